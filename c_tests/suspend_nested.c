@@ -2,7 +2,7 @@
  * its side, and a task of one run for a group whose tasks are another run's.
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=4,16
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 trace */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 trace env=SCHED_TRACE_LIVES=1 */
 #include "aside.h"
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* The timeline says for what a task has waited: a mutex, a condition, a semaphore, a barrier, a join, a group, or that
- * it let others go first.
+ * it let others go first. With SCHED_TRACE_LIVES each of these tasks has its life there, too, with the waits inside.
  * ctest: static
  * ctest: matrix deque=split,mutex idle=park threads=1 */
 #include "check.h"
@@ -108,6 +108,7 @@ int main(void)
     int fd = mkstemp(path);
     CHECK(fd >= 0);
     setenv("SCHED_TRACE", path, 1);
+    setenv("SCHED_TRACE_LIVES", "1", 1);
     setenv("SCHED_JOIN", "suspend", 1); /* else a join may call other tasks instead */
     sched_mutex_init(&mutex);
     sched_cond_init(&cond);
@@ -126,5 +127,13 @@ int main(void)
             return 1;
         }
     CHECK(count("\"ph\":\"b\"", "\"first: suspended\"") >= 1);
+    static const char *const lives[] = {
+        "\"locks\",\"cat\":\"life\"", "\"locks: mutex\",\"cat\":\"life\"", "\"locks: condition\",\"cat\":\"life\"",
+        "\"joins\",\"cat\":\"life\"", "\"joins: join\",\"cat\":\"life\"",
+    };
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+        CHECK_EQ(count("\"ph\":\"b\"", lives[i]), 1);
+        CHECK_EQ(count("\"ph\":\"e\"", lives[i]), 1);
+    }
     return 0;
 }

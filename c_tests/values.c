@@ -50,6 +50,7 @@ static const struct bad bads[] = {
     {"SCHED_TRACE_SIZE", "1K", "16M", NULL},
     {"SCHED_TRACE_SIZE", "much", "16M", "lifo"},
     {"SCHED_TRACE_MERGE", "1", "a time", NULL},
+    {"SCHED_TRACE_LIVES", "2", "1", NULL},
     {"SCHED_PROFILE", "table", "json", NULL},
     {"SCHED_PROFILE_BURDEN", "1000", "a time", NULL},
     {"SCHED_STEAL", "nonsense", "half", NULL},

@@ -41,6 +41,8 @@ pub struct Config {
     pub trace_size: usize,
     /// Tasks shorter than this are merged in the timeline.
     pub trace_merge: Duration,
+    /// The timeline has the life of each task that was left in the middle.
+    pub trace_lives: Switch,
     /// After so long without the end of a task the state is shown; None: never.
     pub watchdog: Option<Duration>,
     pub profile: Profile,
@@ -69,6 +71,7 @@ impl Config {
             trace: None,
             trace_size: TRACE_SIZE,
             trace_merge: Duration::ZERO,
+            trace_lives: Switch::Off,
             watchdog: None,
             profile: Profile::Off,
             profile_burden: None,

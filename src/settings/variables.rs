@@ -27,7 +27,7 @@ pub struct Var {
 }
 
 /// `SCHED_FUZZ` is in the build for it alone.
-const COUNT: usize = if cfg!(sched_fuzz) { 22 } else { 21 };
+const COUNT: usize = if cfg!(sched_fuzz) { 23 } else { 22 };
 
 pub static VARS: [Var; COUNT] = [
     Var {
@@ -165,6 +165,13 @@ pub static VARS: [Var; COUNT] = [
         form: "a time (1us, 2ms, 1s)",
         set: |c, v| time(v).map(|least| c.trace_merge = least),
         meaning: "with SCHED_TRACE: neighbouring tasks shorter than this are shown as one",
+    },
+    Var {
+        name: "SCHED_TRACE_LIVES",
+        words: Switch::WORDS,
+        form: "",
+        set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.trace_lives = s),
+        meaning: "with SCHED_TRACE: a track for each task that was left in the middle, from its begin to its end",
     },
     Var {
         name: "SCHED_PROFILE",

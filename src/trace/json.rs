@@ -5,12 +5,13 @@
 //! | the run | a process (`pid`: the number of the run in this process) |
 //! | a worker | a thread (`tid`) |
 //! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
-//! | a task waits | an asynchronous slice, `b` and `e`, with the task's number; the category says for what |
+//! | a task waits | an asynchronous slice, `b` and `e`, with the task's number; `cat`: for what |
 //! | a task is in a blocking section | the same, of another category, up to the section's end |
+//! | a task that was left in the middle | on demand: a slice of `cat` `life`, with its waits inside |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
 //! | block -> unblock on another worker | an arrow |
 //! | steal, raid, wake, block, unblock | an instant, `i` |
-//! | a task goes on on another worker | an instant `migrate`, where it goes on ([`steps`](super::steps)) |
+//! | a task goes on on another worker | an instant `migrate` there ([`steps`](super::steps)) |
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
@@ -22,6 +23,7 @@
 //! of a function would have one. To Perfetto and chrome://tracing it is all the same. A slice that
 //! is still open ends when the text is written.
 
+use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
 use crate::sys::names::Names;
 use crate::sys::output;
@@ -38,6 +40,7 @@ pub struct Run<'a> {
     pub kind: &'static str,
     pub tracks: &'a [Track],
     pub unseen: usize,
+    pub lives: Switch,
     pub calibration: Calibration,
     /// The nanoseconds at which the time of the file begins.
     pub origin: u64,
@@ -171,6 +174,9 @@ impl Text<'_> {
                     }
                     _ => {}
                 }
+                if kind == Kind::Begin {
+                    self.life('b', worker, time, &event, None, names)?;
+                }
                 self.begin('B', worker, time)?;
                 write_name(names, function, self.out)?;
                 self.out.write_str("}")?;
@@ -189,7 +195,13 @@ impl Text<'_> {
                     self.arrow("\"f\",\"bp\":\"e\"", name, worker, time, *flows)?;
                 }
             }
-            Kind::End => _ = self.end(worker, time, open, names)?,
+            Kind::End => {
+                let ended = open.begun.last().filter(|_| open.more == 0).copied();
+                self.end(worker, time, open, names)?;
+                if let Some(task) = ended {
+                    self.life('e', worker, time, &task, None, names)?;
+                }
+            }
             Kind::Suspend | Kind::Leave => {
                 self.end_all(worker, time, open, names)?;
                 if kind == Kind::Suspend {
@@ -329,7 +341,30 @@ impl Text<'_> {
         self.begin(phase, worker, ticks)?;
         let (run, task) = (self.run.number, event.task);
         write!(self.out, ",\"name\":\"{}: {category}\"", names.get(event.function))?;
-        write!(self.out, ",\"cat\":\"{category}\",\"id\":\"{run}.{task:x}\"}}")
+        write!(self.out, ",\"cat\":\"{category}\",\"id\":\"{run}.{task:x}\"}}")?;
+        self.life(phase, worker, ticks, event, Some(category), names)
+    }
+
+    /// Begins or ends, at this tick, a task, or a wait of the task, on the track of its life, if it
+    /// has one.
+    fn life(
+        &mut self,
+        phase: char,
+        worker: usize,
+        ticks: u64,
+        event: &Event,
+        wait: Option<&str>,
+        names: &mut Names,
+    ) -> fmt::Result {
+        let Event { task, function, .. } = *event;
+        if self.run.lives == Switch::Off || !self.steps.has(task) {
+            return Ok(());
+        }
+        self.begin(phase, worker, ticks)?;
+        let (run, between) = (self.run.number, wait.map_or("", |_| ": "));
+        let (name, wait) = (names.get(function), wait.unwrap_or_default());
+        write!(self.out, ",\"name\":\"{name}{between}{wait}\"")?;
+        write!(self.out, ",\"cat\":\"life\",\"id\":\"{run}.{task:x}\"}}")
     }
 
     fn arrow(

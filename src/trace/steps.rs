@@ -34,6 +34,11 @@ impl Steps {
         all.map_or(Steps::default(), |()| Steps(steps))
     }
 
+    /// True if the task was left in the middle, and went on.
+    pub fn has(&self, task: u64) -> bool {
+        has_task(&self.0, task)
+    }
+
     /// The step of the task before this time.
     pub fn before(&self, task: u64, time: u64) -> Option<&Event> {
         let at = self.0.partition_point(|event| key(event) < (task, time));

@@ -1,7 +1,7 @@
 //! The timeline of a run: a track for each worker, and the clock.
 
 use crate::lock::mutex::Mutex;
-use crate::settings::Config;
+use crate::settings::{Config, Switch};
 use crate::sys::clock::{Calibration, Moment, ticks_in};
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
@@ -25,6 +25,7 @@ pub struct Timeline {
     begin: Moment,
     output: Output,
     kind: &'static str,
+    lives: Switch,
     /// The tasks that could not be recorded, for want of memory.
     unseen: AtomicUsize,
     is_written: AtomicBool,
@@ -86,6 +87,7 @@ impl Timeline {
             begin: Moment::now(),
             output,
             kind: config.kind.word(),
+            lives: config.trace_lives,
             unseen: AtomicUsize::new(0),
             is_written: AtomicBool::new(false),
             next: Cell::new(ptr::null()),
@@ -120,6 +122,7 @@ impl Timeline {
             let run = Run {
                 number: part.run,
                 kind: self.kind,
+                lives: self.lives,
                 tracks: &self.tracks,
                 unseen: self.unseen.load(Ordering::Relaxed),
                 calibration,

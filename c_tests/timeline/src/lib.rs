@@ -57,6 +57,9 @@ struct Replay {
     ends: BTreeMap<u64, (At, f64)>,
     /// Of each category and number, when waits begin and end.
     waits: BTreeMap<(String, String), [Vec<f64>; 2]>,
+    /// Of each number, the ends of the task's life, and of its waits there: when, whether it ends, and
+    /// whether it is a wait.
+    lives: BTreeMap<String, Vec<(f64, bool, bool)>>,
     /// Of each task, where and when a blocking section begins, and where it goes on.
     sections: BTreeMap<(u64, u64), Sections>,
     /// The instants `migrate`: the task, where and when it goes on, and where it was before.
@@ -147,6 +150,12 @@ impl Replay {
             "b" | "e" => {
                 let text = |key: &str| event[key].as_str().map(str::to_string);
                 let key = (text("cat").context("no category")?, text("id").context("no id")?);
+                if key.0 == "life" {
+                    let is_wait =
+                        name(event)?.rsplit_once(": ").is_some_and(|(_, w)| WAITS.contains(&w));
+                    self.lives.entry(key.1).or_default().push((now, phase == "e", is_wait));
+                    return Ok(());
+                }
                 ensure!(WAITS.contains(&key.0.as_str()), "no such wait");
                 ensure!(name(event)?.ends_with(&format!(": {}", key.0)), "the name tells no wait");
                 // The tracks follow each other in the file, so the two ends of a wait come in any
@@ -320,11 +329,33 @@ impl Replay {
             );
             check_turns(begins, ends).with_context(|| format!("task {task}, {category}"))?;
         }
+        for (task, ends) in &self.lives {
+            check_life(ends).with_context(|| format!("the life of task {task}"))?;
+        }
         for (run, busy) in self.most_busy {
             ensure!(busy <= self.workers[&run], "{busy} busy workers of {}", self.workers[&run]);
         }
         Ok(self.begun.len())
     }
+}
+
+/// A task has one life, and its waits lie in it, as many ends as begins.
+fn check_life(ends: &[(f64, bool, bool)]) -> Result<()> {
+    let of = |is_wait: bool, is_end: bool| {
+        ends.iter().filter(move |end| (end.2, end.1) == (is_wait, is_end)).map(|end| end.0)
+    };
+    let lives = [of(false, false).count(), of(false, true).count()];
+    ensure!(lives == [1, 1], "it begins and ends {lives:?} times");
+    let (begun, ended) = (of(false, false).sum::<f64>(), of(false, true).sum::<f64>());
+    for wait in of(true, false).chain(of(true, true)) {
+        ensure!(
+            begun - SKEW <= wait && wait <= ended + SKEW,
+            "a wait is at {wait}, and the life from {begun} to {ended}"
+        );
+    }
+    let waits = [of(true, false).count(), of(true, true).count()];
+    ensure!(waits[0] == waits[1], "waits begin and end {waits:?} times");
+    Ok(())
 }
 
 /// Each wait ends before the next begins.
@@ -491,5 +522,17 @@ mod tests {
         refused(without(&[], &[(2, wait("blocked", "b", 5))]), "blocks at");
         refused(without(&[], &[(4, wait("blocked", "e", 27))]), "goes on at");
         refused(without(&[], &[(7, instant("unblock", 1, 26, ""))]), "no slice of");
+    }
+
+    #[test]
+    fn a_life_is_one_and_has_its_waits_inside() {
+        let (life, wait) = (false, true);
+        let good = [(1.0, false, life), (2.0, false, wait), (3.0, true, wait), (9.0, true, life)];
+        check_life(&good).unwrap();
+        check_life(&good[1..]).unwrap_err(); // it does not begin
+        check_life(&good[..3]).unwrap_err(); // it does not end
+        check_life(&[good[0], good[1], good[3]]).unwrap_err(); // a wait does not end
+        check_life(&[good, good].concat()).unwrap_err(); // two
+        check_life(&[good[0], (1.5, true, life), good[1], good[2]]).unwrap_err(); // waits outside
     }
 }
