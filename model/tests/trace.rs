@@ -4,14 +4,22 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use sched::trace::event::{Event, Kind};
+use sched::trace::event::{Event, Kind, Wait};
 use sched::trace::ring::{EVENT_BYTES, Ring};
 use sched_model::{Reached, explore};
 
 /// An event whose four words tell its number.
 fn event(n: usize) -> Event {
     let (time, length, task) = (n as u64 + 1, n as u64 + 2, n as u64 + 3);
-    Event { time, kind: Kind::Begin, worker: n as u16 + 4, length, task, function: n + 5 }
+    Event {
+        time,
+        kind: Kind::Begin,
+        wait: Wait::Other,
+        worker: n as u16 + 4,
+        length,
+        task,
+        function: n + 5,
+    }
 }
 
 fn ring(events: usize) -> Arc<Ring> {
