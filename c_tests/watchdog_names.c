@@ -83,19 +83,22 @@ static void a_spawned_task(void *arg)
     shows(2, spawns, ": runs a task (computes)");
 }
 
-APART void forks(void *closure, struct scheduler *s)
+static void fork_and_join(taskfunc f, void *closure, struct scheduler *s)
 {
     sched_task t;
-    sched_fork(&t, computes, closure, s);
+    sched_fork(&t, f, closure, s);
     sched_join(&t, s);
+}
+
+APART void forks(void *closure, struct scheduler *s)
+{
+    fork_and_join(computes, closure, s);
     atomic_fetch_add(&has_begun, 1); /* so that the join is not the function's last act */
 }
 
 APART void forks_twice(void *closure, struct scheduler *s)
 {
-    sched_task t;
-    sched_fork(&t, forks, closure, s);
-    sched_join(&t, s);
+    fork_and_join(forks, closure, s);
     atomic_fetch_add(&has_begun, 1);
 }
 

@@ -50,9 +50,9 @@ use std::ptr;
 
 // --- what a race detector is told -------------------------------------------------------
 //
-// Each function below tests once, at its beginning, whether a race detector may have to be told. The
-// two functions here are right without a detector, too. They are out of line, and are called last:
-// so the test costs the usual path no registers.
+// Each function below tests once, at its beginning, whether a race detector may have to be told.
+// The two functions here are right without a detector, too. They are out of line, and a caller
+// returns their result, so the test takes no registers from the usual path.
 
 /// Calls `work`, which takes what others have given by this object, unless it fails: less than 0.
 #[cold]

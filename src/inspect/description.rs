@@ -8,8 +8,8 @@
 //! entries       name, filled up with zeroes; value       count times
 //! ```
 //! A name with a blank says of what kind the value is: `kind steal` is the number of that kind,
-//! `register rbx` the offset of that register in a suspended context. The script looks entries up by
-//! name, so their order may change, and entries may be added. [`VERSION`] changes when a name is
+//! `register rbx` the offset of that register in a suspended context. The script looks entries up
+//! by name, so their order may change, and entries may be added. [`VERSION`] changes when a name is
 //! gone, or means something else.
 
 use crate::fiber::{stack, switch};

@@ -2,7 +2,8 @@
 //!
 //! The stack is copied, unless the task continues meanwhile: `runtime::wait_note` has the protocol.
 //!
-//! Which forked task this is tells its record, if it has one (`inspect::records`). Otherwise:
+//! The record of a task, if there is one, tells which forked task it is (`inspect::records`).
+//! Without a record:
 //!
 //! - A task that was queued: `run_forked` keeps the address of the descriptor in its frame, or in a
 //!   register that the task's function saves in its own; so the address lies near the high end of
@@ -10,10 +11,10 @@
 //!   if `run_forked` is among its callers. (A store in each forked task would tell it for sure, at
 //!   the price of that store.)
 //! - A task that kind `cont` has called at once: its fiber has the descriptor
-//!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the task is taken
-//!   for that of the descriptor only if `run_forked` is not among its callers, and the descriptor
-//!   has its function; in a file without names, a function that begins shortly before the place
-//!   where the task is.
+//!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the task is
+//!   taken for that of the descriptor only if `run_forked` is not among its callers, and the
+//!   descriptor has its function; in a file without names, a function that begins shortly before
+//!   the place where the task is.
 
 use crate::fiber::trace::{MOST, return_addresses};
 use crate::inspect::walk::SeenTask;

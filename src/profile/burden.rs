@@ -1,10 +1,10 @@
 //! The burden: what it costs that a task moves to another worker.
 //!
-//! It is measured once in a process: two threads pass `LINES` cache lines back and forth. Each
-//! thread writes all lines, passes the turn, and waits for its own turn. Half of such a round is
-//! the time in which one worker learns of a task and has what the task used last: its record, its
-//! argument, the top of its stack. That is what a theft costs a thief that was searching. The
-//! wake-up of a thread that sleeps is not part of it.
+//! It is measured once in a process: two threads pass `LINES` cache lines back and forth. In a
+//! round each thread writes all lines once, and then lets the other thread write them. Half of a
+//! round is what a theft costs a thief that was searching: it learns of a task, and loads the cache
+//! lines that the task used last (its record, its argument, the top of its stack). The wake-up of a
+//! thread that sleeps is not part of it.
 //!
 //! Each wait has an end (`ENOUGH`), whatever becomes of the other thread: where the two threads do
 //! not run at the same time, as on one processor, a round takes as long as a time slice. Without a

@@ -6,22 +6,23 @@
 //! in data streams", 2005):
 //!
 //! - Each part has a *floor*, at first 0. Its *key* is its ticks and its floor together.
-//! - A function that has no part when all are in use takes the place of the part with the least key.
-//!   It begins with 0 ticks; its floor is that key.
+//! - A function that has no part when all are in use takes the place of the part with the least
+//!   key. It begins with 0 ticks; its floor is that key.
 //! - What the replaced part had goes to the *rest*, a part beside the others.
 //!
-//! So a part never has more ticks than the path spends in the function: what is missing was replaced,
-//! and is in the rest. Four things hold at each moment, of which the report tells the last two:
+//! So a part never has more ticks than the path spends in the function: what is missing was
+//! replaced, and is in the rest. Four things hold at each moment, of which the report tells the
+//! last two:
 //!
 //! 1. No key, and so not the least key either, ever gets smaller: a part gets ticks, and a new one
 //!    begins at the key that it replaces.
-//! 2. The floors in the order of the parts do not fall: a new part comes last, with the least key of
-//!    the moment as its floor; by 1 that is at least the floor of each part before.
+//! 2. No part has a smaller floor than the part before it. A new part comes last, and its floor is
+//!    the least key of all parts at that moment, which by 1 is at least each earlier floor.
 //! 3. A function without a part has at most the last floor in the rest. When it was replaced, its
 //!    key was at least what the path spent in it (by 4), and became a floor; by 1 no later
 //!    floor is less.
-//! 4. A part lacks at most its floor. When it began, the least key was at least what the rest had of
-//!    its function (by 3), and that is its floor.
+//! 4. A part lacks at most its floor. When it began, the least key was at least what the rest had
+//!    of its function (by 3), and that is its floor.
 //!
 //! The keys together are at most the length of the path: a replacement makes the rest larger, and
 //! the sum of the keys stays. So the least key is at most a `PARTS`-th of the path, and a function
@@ -30,14 +31,14 @@
 //! Rejected: parts for the functions that come first, and a rest for all others. A function that
 //! comes late may take nearly the whole path, and would be hidden in the rest. Rejected: new parts
 //! without a floor. Two functions that take turns would replace each other for ever, however long
-//! the path is in them together. Rejected: a part for each function that the path meets. A task
-//! would pay for all of them, and need memory that it may not get.
+//! the path is in them together. Rejected: a part for each function on the path. Each task
+//! would pay for all of these parts, and would need memory that may not be there.
 //!
 //! # Memory
 //!
 //! The first `NEAR` parts lie in the record of the task, whose size counts where many tasks are
-//! queued: with all parts in it a task of `flood` took twice as long. The others lie in a block of the
-//! heap, which a path has from the time when it meets that many functions until its task ends.
+//! queued: with all parts in it a task of `flood` took twice as long. The others lie in a block of
+//! the heap, which a path has from the time when it meets that many functions until its task ends.
 //!
 //! Without memory for the block the path has the near parts only, and what came to the others is in
 //! the rest. Of what a function has there nothing is known then: its floor is all of the rest.
@@ -233,8 +234,8 @@ impl Parts {
     fn at(&self, place: u8) -> &Stored {
         if usize::from(place) < NEAR {
             assert!(place < self.state.used(), "the path has such a part");
-            // SAFETY: it was written, or the caller writes it now: its words are atomics, of which a
-            // reference may be made before their first value is stored.
+            // SAFETY: it was written, or the caller writes it now: its words are atomics, of which
+            // a reference may be made before their first value is stored.
             return unsafe { &*self.near[usize::from(place)].as_ptr() };
         }
         self.at_far(place)
@@ -299,7 +300,8 @@ impl Parts {
     #[inline(always)]
     fn copy_near(&self, other: &Parts, used: usize) {
         for (to, from) in self.near[..used].iter().zip(&other.near[..used]) {
-            // SAFETY: that part of the other path was written, and this one is written now: see `at`.
+            // SAFETY: that part of the other path was written, and this one is written now: see
+            // `at`.
             unsafe { (*to.as_ptr()).set((*from.as_ptr()).get()) };
         }
     }

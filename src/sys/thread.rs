@@ -290,8 +290,8 @@ pub fn is_detached() -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Detaches the calling thread, which is not detached yet, and which nobody will join. True if it
-/// is detached now.
+/// Detaches the calling thread. Returns true if the thread is detached now. The caller knows that
+/// the thread was not detached before, and that no other thread will join it.
 pub fn detach() -> bool {
     // SAFETY: the thread is the caller itself.
     unsafe { libc::pthread_detach(libc::pthread_self()) == 0 }

@@ -1,6 +1,6 @@
 //! Where a task was before it goes on. An event tells that a task goes on here, not where it was
-//! left, so that recording it costs no more. When the text of a run is made, one table has the steps
-//! of all tasks that were left in the middle:
+//! left, so that recording it costs no more. When the text of a run is made, one table has the
+//! steps of all tasks that were left in the middle:
 //!
 //! ```text
 //! task 7   begins on worker 0 | goes on on worker 0 | goes on on worker 3 | ...

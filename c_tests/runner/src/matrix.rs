@@ -5,9 +5,10 @@
 //! threads. Each run of a program whose marker says `matrix` has these settings:
 //!
 //! - the default policies with every second number of threads: 1 and 4, or 2 and 16;
-//! - a few others of the base with these numbers, which together contain each pair of values that
-//!   the library accepts together (`cover.rs`). Every second of them sets all variables, and so
-//!   contains pairs of the other variables, too, except in a run with a longer timeout.
+//! - a few other settings of the base with these numbers of threads. Together they contain each
+//!   pair of values that the library accepts (`cover.rs`). Every second of them also sets the
+//!   variables outside the base, and so covers pairs of those, except in a run with a longer
+//!   timeout.
 //!
 //! The choice depends on the run's name and on what its marker leaves, and so differs from run to
 //! run: each pair of values of all variables meets many programs, in many combinations. A test of
