@@ -9,22 +9,20 @@ use crate::sys::word::Word;
 
 /// Only one thread at a time uses it.
 pub struct Length {
-    ticks: Word,
-    burdened: Word,
-    /// What lies in each function: together `ticks`.
     parts: Parts,
+    burdened: Word,
 }
 
 impl Default for Length {
     #[inline(always)]
     fn default() -> Self {
-        Length { ticks: Word::new(0), burdened: Word::new(0), parts: Parts::default() }
+        Length { parts: Parts::default(), burdened: Word::new(0) }
     }
 }
 
 impl Length {
     pub fn ticks(&self) -> u64 {
-        self.ticks.get()
+        self.parts.ticks()
     }
 
     /// That of the longest burdened path.
@@ -57,14 +55,13 @@ impl Length {
     /// A path goes on from one of the other length over an edge with this burden.
     #[inline]
     pub fn become_equal(&self, other: &Length, burden: u64) {
-        self.ticks.set(other.ticks());
         self.burdened.set(other.burdened() + burden);
         self.parts.copy(&other.parts);
     }
 
-    /// The place of the function's part: see `Parts::place_of`.
-    pub fn part_of(&self, function: u32) -> u8 {
-        self.parts.place_of(function)
+    /// The path goes on in this function.
+    pub fn enter(&self, function: u32) {
+        self.parts.grow(function);
     }
 
     /// Frees the memory of the parts.
@@ -73,18 +70,17 @@ impl Length {
         self.parts.clear();
     }
 
-    /// The path goes on for so many ticks, in a part that `part_of` has returned.
+    /// The path goes on for so many ticks.
     #[inline]
-    pub fn add(&self, part: u8, ticks: u64) {
-        self.ticks.set(self.ticks.get() + ticks);
+    pub fn add(&self, ticks: u64) {
+        self.parts.add(ticks);
         self.burdened.set(self.burdened.get() + ticks);
-        self.parts.add_ticks(part, ticks);
     }
 
-    /// The path goes through one more task of this part.
+    /// The path goes through one more task of its function.
     #[inline]
-    pub fn add_task(&self, part: u8) {
-        self.parts.add_task(part);
+    pub fn add_task(&self) {
+        self.parts.add_task();
     }
 }
 
@@ -96,11 +92,16 @@ mod tests {
         length.parts().all().map(|part| (part.function, part.ticks)).collect()
     }
 
+    fn go(length: &Length, function: u32, ticks: u64) {
+        length.enter(function);
+        length.add(ticks);
+    }
+
     #[test]
     fn the_longer_one_counts() {
         let (short, long) = (Length::default(), Length::default());
-        short.add(short.part_of(1), 10);
-        long.add(long.part_of(2), 20);
+        go(&short, 1, 10);
+        go(&long, 2, 20);
         assert!(!long.become_longer(&short, 0));
         assert_eq!(parts(&long), [(2, 20)]);
         assert!(short.become_longer(&long, 0));
@@ -110,10 +111,10 @@ mod tests {
     #[test]
     fn the_burdened_path_may_be_another_one() {
         let (work, edges) = (Length::default(), Length::default());
-        work.add(work.part_of(1), 100);
+        go(&work, 1, 100);
         for _ in 0..3 {
             edges.become_equal(&edges, 40);
-            edges.add(edges.part_of(2), 10);
+            go(&edges, 2, 10);
         }
         assert_eq!((edges.ticks(), edges.burdened()), (30, 150));
         assert!(!work.become_longer(&edges, 5));

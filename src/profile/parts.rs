@@ -8,7 +8,9 @@
 //! - Each part has a *floor*, at first 0. Its *key* is its ticks and its floor together.
 //! - A function that has no part when all are in use takes the place of the part with the least
 //!   key. It begins with 0 ticks; its floor is that key.
-//! - What the replaced part had goes to the *rest*, a part beside the others.
+//! - What the replaced part had goes to the *rest*: what the path spends in functions without a
+//!   part. Of the rest only the number of tasks is stored. Its ticks are those of the path less
+//!   those of all parts.
 //!
 //! So a part never has more ticks than the path spends in the function: what is missing was
 //! replaced, and is in the rest. Four things hold at each moment, of which the report tells the
@@ -34,6 +36,14 @@
 //! the path is in them together. Rejected: a part for each function on the path. Each task
 //! would pay for all of these parts, and would need memory that may not be there.
 //!
+//! # The part that grows
+//!
+//! A path grows at its end, in the part of the task's function, and does so several times in each
+//! task. To add the ticks to the length and to the part took a tenth of a task's time. So a part
+//! that grows is stored as its difference from the length: its ticks less the length, modulo 2^64.
+//! Then to add to the length is to add to the part. A copy of the path has the same length and the
+//! same difference.
+//!
 //! # Memory
 //!
 //! The first `NEAR` parts lie in the record of the task, whose size counts where many tasks are
@@ -46,6 +56,7 @@
 use crate::sys::memory;
 use crate::sys::word::Word;
 use std::array;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -55,7 +66,7 @@ pub const PARTS: usize = 12;
 
 const NEAR: usize = 5;
 
-/// The place of the rest, and of a part that was lost for want of memory.
+/// In place of a part's: the rest.
 const REST_PLACE: u8 = PARTS as u8;
 
 /// The part of a path that lies in the tasks of a function.
@@ -73,33 +84,36 @@ pub const REST: u32 = u32::MAX;
 
 impl Part {
     const NO_REST: Part = Part { function: REST, tasks: 0, ticks: 0 };
-
-    /// This part, and what the other one has.
-    fn and(self, other: Part) -> Part {
-        let tasks = self.tasks.saturating_add(other.tasks);
-        Part { tasks, ticks: self.ticks + other.ticks, ..self }
-    }
 }
 
 /// A part in two words: the number of the function below the number of tasks, and the ticks.
 struct Stored([Word; 2]);
 
 impl Stored {
-    #[inline(always)]
     fn set(&self, part: Part) {
         self.0[0].set(u64::from(part.tasks) << 32 | u64::from(part.function));
         self.0[1].set(part.ticks);
     }
 
-    #[inline(always)]
     fn get(&self) -> Part {
         let (counts, ticks) = (self.0[0].get(), self.0[1].get());
         Part { function: counts as u32, tasks: (counts >> 32) as u32, ticks }
     }
 
     #[inline(always)]
-    fn add_ticks(&self, ticks: u64) {
-        self.0[1].set(self.0[1].get() + ticks);
+    fn copy(&self, other: &Stored) {
+        self.0.iter().zip(&other.0).for_each(|(to, from)| to.set(from.get()));
+    }
+
+    #[inline(always)]
+    fn add_task(&self) {
+        let counts = self.0[0].get();
+        self.0[0].set(counts.checked_add(1 << 32).unwrap_or(counts));
+    }
+
+    /// Adds to the ticks, modulo 2^64.
+    fn shift(&self, ticks: u64) {
+        self.0[1].set(self.0[1].get().wrapping_add(ticks));
     }
 }
 
@@ -113,14 +127,12 @@ struct Far {
 
 /// ```text
 /// bits 0..4   how many functions have a part
-/// bit  4      there is a rest
 /// bits 5..    the address of the `Far`, if there is one
 /// ```
 struct State(AtomicPtr<Far>);
 
 impl State {
     const USED: usize = 15;
-    const RESTS: usize = 16;
 
     /// Relaxed, here and in `set`: only one thread at a time uses a path.
     #[inline(always)]
@@ -138,25 +150,19 @@ impl State {
         (self.get().addr() & Self::USED) as u8
     }
 
+    /// There is no `Far`.
     #[inline(always)]
-    fn has_rest(&self) -> bool {
-        self.get().addr() & Self::RESTS != 0
-    }
-
-    /// There is neither a rest nor a `Far`.
-    #[inline(always)]
-    fn is_simple(&self) -> bool {
+    fn is_near(&self) -> bool {
         self.get().addr() <= Self::USED
     }
 
     #[inline(always)]
     fn far(&self) -> *mut Far {
-        self.get().map_addr(|state| state & !(Self::USED | Self::RESTS))
+        self.get().map_addr(|state| state & !Self::USED)
     }
 
-    fn set_all(&self, used: u8, has_rest: bool, far: *mut Far) {
-        let rests = if has_rest { Self::RESTS } else { 0 };
-        self.set(far.map_addr(|address| address | usize::from(used) | rests));
+    fn set_both(&self, used: u8, far: *mut Far) {
+        self.set(far.map_addr(|address| address | usize::from(used)));
     }
 }
 
@@ -165,9 +171,12 @@ pub struct Parts {
     /// In the order in which the path meets the functions. Those in use were written. (To write all
     /// of them for each task takes a tenth of its time.)
     near: [MaybeUninit<Stored>; NEAR],
-    /// Written if there is a rest.
-    rest: MaybeUninit<Stored>,
     state: State,
+    /// The length of the path.
+    ticks: Word,
+    rest_tasks: Cell<u32>,
+    /// The place of the part that is stored as a difference: see above. `REST_PLACE`: of none.
+    growing: Cell<u8>,
 }
 
 impl Default for Parts {
@@ -175,8 +184,10 @@ impl Default for Parts {
     fn default() -> Self {
         Parts {
             near: [const { MaybeUninit::uninit() }; NEAR],
-            rest: MaybeUninit::uninit(),
             state: State(AtomicPtr::new(ptr::null_mut())),
+            ticks: Word::new(0),
+            rest_tasks: Cell::new(0),
+            growing: Cell::new(REST_PLACE),
         }
     }
 }
@@ -188,10 +199,49 @@ impl Drop for Parts {
 }
 
 impl Parts {
+    /// The length of the path.
+    #[inline(always)]
+    pub fn ticks(&self) -> u64 {
+        self.ticks.get()
+    }
+
+    /// The path goes on for so many ticks.
+    #[inline(always)]
+    pub fn add(&self, ticks: u64) {
+        self.ticks.set(self.ticks.get() + ticks);
+    }
+
+    /// From now on the part of this function grows; the rest, if there is no memory for the part.
+    pub fn grow(&self, function: u32) {
+        self.shift_growing(self.ticks());
+        self.growing.set(REST_PLACE);
+        self.growing.set(self.place_of(function));
+        self.shift_growing(self.ticks().wrapping_neg());
+    }
+
+    fn shift_growing(&self, ticks: u64) {
+        if self.growing.get() != REST_PLACE {
+            self.at(self.growing.get()).shift(ticks);
+        }
+    }
+
+    /// The path goes through one more task, whose ticks are in the part that grows.
+    #[inline(always)]
+    pub fn add_task(&self) {
+        match self.growing.get() {
+            REST_PLACE => self.add_rest_tasks(1),
+            place => self.at(place).add_task(),
+        }
+    }
+
+    fn add_rest_tasks(&self, tasks: u32) {
+        self.rest_tasks.set(self.rest_tasks.get().saturating_add(tasks));
+    }
+
     /// Frees what the path has of the heap. Its parts, if they were not all near, are gone.
     #[inline(always)]
     pub fn clear(&self) {
-        if !self.state.is_simple() {
+        if !self.state.is_near() {
             self.free_far();
         }
     }
@@ -200,11 +250,10 @@ impl Parts {
     #[inline(never)]
     fn free_far(&self) {
         let far = self.state.far();
-        self.state.set_all(0, false, ptr::null_mut());
-        if !far.is_null() {
-            // SAFETY: `far_or_made` has made it from a box, and nothing leads there any more.
-            drop(unsafe { Box::from_raw(far) });
-        }
+        self.state.set_both(0, ptr::null_mut());
+        self.growing.set(REST_PLACE);
+        // SAFETY: `far_or_made` has made it from a box, and nothing leads there any more.
+        drop(unsafe { Box::from_raw(far) });
     }
 
     fn far(&self) -> Option<&Far> {
@@ -223,17 +272,16 @@ impl Parts {
             (!tests::NO_MEMORY.get()).then_some(())?;
             let far = Box::into_raw(memory::boxed(far).ok()?);
             let lost = self.rest().ticks;
-            self.state.set_all(self.state.used(), self.state.has_rest(), far);
+            self.state.set_both(self.state.used(), far);
             self.far()?.floors.iter().for_each(|floor| floor.set(lost));
         }
         self.far()
     }
 
-    /// A part that is in use, or else the rest.
     #[inline]
     fn at(&self, place: u8) -> &Stored {
+        assert!(place < self.state.used(), "the path has such a part");
         if usize::from(place) < NEAR {
-            assert!(place < self.state.used(), "the path has such a part");
             // SAFETY: it was written, or the caller writes it now: its words are atomics, of which
             // a reference may be made before their first value is stored.
             return unsafe { &*self.near[usize::from(place)].as_ptr() };
@@ -243,35 +291,35 @@ impl Parts {
 
     #[cold]
     fn at_far(&self, place: u8) -> &Stored {
-        if let Some(far) = self.far().filter(|_| place < self.state.used()) {
-            return &far.parts[usize::from(place) - NEAR];
-        }
-        assert!(self.state.has_rest(), "the path has a rest");
-        // SAFETY: as in `at`.
-        unsafe { &*self.rest.as_ptr() }
+        // SAFETY: a path with so many parts has a `Far`, which lives until `free_far`.
+        unsafe { &(*self.state.far()).parts[usize::from(place) - NEAR] }
+    }
+
+    fn part(&self, place: u8) -> Part {
+        let part = self.at(place).get();
+        let length = if place == self.growing.get() { self.ticks() } else { 0 };
+        Part { ticks: part.ticks.wrapping_add(length), ..part }
+    }
+
+    fn kept(&self) -> impl Iterator<Item = Part> {
+        (0..self.state.used()).map(|place| self.part(place))
     }
 
     fn rest(&self) -> Part {
-        if self.state.has_rest() { self.at(REST_PLACE).get() } else { Part::NO_REST }
+        let kept: u64 = self.kept().map(|part| part.ticks).sum();
+        Part { ticks: self.ticks() - kept, tasks: self.rest_tasks.get(), ..Part::NO_REST }
     }
 
-    fn set_rest(&self, rest: Part) {
-        self.state.set_all(self.state.used(), true, self.state.far());
-        self.at(REST_PLACE).set(rest);
-    }
-
-    fn places(&self) -> impl Iterator<Item = u8> {
-        (0..self.state.used()).chain(self.state.has_rest().then_some(REST_PLACE))
-    }
-
-    /// The parts, whose ticks together are the length of the path. The rest comes last.
+    /// The parts, whose ticks together are the length of the path. The rest, if it is not empty,
+    /// comes last.
     pub fn all(&self) -> impl Iterator<Item = Part> {
-        self.places().map(|place| self.at(place).get())
+        self.kept().chain(Some(self.rest()).filter(|rest| *rest != Part::NO_REST))
     }
 
     /// Of each part how many ticks it lacks at most, which the rest has. The rest lacks nothing.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
-        self.places().map(|place| if place == REST_PLACE { 0 } else { self.floor(place) })
+        let floor = |place| if place < self.state.used() { self.floor(place) } else { 0 };
+        self.all().zip(0..).map(move |(_, place)| floor(place))
     }
 
     /// How many ticks the rest has at most of a function without a part.
@@ -280,19 +328,21 @@ impl Parts {
     }
 
     fn floor(&self, place: u8) -> u64 {
-        self.far().map_or(self.rest().ticks, |far| far.floors[usize::from(place)].get())
+        self.far().map_or_else(|| self.rest().ticks, |far| far.floors[usize::from(place)].get())
     }
 
-    /// These become parts as the other path's. If that has more than these get memory for, the
-    /// places of the lost ones lead to the rest.
+    /// The path becomes equal to the other one. What is in parts that get no memory is in the rest.
     #[inline(always)]
     pub fn copy(&self, other: &Parts) {
         let (state, own) = (other.state.get(), self.state.get());
+        self.ticks.set(other.ticks());
         // A state that is so small has no other bits than those of the number of parts.
         if state.addr() > NEAR || own.addr() > NEAR {
             return self.copy_far(other);
         }
         self.state.set(state);
+        self.rest_tasks.set(other.rest_tasks.get());
+        self.growing.set(other.growing.get());
         self.copy_near(other, state.addr());
     }
 
@@ -302,7 +352,7 @@ impl Parts {
         for (to, from) in self.near[..used].iter().zip(&other.near[..used]) {
             // SAFETY: that part of the other path was written, and this one is written now: see
             // `at`.
-            unsafe { (*to.as_ptr()).set((*from.as_ptr()).get()) };
+            unsafe { (*to.as_ptr()).copy(&*from.as_ptr()) };
         }
     }
 
@@ -312,37 +362,26 @@ impl Parts {
         if ptr::eq(self, other) {
             return;
         }
-        let used = other.state.used();
-        let near = used.min(NEAR as u8);
-        let Some(from) = other.far() else {
+        if other.state.is_near() {
             self.clear();
-            self.state.set_all(near, false, ptr::null_mut());
-            self.copy_near(other, usize::from(near));
-            if other.state.has_rest() {
-                self.set_rest(other.rest());
-            }
-            return;
-        };
-        let to = self.far_or_made();
-        let kept = if to.is_some() { used } else { near };
-        self.state.set_all(kept, false, self.state.far());
+        }
+        let far = other.far().and_then(|from| self.far_or_made().map(|to| (to, from)));
+        let (used, near) = (other.state.used(), other.state.used().min(NEAR as u8));
+        let kept = if far.is_some() { used } else { near };
+        self.state.set_both(kept, self.state.far());
+        self.rest_tasks.set(other.rest_tasks.get());
         self.copy_near(other, usize::from(near));
-        let mut rest = other.rest();
-        if let Some(to) = to {
-            let floors = to.floors.iter().zip(&from.floors);
-            floors.for_each(|(to, from)| to.set(from.get()));
+        if let Some((to, from)) = far {
+            to.parts.iter().zip(&from.parts).for_each(|(to, from)| to.copy(from));
+            to.floors.iter().zip(&from.floors).for_each(|(to, from)| to.set(from.get()));
         }
-        for place in near..used {
-            let part = other.at(place).get();
-            if kept > place { self.at(place).set(part) } else { rest = rest.and(part) }
-        }
-        if other.state.has_rest() || kept < used {
-            self.set_rest(rest);
-        }
+        (kept..used).for_each(|lost| self.add_rest_tasks(other.part(lost).tasks));
+        let growing = other.growing.get();
+        self.growing.set(if growing < kept { growing } else { REST_PLACE });
     }
 
-    /// The place of the function's part. It is valid until the next call for another function.
-    pub fn place_of(&self, function: u32) -> u8 {
+    /// The place of the function's part. No part grows.
+    fn place_of(&self, function: u32) -> u8 {
         let used = self.state.used();
         if let Some(known) = (0..used).find(|&at| self.at(at).get().function == function) {
             return known;
@@ -356,7 +395,7 @@ impl Parts {
     /// There is room for the part.
     fn append(&self, function: u32) -> u8 {
         let used = self.state.used();
-        self.state.set_all(used + 1, self.state.has_rest(), self.state.far());
+        self.state.set_both(used + 1, self.state.far());
         self.at(used).set(Part { function, ..Part::default() });
         used
     }
@@ -364,44 +403,28 @@ impl Parts {
     #[cold]
     #[inline(never)]
     fn place_far(&self, function: u32) -> u8 {
-        let Some(far) = self.far_or_made() else {
-            self.set_rest(self.rest());
-            return REST_PLACE;
-        };
-        if usize::from(self.state.used()) < PARTS {
-            return self.append(function);
+        match self.far_or_made() {
+            None => REST_PLACE,
+            Some(_) if usize::from(self.state.used()) < PARTS => self.append(function),
+            Some(far) => self.replace(function, far),
         }
-        self.replace(function, far)
     }
 
     /// The function takes the place of the part with the least key. All parts are in use.
     fn replace(&self, function: u32, far: &Far) -> u8 {
         const LAST: u8 = PARTS as u8 - 1;
         let floor = |at: u8| &far.floors[usize::from(at)];
-        let key = |at: u8| self.at(at).get().ticks + floor(at).get();
+        let key = |at: u8| self.part(at).ticks + floor(at).get();
         let least = (0..=LAST).min_by_key(|&at| key(at)).unwrap_or(LAST);
         let least_key = key(least);
-        self.set_rest(self.rest().and(self.at(least).get()));
+        self.add_rest_tasks(self.part(least).tasks);
         for at in least..LAST {
-            self.at(at).set(self.at(at + 1).get());
+            self.at(at).copy(self.at(at + 1));
             floor(at).set(floor(at + 1).get());
         }
         self.at(LAST).set(Part { function, ..Part::default() });
         floor(LAST).set(least_key);
         LAST
-    }
-
-    /// A part gets so many ticks more. `place_of` has returned its place.
-    #[inline]
-    pub fn add_ticks(&self, place: u8, ticks: u64) {
-        self.at(place).add_ticks(ticks);
-    }
-
-    /// The path goes through one more task of this part.
-    #[inline]
-    pub fn add_task(&self, place: u8) {
-        let part = self.at(place);
-        part.set(Part { tasks: part.get().tasks.saturating_add(1), ..part.get() });
     }
 }
 

@@ -35,8 +35,6 @@ pub struct Path {
     since: Cell<u64>,
     /// The clock is stopped.
     is_stopped: Cell<bool>,
-    /// The part of the length that lies in the task's function.
-    own: Cell<u8>,
     /// The task waits: its clock stays stopped, whatever else runs on its stack.
     is_waiting: Cell<bool>,
     /// The task is in a blocking section, during which it does not work.
@@ -45,12 +43,9 @@ pub struct Path {
     is_void: Cell<bool>,
 }
 
-/// Where a path was: its length and its own part then.
+/// The length of a path at some point.
 #[derive(Default)]
-pub struct Point {
-    length: Length,
-    own: Cell<u8>,
-}
+pub struct Point(Length);
 
 impl Path {
     /// Of a task whose run is not profiled, or that `begin` will set.
@@ -62,7 +57,6 @@ impl Path {
             work: Cell::new(0),
             since: Cell::new(0),
             is_stopped: Cell::new(true),
-            own: Cell::new(0),
             is_waiting: Cell::new(false),
             blocks: Cell::new(false),
             is_void: Cell::new(false),
@@ -78,17 +72,15 @@ impl Path {
             from.settle(now);
             self.length.become_equal(&from.length, burden);
         }
-        match from.filter(|(from, _)| ptr::eq(from.context.get(), context)) {
-            Some((from, _)) => self.own.set(from.own.get()), // the parts are the same
-            None => self.find_own(),
+        if from.is_none_or(|(from, _)| !ptr::eq(from.context.get(), context)) {
+            self.enter();
         }
-        self.length.add_task(self.own.get());
+        self.length.add_task();
     }
 
-    fn find_own(&self) {
-        if let Some(context) = self.context() {
-            self.own.set(self.length.part_of(context.number()));
-        }
+    /// The path goes on in the task's function.
+    fn enter(&self) {
+        self.context().inspect(|context| self.length.enter(context.number()));
     }
 
     pub fn context(&self) -> Option<&Context> {
@@ -118,7 +110,7 @@ impl Path {
 
     fn add(&self, since: u64, now: u64) {
         let passed = now.saturating_sub(since);
-        self.length.add(self.own.get(), passed);
+        self.length.add(passed);
         if !self.blocks.get() {
             self.work.set(self.work.get() + passed);
         }
@@ -179,12 +171,9 @@ impl Path {
         if self.is_stopped.get() || self.since.get() != other.since.get() {
             self.settle(now());
         }
-        if self.length.become_longer(&other.length, burden) {
-            if ptr::eq(self.context.get(), other.context.get()) {
-                self.own.set(other.own.get()); // the parts are the same
-            } else {
-                self.find_own();
-            }
+        let is_longer = self.length.become_longer(&other.length, burden);
+        if is_longer && !ptr::eq(self.context.get(), other.context.get()) {
+            self.enter();
         }
     }
 
@@ -198,7 +187,7 @@ impl Path {
     pub fn follow(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
         if self.take(length, burden) {
-            self.length.add_task(self.own.get());
+            self.length.add_task();
         }
     }
 
@@ -206,7 +195,7 @@ impl Path {
     fn take(&self, length: &Length, burden: u64) -> bool {
         let is_longer = self.length.become_longer(length, burden);
         if is_longer {
-            self.find_own();
+            self.enter();
         }
         is_longer
     }
@@ -214,8 +203,7 @@ impl Path {
     /// Keeps in `point` where the path is now.
     pub fn mark(&self, point: &Point, now: u64) {
         self.settle(now);
-        point.length.become_equal(&self.length, 0);
-        point.own.set(self.own.get());
+        point.0.become_equal(&self.length, 0);
     }
 
     /// Goes on from another point of the task: what was done since then is parallel to what comes.
@@ -223,9 +211,8 @@ impl Path {
     pub fn set_back(&self, before: &Point, now: u64) -> Lengths {
         self.settle(now);
         let of = |length: &Length| Lengths { path: length.ticks(), burdened: length.burdened() };
-        let passed = of(&self.length).since(of(&before.length));
-        self.length.become_equal(&before.length, 0);
-        self.own.set(before.own.get());
+        let passed = of(&self.length).since(of(&before.0));
+        self.length.become_equal(&before.0, 0);
         passed
     }
 
@@ -241,7 +228,7 @@ impl Path {
 
     /// The task has done something else, beside what the clock tells, that took so many ticks.
     pub fn extend(&self, ticks: u64) {
-        self.length.add(self.own.get(), ticks);
+        self.length.add(ticks);
     }
 
     /// The path is used no more: frees its memory.
