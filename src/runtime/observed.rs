@@ -42,8 +42,9 @@ use crate::runtime::watch::{Watch, Watched};
 use crate::settings::Config;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::{Ordering, fence};
+use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
-use crate::sys::{clock, detector, errno, peek, unwind};
+use crate::sys::{clock, errno, peek, unwind};
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::trace::track::Observed;
 use std::ffi::{c_int, c_void};
@@ -210,8 +211,9 @@ fn note_descriptor(queued: *const Forked, wrapped: Task) {
 /// As for `entry::spawn`.
 unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) -> c_int {
     let Some(f) = f else { return errno::failed(libc::EINVAL) };
+    let _ignored = Ignored::begin();
     // SAFETY: by the caller's promise.
-    detector::ignored(|| unsafe { spawn_wrapped(f, closure, worker) })
+    unsafe { spawn_wrapped(f, closure, worker) }
 }
 
 /// # Safety
@@ -248,8 +250,9 @@ unsafe extern "C" fn fork(
     worker: &Worker,
 ) {
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
+    let _ignored = Ignored::begin();
     // SAFETY: by the caller's promise.
-    detector::ignored(|| unsafe { fork_wrapped(forked, Task { f, closure }, worker) });
+    unsafe { fork_wrapped(forked, Task { f, closure }, worker) };
 }
 
 /// # Safety
@@ -286,8 +289,9 @@ unsafe fn offer(
     function: usize,
     worker: &Worker,
 ) -> Result<(), c_int> {
+    let _ignored = Ignored::begin();
     // SAFETY: by the caller's promise.
-    detector::ignored(|| unsafe { offer_wrapped(forked, task, function, worker) })
+    unsafe { offer_wrapped(forked, task, function, worker) }
 }
 
 /// # Safety
