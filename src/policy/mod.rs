@@ -157,9 +157,8 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Shares the older half of the worker's private tasks with thieves, and answers the thieves
-    /// and sleepers that have asked for tasks. For a task that computes for long without adding or
-    /// taking tasks.
+    /// Shares all of the worker's private tasks with thieves, and answers the thieves and sleepers
+    /// that have asked for tasks. For a task that computes for long without adding or taking tasks.
     ///
     /// # Safety
     /// As for `spawn`.

@@ -243,11 +243,11 @@ pub trait PrivatePart: Sized {
 
     // --- the owner -------------------------------------------------------------------
 
-    /// Publishes the older half of the tasks, if thieves have none to steal.
+    /// Publishes tasks: all, or a portion of them if thieves have none to steal.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
-    unsafe fn publish(&self, lone: LoneTask) -> Published;
+    unsafe fn publish(&self, portion: Portion) -> Published;
 
     /// Makes puts silent until somebody asks again. The call ends with a full fence. The call may
     /// overwrite the question of a thread that has first written something and executed a fence.
@@ -273,11 +273,15 @@ pub enum Press {
     Opened,
 }
 
-/// Whether a task that is alone in its deque is published. Its owner will most likely take it next.
+/// Which private tasks an owner publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoneTask {
-    Keep,
-    Publish,
+pub enum Portion {
+    /// The older half; not a task that is alone, which its owner will most likely take next.
+    Half,
+    /// The older half, or a task that is alone.
+    HalfOrLone,
+    /// All, whether or not thieves have tasks to steal.
+    All,
 }
 
 /// The outcome of an owner's `publish`.
@@ -333,7 +337,7 @@ impl PrivatePart for Infallible {
         match *self {}
     }
 
-    unsafe fn publish(&self, _: LoneTask) -> Published {
+    unsafe fn publish(&self, _: Portion) -> Published {
         match *self {}
     }
 

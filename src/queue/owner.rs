@@ -1,6 +1,6 @@
 //! The owner's end of a deque, as a value: its holder may push and pop.
 
-use crate::queue::{Batches, Deque, Full, LoneTask, PrivatePart, Published};
+use crate::queue::{Batches, Deque, Full, Portion, PrivatePart, Published};
 use crate::task::Task;
 use std::marker::PhantomData;
 
@@ -84,7 +84,7 @@ impl<P: PrivatePart> Owner<'_, P> {
     /// woken, or `searched` says that a worker searches while no task is public.
     pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
         let wakes = anybody();
-        let silent = match self.publish(if wakes { LoneTask::Publish } else { LoneTask::Keep }) {
+        let silent = match self.publish(if wakes { Portion::HalfOrLone } else { Portion::Half }) {
             Published::Some => true,
             Published::None => !searched(),
             Published::Busy => false,
@@ -97,9 +97,9 @@ impl<P: PrivatePart> Owner<'_, P> {
         }
     }
 
-    pub fn publish(&mut self, lone: LoneTask) -> Published {
+    pub fn publish(&mut self, portion: Portion) -> Published {
         // SAFETY: this is the one owner.
-        unsafe { self.0.publish(lone) }
+        unsafe { self.0.publish(portion) }
     }
 
     pub fn is_asked(&self) -> bool {

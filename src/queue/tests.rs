@@ -8,7 +8,7 @@ use crate::queue::locked::{Locked, Oldest};
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
 use crate::queue::{
-    BATCH, Batches, Deque, End, Full, LoneTask, Owner, PrivatePart, Published, Steal,
+    BATCH, Batches, Deque, End, Full, Owner, Portion, PrivatePart, Published, Steal,
 };
 use crate::sys::fence::{Asymmetric, Fenced};
 use crate::task::{Scheduler, Task};
@@ -109,9 +109,9 @@ fn behaves_like_a_deque<D: Deque>() {
                     }
                 }
                 4 => {
-                    let lone = if n % 2 == 0 { LoneTask::Publish } else { LoneTask::Keep };
+                    let portion = [Portion::Half, Portion::HalfOrLone, Portion::All][n % 3];
                     if let Some(mut private) = owner.private_part()
-                        && private.publish(lone) != Published::Busy
+                        && private.publish(portion) != Published::Busy
                     {
                         private.rearm();
                     }

@@ -12,7 +12,7 @@ mod thieves;
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Full, LoneTask, Owner, PrivatePart, Published};
+use sched::queue::{Deque, Full, Owner, Portion, PrivatePart, Published};
 use sched::sys::fence::Asymmetric;
 use sched_model::{Reached, take};
 
@@ -25,7 +25,7 @@ fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     if !owner.put(task) {
         match owner.put_slowly(task) {
             Err(Full) => take(task),
-            Ok(()) if owner.publish(LoneTask::Keep) != Published::Busy => owner.rearm(),
+            Ok(()) if owner.publish(Portion::Half) != Published::Busy => owner.rearm(),
             Ok(()) => (),
         }
     }

@@ -1,7 +1,7 @@
 //! Raids: thefts of private tasks beside the owner.
 
 use crate::{Shared, raider, rob};
-use sched::queue::{Deque, LoneTask, Published};
+use sched::queue::{Deque, Portion, Published};
 use sched_model::{Reached, pop};
 
 #[test]
@@ -86,7 +86,7 @@ fn a_thief_and_a_raider() {
     Shared::explore("split, a thief and a raider", 3, 2000, 2, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
+        assert_eq!(owner.publish(Portion::Half), Published::Some);
         let thief = Shared::thief(shared, 1);
         let raider = raider(shared, 1);
         pop(owner);
@@ -112,7 +112,7 @@ fn tasks_are_published_beside_a_raid() {
         shared.push(owner, 0);
         let raider = raider(shared, 2);
         shared.push(owner, 1);
-        owner.publish(LoneTask::Keep);
+        owner.publish(Portion::Half);
         pop(owner);
         shared.push(owner, 2);
         [raider]

@@ -1,7 +1,7 @@
 //! Requests: a thief asks, and the owner gives private tasks away.
 
 use crate::{Shared, requester, spawn};
-use sched::queue::{Deque, LoneTask, Press, PrivatePart, Published};
+use sched::queue::{Deque, Portion, Press, PrivatePart, Published};
 use sched_model::{Reached, explore, pop};
 
 #[test]
@@ -80,7 +80,7 @@ fn growth_beside_a_request() {
     Shared::explore("split, growth beside a request", 2, 10_000, 4, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
+        assert_eq!(owner.publish(Portion::Half), Published::Some);
         let thief = requester(shared, 2, &ANSWERED);
         shared.push(owner, 2);
         shared.push(owner, 3);

@@ -1,7 +1,7 @@
 //! Growth, tasks that move down, and refusals at the limit.
 
 use crate::{Shared, asker, raider, refuses, rob, spawn};
-use sched::queue::{LoneTask, PrivatePart, Published};
+use sched::queue::{Portion, PrivatePart, Published};
 use sched_model::{Reached, explore, pop};
 
 #[test]
@@ -9,7 +9,7 @@ fn growth_beside_a_thief() {
     Shared::explore("split, growth beside a thief", 4, 800, 3, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
+        assert_eq!(owner.publish(Portion::Half), Published::Some);
         let thief = asker(shared, 2);
         shared.push(owner, 2);
         pop(owner);

@@ -1,7 +1,7 @@
 //! Thefts of public tasks beside the owner.
 
 use crate::{Shared, asker, raider, spawn};
-use sched::queue::PrivatePart;
+use sched::queue::{Portion, PrivatePart, Published};
 use sched_model::pop;
 
 #[test]
@@ -49,6 +49,22 @@ fn tasks_are_published_beside_a_thief() {
         spawn(shared, owner, 0);
         spawn(shared, owner, 1);
         spawn(shared, owner, 2);
+        pop(owner);
+        [thief]
+    });
+}
+
+#[test]
+fn all_tasks_are_published_beside_a_thief() {
+    Shared::explore("split, publishing all beside a thief", 4, 100_000, 3, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        assert_eq!(owner.publish(Portion::HalfOrLone), Published::Some);
+        let thief = Shared::thief(shared, 3);
+        shared.push(owner, 2);
+        assert_ne!(owner.publish(Portion::All), Published::None);
+        pop(owner);
+        pop(owner);
         pop(owner);
         [thief]
     });

@@ -49,7 +49,7 @@
 use crate::policy::Place;
 use crate::policy::stealing::amounts::Spills;
 use crate::policy::stealing::state::Stealing;
-use crate::queue::{BATCH, Batches, Deque, End, Full, LoneTask, Owner, Steal};
+use crate::queue::{BATCH, Batches, Deque, End, Full, Owner, Portion, Steal};
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
@@ -101,7 +101,7 @@ impl<D: Deque> Stealing<D> {
             batch.set(batch.get() - 1);
             // SAFETY: by the caller's promise.
             if let Some(mut own) = unsafe { self.own(place) }.private_part() {
-                own.publish(LoneTask::Publish);
+                own.publish(Portion::HalfOrLone);
             }
             if let Steal::Taken(task) = self.deques[place.index()].steal() {
                 return Some(task);
@@ -139,7 +139,7 @@ impl<D: Deque> Stealing<D> {
         if let Some(mut private) = own.private_part() {
             let searched = || self.is_searched();
             if self.lending.lends(place.index(), searched) {
-                private.publish(LoneTask::Publish); // and the next push comes here again
+                private.publish(Portion::HalfOrLone); // and the next push comes here again
             } else {
                 // Sleepers rely on a worker that searches: it will take care of the tasks.
                 private.answer(|| self.sleepers.rely_on_spawns(), searched);

@@ -39,7 +39,7 @@ use crate::policy::{
 };
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::Lengths;
-use crate::queue::{Deque, End, Full, LoneTask};
+use crate::queue::{Deque, End, Full, Portion};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
 use crate::sys::atomic::Pad;
@@ -210,7 +210,7 @@ impl<D: Deque> Policy for Stealing<D> {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
         let Some(mut private) = own.private_part() else { return };
-        private.publish(LoneTask::Publish);
+        private.publish(Portion::All);
         if private.is_asked() {
             self.added(&mut own, place);
         }

@@ -1,7 +1,7 @@
 //! How tasks become public: the owner publishes them, or thieves request and raid them.
 
 use crate::queue::split::record::{Held, Split, slots};
-use crate::queue::{Deque, LoneTask, Press, PrivatePart, Published};
+use crate::queue::{Deque, Portion, Press, PrivatePart, Published};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
 use crate::sys::fence::Mode;
 use crate::sys::fuzz::{self, Point};
@@ -39,19 +39,24 @@ impl<M: Mode> PrivatePart for Split<M> {
         self.top() < self.open()
     }
 
-    unsafe fn publish(&self, lone: LoneTask) -> Published {
-        let older_half = |tasks: isize| (tasks + isize::from(lone == LoneTask::Publish)) / 2;
+    unsafe fn publish(&self, portion: Portion) -> Published {
+        let part_of = |tasks: isize| match portion {
+            Portion::Half => tasks / 2,
+            Portion::HalfOrLone => (tasks + 1) / 2,
+            Portion::All => tasks,
+        };
         let (bot, open) = (self.bot(), self.open());
-        if self.top() != open {
+        let (are_public, more) = (self.top() != open, part_of(slots(open, bot)));
+        if are_public && (portion != Portion::All || more < 1) {
             return Published::Some;
         }
-        if older_half(slots(open, bot)) < 1 {
+        if more < 1 {
             return Published::None;
         }
         fuzz::at(Point::SplitPublish);
         let Some(_held) = Held::try_now(&self.thieves) else { return Published::Busy };
         let open = self.open(); // a raid may have moved it
-        self.divide(open.wrapping_offset(older_half(slots(open, bot))));
+        self.divide(open.wrapping_offset(part_of(slots(open, bot))));
         Published::Some
     }
 
