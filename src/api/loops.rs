@@ -16,18 +16,24 @@
 //! At first the range is halved down to one unit, and each upper half is offered. Thus many
 //! hungry workers get their parts at once, however few and long the units are. The owner does the
 //! rest in chunks. Then it takes the youngest offer back, if no thief has it, does that part in
-//! chunks, and so on. If nothing is on offer between two chunks, and more than one unit is left,
-//! there are two cases. If the youngest offer was stolen, thieves are hungry, and all halves of the
-//! rest are offered as at first. If the oldest offer was taken back, no thief is hungry, and one
-//! half is offered.
+//! chunks, and so on. Between two chunks, with more than one unit left, the owner looks at its
+//! offers. There are three cases in which it makes new ones:
+//!
+//! - Thieves have taken all offers, at least one of them since the owner looked last. So thieves
+//!   are hungry, and all halves of the rest are offered as at first.
+//! - Nothing is on offer, and no thief has come since. One half of the rest is offered.
+//! - One offer is left, thieves have come before, and the rest is long. One half of it is offered.
+//!   So a thief that takes the offer has one more to take, even if the owner is in a long unit.
 //!
 //! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
 //! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
 //!
 //! A chunk is at most twice as large as the chunk before, since the duration of a unit is unknown
-//! at first. A chunk is also at most an eighth of the rest, the youngest offer included, so that a
-//! worker that waits for the owner waits for a small part of the whole. (C. Polychronopoulos and D.
-//! Kuck, "Guided self-scheduling", 1987.) With a grain a chunk is always one unit.
+//! at first. A chunk is also at most a quarter of what is left, with the offers that no thief has
+//! taken. So a worker that waits for the owner waits for a small part of the whole. (C.
+//! Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) But a chunk costs some 40 ns. So
+//! what takes less than a quarter of `pace::WORTHWHILE` is not divided into chunks. With a grain a
+//! chunk is always one unit.
 //!
 //! An owner that joins an offer may find the offer's task in a queue, on its own thread. The task
 //! then does not do the units on top of the join: it gives them back. So the stack is equally deep
@@ -43,18 +49,24 @@
 //! machine a raid takes some 15 µs. Two rules make raids rare:
 //!
 //! - Between two chunks the owner answers thieves that have asked.
-//! - Once the pace of the loop is known, new offers are shared at once, without a question.
+//! - Once the pace of the loop is known, all offers are shared at once, without a question.
 //!
-//! The *pace* is measured after the first theft, so a loop without thieves reads no clock. It also
-//! shows which parts take less than `pace::WORTHWHILE`; these are not offered. The pace may change
-//! at any moment. So a worker that keeps its whole rest to itself measures again after each chunk.
+//! The *pace* is measured after the first theft, by the thief after its first chunk. So a loop
+//! without thieves reads no clock. The pace also shows which parts take less than
+//! `pace::WORTHWHILE`; these are not offered. The pace may change at any moment. So a worker that
+//! keeps its whole rest to itself measures again after each chunk.
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
 //! owner does its first unit, however long that takes (c_tests/for_spread.c).
 //!
-//! On two workers, loops of 1 ms with unequal units took 5 to 12 % longer than libgomp's best
-//! schedule without these rules, and take 0 to 4 % longer with them (`bench_c/loops.c`).
+//! On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer than libgomp's
+//! best schedule without these rules, and take 0 to 4 % longer with them (`bench_c/loops.c`).
+//!
+//! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
+//! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
+//! of the offers shared at once, and the others when they are asked for. A thief that finds no
+//! other offer waits for the end of a chunk, or raids: 20 µs of a loop that takes 150.
 
 use crate::api::fork;
 use crate::api::fork::Forked;
@@ -78,7 +90,13 @@ pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler);
 const MAX_OFFERS: usize = 32;
 
 /// A chunk is at most the units that are left, divided by this number.
-const CHUNK_PART: usize = 8;
+const CHUNK_PART: usize = 4;
+
+/// What takes less than `pace::WORTHWHILE`, divided by this number, is one chunk.
+const WORTHWHILE_CHUNKS: usize = 4;
+
+/// A rest is long if it takes so many times `pace::WORTHWHILE`.
+const LONG: usize = 4;
 
 pub struct Loop {
     range: Range,
@@ -105,6 +123,17 @@ struct Offer {
     /// The owner has come to join the offer.
     join_begun: AtomicBool,
     given_back: AtomicBool,
+}
+
+/// The offers of a worker that are not joined yet, the oldest first. Thieves take the oldest first.
+struct Offers {
+    /// The offers are used through pointers only, since other threads have references to them.
+    room: *mut Offer,
+    count: usize,
+    /// So many offers are known to be taken, the oldest ones.
+    taken: usize,
+    /// The value of `taken` at the last answer.
+    answered: Option<usize>,
 }
 
 impl Loop {
@@ -173,27 +202,30 @@ impl Loop {
     /// # Safety
     /// As for `call`.
     unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker, mut pace: Pace) {
-        // The offers are used through pointers only, since other threads have references to them.
         let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
-        let offers: *mut Offer = (&raw mut room).cast();
         detector::own(&room);
-        let mut count = 0;
-        let mut thieves_hungry = true;
+        let mut offers =
+            Offers { room: (&raw mut room).cast(), count: 0, taken: 0, answered: None };
         let mut chunk = 1;
+        let mut knows_pace = self.small() > 0;
         loop {
-            if (count == 0 || thieves_hungry) && to - from > 1 {
+            // SAFETY: the caller owns the worker and the offers.
+            let untaken = unsafe { offers.untaken() };
+            let is_long = pace.is_begun() && (1..(to - from) / LONG).contains(&self.small());
+            if untaken <= usize::from(is_long) && to - from > 1 {
+                let thieves_hungry = untaken == 0 && offers.answer();
                 if thieves_hungry || to - from < 2 * self.small() {
                     pace.measure(&self.small);
                 }
                 let least = self.small().max(1); // once: the first division goes down to one unit
-                while to - from >= 2 * least && count < MAX_OFFERS {
+                while to - from >= 2 * least && offers.count < MAX_OFFERS {
                     let middle = from + (to - from) / 2;
                     // SAFETY: the place is within the array, and no task uses it. The task is
                     // joined below.
-                    if !unsafe { self.offer(offers.add(count), middle, to, worker) } {
+                    if !unsafe { self.offer(offers.at(offers.count), middle, to, worker) } {
                         break;
                     }
-                    count += 1;
+                    offers.count += 1;
                     to = middle;
                     if !thieves_hungry {
                         break;
@@ -201,13 +233,13 @@ impl Loop {
                 }
                 if pace.is_begun() {
                     // SAFETY: the caller owns the worker and the offers.
-                    unsafe { self.share_offers(offers, count, worker) };
+                    unsafe { self.share_offers(&offers, worker) };
                 }
             }
-            // SAFETY: the place is within the array and holds an offer.
-            let youngest = (count > 0).then(|| unsafe { &*offers.add(count - 1) });
-            let units_left = to - from + youngest.map_or(0, |offer| offer.to - offer.from);
-            chunk = chunk.min(units_left / CHUNK_PART).clamp(1, self.max_chunk.min(to - from));
+            // SAFETY: as above.
+            let end = unsafe { offers.oldest_untaken() }.map_or(to, |offer| offer.to);
+            let most = ((end - from) / CHUNK_PART).max(self.small() / WORTHWHILE_CHUNKS).max(1);
+            chunk = chunk.min(most).min(self.max_chunk).min(to - from);
             // SAFETY: the caller owns the worker; the rest is its promise.
             unsafe { self.call(from, from + chunk, worker) };
             // SAFETY: this is the caller's worker; if the body has waited, the worker that has
@@ -215,26 +247,23 @@ impl Loop {
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             pace.done += chunk;
-            if count > 0 && worker.is_asked() {
+            let learns_pace = !knows_pace && pace.is_begun();
+            if offers.count > 0 && (learns_pace || worker.is_asked()) {
+                knows_pace = true;
                 pace.measure(&self.small);
                 // SAFETY: the caller owns the worker and the offers.
-                unsafe { self.share_offers(offers, count, worker) };
+                unsafe { self.share_offers(&offers, worker) };
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
-                if count == 0 {
-                    return;
-                }
-                count -= 1;
-                // SAFETY: the place is within the array and holds an offer that is not joined yet.
-                let offer = unsafe { &*offers.add(count) };
+                let Some(offer) = offers.pop() else { return };
                 // SAFETY: the caller owns the worker and the offer, which is not joined yet.
+                let offer = unsafe { &*offer };
+                // SAFETY: as above.
                 if unsafe { offer.take_back(worker) } {
                     (from, to) = (offer.from, offer.to);
                 }
             }
-            // SAFETY: the place is within the array and holds an offer.
-            thieves_hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_untaken() };
         }
     }
 
@@ -242,11 +271,10 @@ impl Loop {
     /// taken is worth a theft.
     ///
     /// # Safety
-    /// The caller owns `worker`, which has made these offers and not joined them yet.
-    unsafe fn share_offers(&self, offers: *const Offer, count: usize, worker: &Worker) {
-        // SAFETY: by the caller's promise.
-        let mut all = (0..count).map(|i| unsafe { &*offers.add(i) });
-        let Some(largest) = all.find(|offer| offer.task.is_untaken()) else { return };
+    /// The caller owns `worker`, which has made these offers.
+    unsafe fn share_offers(&self, offers: &Offers, worker: &Worker) {
+        // SAFETY: by the caller's promise. (An offer that is younger is smaller.)
+        let Some(largest) = (unsafe { offers.oldest_untaken() }) else { return };
         if (1..=largest.to - largest.from).contains(&self.small()) {
             // SAFETY: the caller owns the worker.
             unsafe { worker.share() };
@@ -272,6 +300,49 @@ impl Loop {
             });
             (*at).task.offer(run_offer, at.cast(), self.body as usize, worker)
         }
+    }
+}
+
+impl Offers {
+    fn at(&self, i: usize) -> *mut Offer {
+        self.room.wrapping_add(i)
+    }
+
+    /// How many offers no thief has taken.
+    ///
+    /// # Safety
+    /// The caller has made the offers, and joins them.
+    #[inline]
+    unsafe fn untaken(&mut self) -> usize {
+        // SAFETY: by the caller's promise there is such an offer.
+        while self.taken < self.count && unsafe { !(*self.at(self.taken)).task.is_untaken() } {
+            self.taken += 1;
+        }
+        self.count - self.taken
+    }
+
+    /// The oldest offer that no thief has taken, as far as `untaken` has seen.
+    ///
+    /// # Safety
+    /// As for `untaken`.
+    #[inline]
+    unsafe fn oldest_untaken(&self) -> Option<&Offer> {
+        // SAFETY: by the caller's promise there is such an offer.
+        (self.taken < self.count).then(|| unsafe { &*self.at(self.taken) })
+    }
+
+    /// The caller answers the thefts that `untaken` has seen. True if there are some that were not
+    /// answered yet, and at first.
+    fn answer(&mut self) -> bool {
+        self.answered.replace(self.taken).is_none_or(|answered| answered < self.taken)
+    }
+
+    /// The youngest offer, which the caller must join.
+    fn pop(&mut self) -> Option<*const Offer> {
+        self.count = self.count.checked_sub(1)?;
+        self.taken = self.taken.min(self.count);
+        self.answered = self.answered.map(|answered| answered.min(self.count));
+        Some(self.at(self.count))
     }
 }
 

@@ -32,15 +32,19 @@ impl Pace {
     }
 
     /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
-    /// measurement. Writes nothing if the worker has done no unit since then.
+    /// measurement. Writes nothing if the worker has done no unit since then; or if it has worked
+    /// for less than `WORTHWHILE`, and `small` is known: such a measurement has large errors.
     pub fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
         }
         let now = Instant::now();
         if let Some(begun) = self.begun {
-            let elapsed = (now - begun).as_nanos().max(1);
-            let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed;
+            let elapsed = now - begun;
+            if elapsed < WORTHWHILE && small.load(Ordering::Relaxed) != 0 {
+                return;
+            }
+            let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed.as_nanos().max(1);
             small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
         }
         *self = Pace { begun: Some(now), done: 0 };
