@@ -460,7 +460,8 @@ check-deep: $(GATES:%=record-%)
 # The gates that take an hour or hours do a part of their work in check-deep, which so takes less than an hour on two
 # processors; FULL=1 leaves nothing out. The part is the same each time. make NAME alone does everything, and so do the
 # workflows.
-IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 valgrind_SLICE=1/4 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
+IN_PART := knobs_KNOBS=1/100 mutants_MUTANTS=1/24 asan_SLICE=1/2 tsan_SLICE=1/2 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 \
+           valgrind_SLICE=1/4 faults_FAULTS=1 stress_MINUTES=2 fuzz_MINUTES=3
 
 .PHONY: $(GATES:%=record-%) trust
 $(GATES:%=record-%): record-%:
