@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
+        check check-texts check-models check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -366,7 +366,7 @@ scaling: lab-programs
 
 # --- testing ----------------------------------------------------------------
 
-CTEST = $(TOOL) run --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
+CTEST = $(TOOL) run $(CTEST_LINTED) --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
 # 720 s of processor time, and 50 s in which one processor has nothing to do.
@@ -376,6 +376,14 @@ TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 # The programs that scale are a quarter of the size that make knobs gives them.
 test: CTEST += --smaller 4
 
+# make test compiles the tests and the runner by clippy's compiler, where there is one, so that the lints come with the
+# compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)
+LINTER = $(if $(shell clippy-driver --version 2>/dev/null),clippy-driver)
+LINTED = $(if $(LINTER),--config 'build.rustc-workspace-wrapper="$(LINTER)"')
+test: CTEST_LINTED = $(LINTED)
+test-lints: export RUSTC_WORKSPACE_WRAPPER = $(LINTER)
+test test-lints: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
+
 test:
 	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
 	@if [ -s $(TARGET)/test-seconds ]; then \
@@ -384,7 +392,7 @@ test:
 	@echo "1 of 3: lints, libraries, programs"
 	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs
 	@echo "2 of 3: unit tests"
-	@$(CARGO) test --quiet $(TESTED)
+	@$(CARGO) test $(LINTED) --quiet $(TESTED)
 	@echo "3 of 3: C programs"
 	@$(CTEST) --abi $(BUILT)/tmp/sched_abi.h $(TEST_ARGS)
 	@seconds=$$(($$(date +%s) - $$(cat $(TARGET)/test-began))); echo "make test: $$seconds seconds"; \
@@ -398,8 +406,9 @@ TESTED := --workspace --exclude sched-model
 
 # The runner of the C tests is built here, too, while the other half of the work is still going on.
 test-lints:
-	@$(MAKE) --no-print-directory check
-	@$(MAKE) --no-print-directory debug
+	@$(MAKE) --no-print-directory check-texts check-models
+	@RUSTC_WORKSPACE_WRAPPER= $(MAKE) --no-print-directory debug
+	@$(if $(LINTER),,echo "check: no clippy-driver here, skipped")
 	@$(CARGO) test --quiet $(TESTED) --no-run
 	@$(TOOL) build --quiet --package sched-ctest
 
@@ -432,10 +441,18 @@ $(DEBUG_LIB): $(SOURCES)
 	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/checked/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
-# Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of
-# the models still fit the code; whether files import each other in a circle, or a floor of the library a higher one; and
-# whether docs/TRUST.md is what the records say.
-check:
+# Format and lints, where cargo has them; whether the models compile; the manual pages; what packages and releases
+# promise; whether the mutants of the models still fit the code; whether files import each other in a circle, or a floor of
+# the library a higher one; and whether docs/TRUST.md is what the records say.
+check: check-texts check-models
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
+	     $(CARGO) clippy --quiet $(TESTED) --all-targets -- -D warnings; \
+	 else echo "check: no cargo clippy here, skipped"; fi
+
+check-models:
+	@RUSTFLAGS="--cfg loom" $(CARGO) check --quiet --package sched-model --all-targets --target-dir $(TARGET)/loom
+
+check-texts:
 	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
 	@man/check.sh
 	@packaging/check.sh
@@ -443,9 +460,6 @@ check:
 	@$(TOOL) run --quiet --package sched-trust -- check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
-	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
-	     $(CARGO) clippy --quiet $(TESTED) --all-targets -- -D warnings; \
-	 else echo "check: no cargo clippy here, skipped"; fi
 
 # --- the long checks ----------------------------------------------------------
 
