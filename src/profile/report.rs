@@ -205,15 +205,16 @@ fn advice(
     } else if parallelism < SLACK * workers && workers > 1.0 {
         fine = false;
         to(format_args!(
-            "There is little to spare: {workers} workers have work for {parallelism:.1}. More and \
-             shorter paths would keep them busy when tasks take unequal times."
+            "There is little to spare: the parallelism of {parallelism:.1} is less than ten for each \
+             of the {workers} workers. More and shorter paths would keep them busy when tasks take \
+             unequal times."
         ))?;
     }
     let idle = figures.idle.unwrap_or(0.0);
     if parallelism >= 2.0 * workers && workers > 1.0 && idle > IDLE {
         fine = false;
         to(format_args!(
-            "The workers starved for {:.0} % of the time, although there was work for \
+            "The workers starved for {:.0} % of the time, although the parallelism is \
              {parallelism:.1}: tasks were spawned too late, one by one, or by a single task. Spawn \
              them earlier, and from several tasks.",
             100.0 * idle
@@ -231,7 +232,8 @@ fn advice(
     }
     if fine {
         to(format_args!(
-            "Nothing stands in the way of {workers} workers, and there is work for up to {}.",
+            "Nothing stands in the way of {workers} workers. At ten for each worker, the \
+             parallelism is enough for up to {}.",
             (parallelism / SLACK).max(workers).floor()
         ))?;
     }
