@@ -4,19 +4,29 @@ use crate::lock::mutex::Mutex;
 use crate::settings::{Config, Switch};
 use crate::sys::clock::{Calibration, Moment, ticks_in};
 use crate::sys::errno::Errno;
+use crate::sys::futex::Futex;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::thread::SignalsBlocked;
+use crate::sys::time::Instant;
 use crate::trace::json::{self, Run};
 use crate::trace::output::{self, Output};
 use crate::trace::track::{Shared, Track};
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The least time between two records of a queue's length.
 const SAMPLING: Duration = Duration::from_micros(20);
+
+/// How long a thread that ends the process waits for another one that writes the timeline. The
+/// handlers of fatal signals wait for as long: `threads::watcher`.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const UNWRITTEN: u32 = 0;
+const WRITING: u32 = 1;
+const WRITTEN: u32 = 2;
 
 pub struct Timeline {
     tracks: Box<[Track]>,
@@ -28,7 +38,8 @@ pub struct Timeline {
     lives: Switch,
     /// The tasks that could not be recorded, for want of memory.
     unseen: AtomicUsize,
-    is_written: AtomicBool,
+    /// `UNWRITTEN`, `WRITING` or `WRITTEN`.
+    state: Futex,
     /// Links the timelines of the runs that have not ended; used under the lock of `OPEN`.
     next: Cell<*const Timeline>,
 }
@@ -89,7 +100,7 @@ impl Timeline {
             kind: config.kind.word(),
             lives: config.trace_lives,
             unseen: AtomicUsize::new(0),
-            is_written: AtomicBool::new(false),
+            state: Futex::new(UNWRITTEN),
             next: Cell::new(ptr::null()),
         };
         let timeline = memory::boxed(timeline).map_err(no_memory)?;
@@ -110,13 +121,31 @@ impl Timeline {
         self.unseen.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes the timeline to its file, once. An error is reported on stderr.
+    /// Writes the timeline to its file, once. An error is reported on stderr. If another thread is
+    /// about to write it, waits for that: the process may end when this returns.
     pub fn write(&self) {
         let _blocked = SignalsBlocked::block();
-        // Relaxed: the threads that may call this at the same time write the same text.
-        if self.is_written.swap(true, Ordering::Relaxed) {
+        if !self.state.swap_if(UNWRITTEN, WRITING) {
+            self.wait_until_written();
             return;
         }
+        self.write_to_file();
+        self.state.store(WRITTEN, Ordering::Relaxed);
+        self.state.wake(i32::MAX);
+    }
+
+    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit.
+    #[cold]
+    fn wait_until_written(&self) {
+        let begin = Instant::now();
+        // Relaxed, as the store: what was written is in the file.
+        while self.state.load(Ordering::Relaxed) == WRITING {
+            let Some(left) = PATIENCE.checked_sub(begin.elapsed()) else { return };
+            self.state.wait(WRITING, left);
+        }
+    }
+
+    fn write_to_file(&self) {
         let calibration = Calibration::since(self.begin);
         self.output.write(|stream, part| {
             let run = Run {
