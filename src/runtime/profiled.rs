@@ -2,7 +2,7 @@
 //! seen where tasks begin, end, suspend and wake each other ([`hooks`](super::hooks)).
 
 use crate::profile::path::{Lengths, Point};
-use crate::profile::run::Profile;
+use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Worker;
 use crate::runtime::watch::{Watch, Watched};
 use crate::sys::{clock, detector};
@@ -51,7 +51,8 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
 /// Its workers have halved it again and again. Each half may have moved to a worker, and its end
 /// to the worker of the other half: so a burdened path has moved twice for each halving. (The edges
 /// of the halves that were tasks of their own do not count beside that, since others are made in
-/// each run.)
+/// each run.) What the owner spends between its chunks is on its path before the longest unit,
+/// which another worker may have done at that time: by so much the span may be too long.
 #[cold]
 pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Lengths) {
     let Some(profile) = worker.watch().and_then(Watch::profile) else { return };
@@ -92,14 +93,19 @@ fn note_group_end_in<G>(watch: &Watch, worker: &Worker, group: &G) {
     }
 }
 
-/// The caller has waited for the group.
+/// The caller has waited for the group. (A thread outside of the run must not look at the run,
+/// which may end at any moment.)
 #[inline]
 pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     let Some(worker) = worker else { return };
-    if let Some(task) = profiled_task(worker) {
-        let profile = worker.watch().and_then(Watch::profile);
-        let longest = profile.and_then(|profile| profile.forget(group));
-        let burden = profile.map_or(0, Profile::burden);
-        longest.inspect(|longest| task.path.meet(longest, burden, clock::ticks()));
+    let in_section =
+        || identity::current_fiber().filter(|fiber| fiber.worker().run_id() == worker.run_id());
+    let fiber = worker.mine().map(Mine::fiber).or_else(in_section);
+    if let Some(fiber) = fiber
+        && let Some(profile) = worker.watch().and_then(Watch::profile)
+        && let Some(longest) = profile.forget(group)
+        && let Some(task) = fiber.youngest_task()
+    {
+        task.path.meet(&longest, profile.burden(), clock::ticks());
     }
 }
