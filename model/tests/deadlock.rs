@@ -1,5 +1,5 @@
-//! The counts on which the proof of a deadlock relies (`inspect::deadlock`): an observer that proves
-//! a deadlock is wrong in these models, because each of their waits ends.
+//! The counts on which the proof of a deadlock relies (`inspect::deadlock`): an observer that
+//! proves a deadlock is wrong in these models, because each of their waits ends.
 #![cfg(loom)]
 
 use loom::sync::atomic::{AtomicUsize, Ordering};

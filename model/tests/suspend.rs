@@ -153,8 +153,8 @@ unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Sc
     }
 }
 
-/// Like the wait for a semaphore in `api::sync`: the task has left its stack, and its worker links a
-/// node that has the task's name already. If a unit is there by then, the task continues soon.
+/// Like the wait for a semaphore in `api::sync`: the task has left its stack, and its worker links
+/// a node that has the task's name already. If a unit is there by then, the task continues soon.
 unsafe extern "C" fn waits_aside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };

@@ -51,9 +51,9 @@
 //!
 //! # Orderings
 //!
-//! All of the state is under the monitor's lock, which orders it. A joiner's word is changed under the
-//! lock, too, and read without it: Relaxed, because the joiner takes the lock before it looks at
-//! anything else. A wait for a rest is ordered as `queue::run_gate` says.
+//! All of the state is under the monitor's lock, which orders it. A joiner's word is changed under
+//! the lock, too, and read without it: Relaxed, because the joiner takes the lock before it looks
+//! at anything else. A wait for a rest is ordered as `queue::run_gate` says.
 
 pub(super) mod queue;
 mod state;

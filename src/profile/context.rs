@@ -97,8 +97,8 @@ struct Made {
     functions: Vec<usize>,
 }
 
-// SAFETY: what the pointers lead to is freed with the tree, and changes only under the lock, but for
-// the atomics.
+// SAFETY: what the pointers lead to is freed with the tree, and changes only under the lock, but
+// for the atomics.
 unsafe impl Send for Made {}
 // SAFETY: as above.
 unsafe impl Sync for Contexts {}

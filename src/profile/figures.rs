@@ -23,8 +23,8 @@ pub struct Figures {
     pub median: u64,
     /// The functions of the tasks; the one with most work comes first.
     pub functions: Vec<Function>,
-    /// The longest path: the functions of its tasks, in the order in which it meets them first. Each
-    /// is an index of `functions`; None: the rest, several functions.
+    /// The longest path: the functions of its tasks, in the order in which it meets them first.
+    /// Each is an index of `functions`; None: the rest, several functions.
     pub path: Vec<(Option<usize>, Stretch)>,
     /// How many nanoseconds of the rest may be one function's that is not in `path`.
     pub most_beside: u64,
@@ -137,13 +137,14 @@ impl Figures {
         self.functions.iter().map(|function| function.waits).sum()
     }
 
-    /// The part of the longest path that lies in a function of `functions`. None: it has none there,
-    /// or what it has is in the rest.
+    /// The part of the longest path that lies in a function of `functions`. None: it has none
+    /// there, or what it has is in the rest.
     pub fn on_path(&self, function: usize) -> Option<Stretch> {
         self.path.iter().find(|(of, _)| *of == Some(function)).map(|found| found.1)
     }
 
-    /// Whether a function of `functions` is one of the `count` in which the longest path spends most.
+    /// Whether a function of `functions` is one of the `count` in which the longest path spends
+    /// most.
     pub fn is_long_on_path(&self, function: usize, count: usize) -> bool {
         self.on_path(function).is_some_and(|of| {
             let is_longer =

@@ -1,8 +1,8 @@
 //! The length of a path, in ticks, and how it divides among the functions of its tasks.
 //!
 //! Beside it goes the length of the longest *burdened* path to the same point: each edge on which a
-//! task may move to another worker counts with the cost of that, its burden. It may be another path,
-//! with more work or with more edges, so the two lengths are followed on their own.
+//! task may move to another worker counts with the cost of that, its burden. It may be another
+//! path, with more work or with more edges, so the two lengths are followed on their own.
 
 use crate::profile::parts::Parts;
 use crate::sys::word::Word;

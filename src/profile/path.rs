@@ -167,7 +167,8 @@ impl Path {
     /// The task has joined another one, with this path, over an edge with this burden. `now` reads
     /// the clock.
     pub fn join(&self, other: &Path, burden: u64, now: impl FnOnce() -> u64) {
-        // Otherwise the other task was called on top of this one, which goes on from this very tick.
+        // Otherwise the other task was called on top of this one, which goes on from this very
+        // tick.
         if self.is_stopped.get() || self.since.get() != other.since.get() {
             self.settle(now());
         }

@@ -19,10 +19,10 @@ pub fn after_fork_in_child() {
 }
 
 /// The median task should be so long, in nanoseconds: twenty times what it takes to spawn and end a
-/// task without a profile, for which 50 ns is a generous figure. It is a constant, since no figure of
-/// the run tells that time: its own tasks have a record each, which costs more than the rest, and the
-/// burden is the price of a theft, which is rare where tasks are many. To time spawns for it would
-/// take a second run, without a profile, at the end of each.
+/// task without a profile, for which 50 ns is a generous figure. It is a constant, since no figure
+/// of the run tells that time: its own tasks have a record each, which costs more than the rest,
+/// and the burden is the price of a theft, which is rare where tasks are many. To time spawns for
+/// it would take a second run, without a profile, at the end of each.
 const SHORT: u64 = 1000;
 
 /// A run in which the parallelism is less than this many times the number of workers keeps them

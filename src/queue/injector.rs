@@ -21,8 +21,9 @@
 //! | `len_hint`: load of `len` | Relaxed | none: a hint |
 //! | all else | the lock | the lock |
 //!
-//! A thread that pushes and then looks for sleepers executes a fence in between (`idle::eventcount`,
-//! interleaving 1), and so does a sleeper between its announcement and `looks_empty`.
+//! A thread that pushes and then looks for sleepers executes a fence in between
+//! (`idle::eventcount`, interleaving 1), and so does a sleeper between its announcement and
+//! `looks_empty`.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::length::Length;

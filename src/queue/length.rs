@@ -105,8 +105,8 @@ impl Length {
         Length { slots: Slots { address, count, ..Slots::AT_LOW }, ..self }
     }
 
-    /// The same, if the boxed slice is at the offset `slice` of the record to which the word at this
-    /// offset leads.
+    /// The same, if the boxed slice is at the offset `slice` of the record to which the word at
+    /// this offset leads.
     pub const fn in_slice_via(self, at: usize, slice: usize) -> Length {
         let (via, count) = (slice + SLICE_PLACES, slice + SLICE_COUNT);
         Length { slots: Slots { address: at, via, count, oldest: ABSENT }, ..self }

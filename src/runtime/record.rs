@@ -125,8 +125,8 @@ pub struct Row {
 /// What a run tells the observer of the process (`inspect`).
 pub struct Doctor {
     /// A run begins. `Duty::Doctor`: after the time in its `Config` without the end of a task, the
-    /// state is shown. `Duty::Live`: its statistics are shown while it goes on. `Duty::Timeline`: its
-    /// timeline is written if a signal ends the process.
+    /// state is shown. `Duty::Live`: its statistics are shown while it goes on. `Duty::Timeline`:
+    /// its timeline is written if a signal ends the process.
     pub begin: fn(Duty),
     /// That run has ended.
     pub end: fn(Duty),

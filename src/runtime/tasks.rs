@@ -304,8 +304,8 @@ impl Mine<'_> {
         }
     }
 
-    /// Reserves `more` slots in the run's queue for tasks that have begun, or gives slots back, which
-    /// cannot fail.
+    /// Reserves `more` slots in the run's queue for tasks that have begun, or gives slots back,
+    /// which cannot fail.
     pub fn reserve(self, more: isize) -> Result<(), NoMemory> {
         // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
         // the run.

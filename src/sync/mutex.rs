@@ -10,8 +10,8 @@
 //!
 //! # Orderings
 //!
-//! Those of [`crate::lock::handover`]. A granted waiter is ordered after the last holder by the grant
-//! of its node (`super::node`). `holder` is Relaxed: a caller looks for its own name only.
+//! Those of [`crate::lock::handover`]. A granted waiter is ordered after the last holder by the
+//! grant of its node (`super::node`). `holder` is Relaxed: a caller looks for its own name only.
 
 pub use crate::lock::handover::NotLocked;
 

@@ -31,9 +31,9 @@
 //! other threads use there, such as the node of a waiter, is made the library's.
 //!
 //! A thread is ignored while the library works: in the library's threads, and in each function that
-//! starts, waits or queues. While a function of the program runs it is not ignored. The state is the
-//! thread's, although tasks move from thread to thread: wherever a stack is left, and wherever one
-//! is continued, the thread is ignored. (To ThreadSanitizer a stack is a thread. So each of its
+//! starts, waits or queues. While a function of the program runs it is not ignored. The state is
+//! the thread's, although tasks move from thread to thread: wherever a stack is left, and wherever
+//! one is continued, the thread is ignored. (To ThreadSanitizer a stack is a thread. So each of its
 //! records of a stack is ignored from the beginning, and whenever no thread is on the stack.)
 //!
 //! # Cost

@@ -7,8 +7,8 @@ use std::{mem, ptr};
 /// A signal handler. It may run in any thread, at any instruction.
 pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// The signal's action becomes `handler`, if it is the default one. The handler runs on the thread's
-/// alternate signal stack, if there is one.
+/// The signal's action becomes `handler`, if it is the default one. The handler runs on the
+/// thread's alternate signal stack, if there is one.
 pub fn handle(signal: c_int, handler: Handler) {
     replace(signal, libc::SIG_DFL, address(handler));
 }

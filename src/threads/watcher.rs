@@ -4,8 +4,8 @@
 //! duties. It looks now and then, and at once after a signal that one of its duties concerns.
 //!
 //! A signal is handled only while a run needs the duty, and only if its action is the default one
-//! when the first such run begins. The handlers may run in any thread, at any instruction. They only
-//! request a look ([`super::requests`]). The handler of a fatal signal then waits until the
+//! when the first such run begins. The handlers may run in any thread, at any instruction. They
+//! only request a look ([`super::requests`]). The handler of a fatal signal then waits until the
 //! thread has looked, and gives the process up to the signal's default action. The interrupted code
 //! may hold a lock that the thread needs; so the wait has a limit.
 //!
@@ -155,8 +155,8 @@ pub fn begin(duty: Duty, look: Look) {
     });
 }
 
-/// A run has ended that needed the duty. Returns true if no other run needs it; then the thread does
-/// not begin another look for it, and if no run needs any duty, the thread has ended.
+/// A run has ended that needed the duty. Returns true if no other run needs it; then the thread
+/// does not begin another look for it, and if no run needs any duty, the thread has ended.
 pub fn end(duty: Duty) -> bool {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     WATCHER.with(|watcher| {

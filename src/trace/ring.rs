@@ -38,8 +38,8 @@ pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
 const LEAST: usize = if cfg!(loom) { 2 } else { 64 };
 
 impl Ring {
-    /// A ring of the greatest power of two of events that has room in so many bytes; at least `LEAST`.
-    /// The memory is committed when it is first written.
+    /// A ring of the greatest power of two of events that has room in so many bytes; at least
+    /// `LEAST`. The memory is committed when it is first written.
     pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
         let events = (bytes / EVENT_BYTES).max(LEAST);
         let events = 1 << events.ilog2();

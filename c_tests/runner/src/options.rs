@@ -27,8 +27,8 @@ pub struct Options {
     /// with 4 threads and SCHED_IDLE=park, or with the first values that their markers allow
     #[arg(long, value_delimiter = ',')]
     pub programs: Vec<String>,
-    /// Leave the programs out that this file lists: lines `NAME ...: REASON`, or comments that begin
-    /// with `#`
+    /// Leave the programs out that this file lists: lines `NAME ...: REASON`, or comments that
+    /// begin with `#`
     #[arg(long, value_name = "FILE")]
     pub except: Option<PathBuf>,
     /// Link the programs with libsched.a instead of the shared library

@@ -29,8 +29,8 @@ pub struct Job {
     pub sleeps: bool,
     /// It builds a program, and counts as a test only if it fails: what is built is run.
     pub builds: bool,
-    /// Seconds that the test may take, if its limit is known. Those that may take longest come first,
-    /// so that none of them is left when other workers have nothing to do any more.
+    /// Seconds that the test may take, if its limit is known. Those that may take longest come
+    /// first, so that none of them is left when other workers have nothing to do any more.
     pub limit: f64,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }

@@ -1,10 +1,10 @@
 //! `--soak HOURS`: runs c_tests/soak.c for hours, and adds what it did to a file.
 //!
-//! Time is cut into slices of two sorts. In four fifths of the time slices have the default settings
-//! with 1 to 4 threads, and large rounds, most of them of the cheapest tasks: that is where nearly
-//! all of the tasks come from. In the rest of the time slices take the kinds in turn, and go through
-//! every combination that the library accepts × 1 to 16 threads, in an order that mixes them. Some
-//! slices of both sorts have a seed, small stacks, or no warm threads besides.
+//! Time is cut into slices of two sorts. In four fifths of the time slices have the default
+//! settings with 1 to 4 threads, and large rounds, most of them of the cheapest tasks: that is
+//! where nearly all of the tasks come from. In the rest of the time slices take the kinds in turn,
+//! and go through every combination that the library accepts × 1 to 16 threads, in an order that
+//! mixes them. Some slices of both sorts have a seed, small stacks, or no warm threads besides.
 //!
 //! Every second job has one process for the whole session, so that whatever a run leaves behind
 //! adds up (`child.rs`). The others start a new process after a few slices. The file says how many

@@ -64,8 +64,8 @@ fn first<P: ModelledPolicy>(scene: &SceneOf<P>, f: TaskFn, closure: *mut c_void)
         .expect("there is memory");
 }
 
-/// The nodes of a binary tree: node i has the children 2 i + 1 and 2 i + 2. Each node is the closure
-/// of its task.
+/// The nodes of a binary tree: node i has the children 2 i + 1 and 2 i + 2. Each node is the
+/// closure of its task.
 struct Tree {
     nodes: Vec<(AtomicUsize, usize)>,
 }

@@ -20,8 +20,8 @@
 //! A thread rests while its slot's word is `REST`. At first it stays awake, because the next run
 //! may follow at once. Then it changes the word to `ASLEEP` and sleeps in a futex. A caller writes
 //! the job, swaps `CALLED` into the word (Release), and wakes the thread if it was asleep. The
-//! thread does the job and swaps `REST` into the word (Release). If other threads wait for the
-//! job, they have left `AWAITED` in the word, and are woken. A sleeping thread whose time is up takes
+//! thread does the job and swaps `REST` into the word (Release). If other threads wait for the job,
+//! they have left `AWAITED` in the word, and are woken. A sleeping thread whose time is up takes
 //! the lock. If its slot is still in the list of warm slots, the thread removes it and ends
 //! ([`ending`]). Otherwise a run has reserved the slot, and the thread continues to rest.
 //!

@@ -1,5 +1,5 @@
-//! The table of gates, docs/trust/gates.toml: what each gate shows, and how its numbers are found in
-//! what it prints.
+//! The table of gates, docs/trust/gates.toml: what each gate shows, and how its numbers are found
+//! in what it prints.
 //!
 //! ```toml
 //! [[gate]]

@@ -73,8 +73,8 @@ impl Soaking {
         })
     }
 
-    /// Does a slice: a line of c_tests/soak.c. An error is a failure of the library, or of the test;
-    /// the process is then of no more use.
+    /// Does a slice: a line of c_tests/soak.c. An error is a failure of the library, or of the
+    /// test; the process is then of no more use.
     pub fn slice(&mut self, order: &str, limit: Duration) -> Result<Answer> {
         let orders = self.orders.as_mut().context("it has ended")?;
         // It may have ended meanwhile; then there is no answer, and `how_it_ended` says why.

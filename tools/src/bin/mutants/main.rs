@@ -19,8 +19,8 @@
 //!
 //! `--check` only looks whether each mutant fits the code. `--copy` makes the source of one in
 //! target/mutants, for another test: `make fuzz-mutants`. `--record` writes what was seen to
-//! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows, which
-//! begins with what `--commit` prints.
+//! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows,
+//! which begins with what `--commit` prints.
 
 mod results;
 

@@ -1,8 +1,8 @@
 //! `model/RESULTS.md`: what the models have explored, and which model kills each mutant.
 //!
-//! The file is written by this program alone, and is also what it remembers: a run replaces the rows
-//! of what it ran, and keeps the others with the commit that they were made on. So nothing stands
-//! there that was not run.
+//! The file is written by this program alone, and is also what it remembers: a run replaces the
+//! rows of what it ran, and keeps the others with the commit that they were made on. So nothing
+//! stands there that was not run.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ impl Results {
         Results { models, mutants, litmus }
     }
 
-    /// Replaces the rows of the models and litmus tests that a log of `make loom`, `make shuttle` or
-    /// `make litmus` shows, on the commit that it names. Returns their number.
+    /// Replaces the rows of the models and litmus tests that a log of `make loom`, `make shuttle`
+    /// or `make litmus` shows, on the commit that it names. Returns their number.
     pub fn add_models(&mut self, log: &str) -> usize {
         let (mut test, mut commit) = ("", "unknown");
         let mut names = BTreeMap::new();

@@ -62,8 +62,8 @@ impl Figure<'_> {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes `base`.svg and .csv and, with the feature `pictures`, .png and .pdf, with a line under
-    /// the drawing.
+    /// Writes `base`.svg and .csv and, with the feature `pictures`, .png and .pdf, with a line
+    /// under the drawing.
     pub fn write(&self, base: &Path, note: &str) -> Result<Vec<PathBuf>> {
         let svg = self.svg(note);
         #[cfg(feature = "pictures")]

@@ -1,5 +1,5 @@
-//! The measurements of a report: what the last `make bench`, `make lab` and `make bench-peers` found,
-//! without what the report does not use.
+//! The measurements of a report: what the last `make bench`, `make lab` and `make bench-peers`
+//! found, without what the report does not use.
 //!
 //! The folder of results is not part of the repository. So `make report` keeps a condensed copy in
 //! `docs/report/measurements.json`, one line for each case, and makes the report from that copy.

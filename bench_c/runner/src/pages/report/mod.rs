@@ -1,10 +1,10 @@
-//! `make report`: writes docs/REPORT.md with its figures, from the last `make bench`, `make lab` and
-//! `make bench-peers`.
+//! `make report`: writes docs/REPORT.md with its figures, from the last `make bench`, `make lab`
+//! and `make bench-peers`.
 //!
 //! A map: [`condense`] makes the [`measurements`] that the repository keeps from the files in the
-//! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md. [`template`]
-//! fills `docs/report/template.md` with numbers in a [`language`], [`tables`] and [`figures`].
-//! `docs/report/pdf.sh` makes the PDF file of the page.
+//! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md.
+//! [`template`] fills `docs/report/template.md` with numbers in a [`language`], [`tables`] and
+//! [`figures`]. `docs/report/pdf.sh` makes the PDF file of the page.
 
 mod condense;
 mod figures;

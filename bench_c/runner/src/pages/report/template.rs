@@ -19,8 +19,8 @@
 //! | `{{see NAME}}`, `{{again NAME: CAPTION}}` | the number of that figure; the figure once more |
 //! | `{{table NAME}}` | a table |
 //!
-//! `{{ns.q CASE}}` also has the quartiles. A CASE is a session, a program, a kind or system, and the
-//! number of threads, if that is not 1: `lab tree steal 2 deque=spin`. A line `<!-- fr -->` or
+//! `{{ns.q CASE}}` also has the quartiles. A CASE is a session, a program, a kind or system, and
+//! the number of threads, if that is not 1: `lab tree steal 2 deque=spin`. A line `<!-- fr -->` or
 //! `<!-- en -->` sets the language of the numbers that follow.
 //!
 //! `holds` guards the sentences: their words were written for one set of measurements, and new
