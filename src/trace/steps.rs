@@ -41,7 +41,7 @@ impl Steps {
 
     /// The step of the task before this time.
     pub fn before(&self, task: u64, time: u64) -> Option<&Event> {
-        let at = self.0.partition_point(|event| key(event) < (task, time));
+        let at = self.0.partition_point(|event| (event.task, event.time) < (task, time));
         self.0[..at].last().filter(|before| before.task == task)
     }
 }
@@ -66,10 +66,29 @@ fn add(
     Some(())
 }
 
-fn key(event: &Event) -> (u64, u64) {
-    (event.task, event.time)
+/// In one tick of a slow clock a task may begin or go on, and then block.
+fn key(event: &Event) -> (u64, u64, bool) {
+    (event.task, event.time, event.kind == Kind::Block)
 }
 
 fn has_task(sorted: &[Event], task: u64) -> bool {
     sorted.binary_search_by_key(&task, |event| event.task).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_begins_before_it_blocks_in_the_same_tick() {
+        let step = |time, kind| Event { task: 7, ..Event::plain(time, kind, 1, 0) };
+        let same_tick = [step(100, Kind::Begin), step(100, Kind::Block)];
+        for [first, second] in [same_tick, [same_tick[1], same_tick[0]]] {
+            let mut steps = vec![step(200, Kind::Unblock), first, second];
+            steps.sort_unstable_by_key(key);
+            let steps = Steps(steps);
+            assert_eq!(steps.before(7, 200).map(|before| before.kind), Some(Kind::Block));
+            assert_eq!(steps.before(7, 100), None);
+        }
+    }
 }
