@@ -14,10 +14,13 @@
 //! not divided would keep its units from other workers when the pace changes.
 //!
 //! With 100 units of 3 µs and one that takes a fifth of the time, a reduction on two workers took
-//! 16 to 17 % more than the ideal time without these rules, and takes 5 to 9 % more with them
-//! (`bench_c/reductions.c`). What is left with 1024 short units is the price of a unit, some 20 ns:
-//! two calls, a copy of the identity, a fork and a join. Fewer units would balance worse on many
-//! workers.
+//! 16 to 17 % more than the ideal time without these rules, and takes 4 to 9 % more with them
+//! (`bench_c/reductions.c`). What is left with 1024 short units is the price of a unit, 16 to 20
+//! ns: calls, a copy of the identity, the frame of a half, a fork and a join. Fewer units would
+//! balance worse on many workers.
+//!
+//! Rejected: right halves offered when thieves come, as a loop does. Of the price of a unit that
+//! saved 1.5 ns, and no time on two workers.
 
 use crate::api::fork;
 use crate::api::fork::Forked;
