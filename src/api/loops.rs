@@ -61,7 +61,7 @@
 //! owner does its first unit, however long that takes (c_tests/for_spread.c).
 //!
 //! On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer than libgomp's
-//! best schedule without these rules, and take 0 to 4 % longer with them (`bench_c/loops.c`).
+//! best schedule without these rules, and take 0 to 5 % longer with them (`bench_c/loops.c`).
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
