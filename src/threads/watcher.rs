@@ -51,7 +51,7 @@ const FATAL: [c_int; 11] = [
 ];
 
 /// How long the handler of such a signal waits for the look.
-const LAST_LOOK: Duration = Duration::from_secs(5);
+pub const LAST_LOOK: Duration = Duration::from_secs(5);
 
 /// What the thread looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

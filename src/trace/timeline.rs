@@ -8,6 +8,7 @@ use crate::sys::futex::Futex;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::time::Instant;
+use crate::threads::watcher::LAST_LOOK;
 use crate::trace::json::{self, Run};
 use crate::trace::output::{self, Output};
 use crate::trace::track::{Shared, Track};
@@ -19,10 +20,6 @@ use std::time::Duration;
 
 /// The least time between two records of a queue's length.
 const SAMPLING: Duration = Duration::from_micros(20);
-
-/// How long a thread that ends the process waits for another one that writes the timeline. The
-/// handlers of fatal signals wait for as long: `threads::watcher`.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 const UNWRITTEN: u32 = 0;
 const WRITING: u32 = 1;
@@ -134,13 +131,14 @@ impl Timeline {
         self.state.wake(i32::MAX);
     }
 
-    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit.
+    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit, the
+    /// same as that of the handler of a fatal signal.
     #[cold]
     fn wait_until_written(&self) {
         let begin = Instant::now();
         // Relaxed, as the store: what was written is in the file.
         while self.state.load(Ordering::Relaxed) == WRITING {
-            let Some(left) = PATIENCE.checked_sub(begin.elapsed()) else { return };
+            let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else { return };
             self.state.wait(WRITING, left);
         }
     }
