@@ -365,6 +365,8 @@ impl Parts {
         if other.state.is_near() {
             self.clear();
         }
+        self.state.set_both(0, self.state.far());
+        self.growing.set(REST_PLACE);
         let far = other.far().and_then(|from| self.far_or_made().map(|to| (to, from)));
         let (used, near) = (other.state.used(), other.state.used().min(NEAR as u8));
         let kept = if far.is_some() { used } else { near };
