@@ -290,13 +290,6 @@ pub fn is_detached() -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Detaches the calling thread. Returns true if the thread is detached now. The caller knows that
-/// the thread was not detached before, and that no other thread will join it.
-pub fn detach() -> bool {
-    // SAFETY: the thread is the caller itself.
-    unsafe { libc::pthread_detach(libc::pthread_self()) == 0 }
-}
-
 /// Waits until the thread has ended. Fails if a task has detached the thread, except that newer C
 /// libraries do not report this of a thread that has already ended. Where futex is refused,
 /// pthread_join would abort the process, so there the thread is joined only after the kernel has

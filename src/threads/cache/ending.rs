@@ -29,7 +29,7 @@
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::thread::Uncancelled;
 use crate::sys::weak::weak;
-use crate::sys::{process, thread};
+use crate::sys::{detector, process, thread};
 use crate::threads::cache::records::{CACHE, ThreadCache};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -92,11 +92,17 @@ extern "C" fn at_exit() {
         cache.last_ended.take()
     });
     if let Some(id) = ended {
-        // Joins a thread that has already ended, for tools that look for threads that were never
-        // joined.
-        // SAFETY: this thread took the id from the cache, so only it may join. The call does not
-        // wait; a thread that has not ended yet ends with the process.
-        unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
+        // For tools that look for threads that were never joined: joins a thread that has already
+        // ended. A race detector does not know this call, but the other one.
+        // SAFETY: this thread took the id from the cache, so only it may join or detach. The calls
+        // do not wait; a thread that has not ended yet ends with the process.
+        unsafe {
+            if detector::is_present() || cfg!(sched_instrumented) {
+                libc::pthread_detach(id);
+            } else {
+                libc::pthread_tryjoin_np(id, ptr::null_mut());
+            }
+        }
     }
     stay_mapped();
 }

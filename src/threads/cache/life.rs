@@ -122,10 +122,8 @@ impl ThreadSlot {
             if began.elapsed() < time || self.state.next_step() != NextStep::Rest {
                 continue;
             }
-            // A thread that a task has detached cannot be joined. A race detector would report the
-            // last thread, which no other one joins, as a leak.
-            let is_watched = detector::is_present() || cfg!(sched_instrumented);
-            let detached = thread::is_detached() || is_watched && thread::detach();
+            // A thread that a task has detached cannot be joined.
+            let detached = thread::is_detached();
             let ends = CACHE.with(|cache| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (is_warm, is_spare) = (self.is_warm.get(), self.is_spare.get());
