@@ -134,12 +134,17 @@ int main(void)
         CHECK(attempt < ATTEMPTS);
     }
 
-    in_child(run, "1");
-    CHECK_CHILD_EXITED(0);
+    /* A step in which the machine does something else has a part, in place of one that the table then does not show. */
+    for (int attempt = 1;; attempt++) {
+        in_child(run, "1");
+        CHECK_CHILD_EXITED(0);
+        if (strstr(child.said, " <= ") != NULL)
+            break;
+        CHECK(attempt < ATTEMPTS);
+    }
     CHECK_CHILD_SAID("longest path: step_");
     CHECK_CHILD_SAID(" -> heavy_one >= ");
     CHECK_CHILD_SAID(" -> heavy_two >= ");
     CHECK_CHILD_SAID(" -> (others) ");
-    CHECK_CHILD_SAID(" <= ");
     return 0;
 }
