@@ -38,7 +38,8 @@
  *   task itself. They began later, too.
  * - A task of `crowd` that waits, too, needs the tasks of the group. These execute leaves, and so need only what the
  *   next point says. (If other tasks could run on top of them, the waiting one might.)
- * - The tasks of `meanwhile` compute until all tasks of their gang have begun, so a worker must be free for the others.
+ * - The tasks of a gang (`meanwhile`) compute until all of them have begun. So while one of them computes, a worker must be
+ *   free to begin the others.
  *   The tasks of a run that compute at one time are fewer than the workers of the run, and they hold nothing. So each other
  *   worker either ends its task, or takes another task while its own one waits. A worker that has nothing else to do
  *   finds the tasks that have not begun.

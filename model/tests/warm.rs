@@ -1,6 +1,6 @@
-//! Threads that are kept between runs: the shipped word of a thread (`threads::job`), with the
-//! steps of `threads::cache` around it. A job is done once; a thread whose time is up ends, or gets
-//! the job, and not both; and no thread is left asleep, which loom reports as a deadlock.
+//! Threads that are kept between runs: the library's own word of a thread (`threads::job`), and a
+//! copy of the steps of `threads::cache` that use it. Each job is done once. A thread whose time is
+//! up either ends or gets the next job. No thread sleeps for ever: loom reports that as a deadlock.
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};

@@ -52,9 +52,9 @@
 //! - Once the pace of the loop is known, all offers are shared at once, without a question.
 //!
 //! The *pace* is measured after the first theft, by the thief after its first chunk. So a loop
-//! without thieves reads no clock. The pace also shows which parts take less than
-//! `pace::WORTHWHILE`; these are not offered. The pace may change at any moment. So a worker that
-//! keeps its whole rest to itself measures again after each chunk.
+//! without thieves reads no clock. Parts that take less than `pace::WORTHWHILE` at this pace are
+//! not offered. The pace may change at any moment. So a worker whose rest is too short to be
+//! offered measures the pace again after each chunk.
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
@@ -207,7 +207,7 @@ impl Loop {
         let mut offers =
             Offers { room: (&raw mut room).cast(), count: 0, taken: 0, answered: None };
         let mut chunk = 1;
-        let mut knows_pace = self.small() > 0;
+        let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
             // SAFETY: the caller owns the worker and the offers.
             let untaken = unsafe { offers.untaken() };

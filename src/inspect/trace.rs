@@ -12,9 +12,9 @@
 //!   the price of that store.)
 //! - A task that kind `cont` has called at once: its fiber has the descriptor
 //!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the task is
-//!   taken for that of the descriptor only if `run_forked` is not among its callers, and the
-//!   descriptor has its function; in a file without names, a function that begins shortly before
-//!   the place where the task is.
+//!   taken for that of the descriptor only if `run_forked` is not among its callers, and if the
+//!   descriptor names the function that the task executes. Where the file has no names, that is
+//!   taken to be so if the descriptor's function begins shortly before the task's address.
 
 use crate::fiber::trace::{MOST, return_addresses};
 use crate::inspect::walk::SeenTask;

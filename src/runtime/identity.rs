@@ -134,6 +134,13 @@ impl Worker {
         mine.map(|worker| unsafe { worker.owned() })
     }
 
+    /// The fiber of the caller's task, if the calling thread has left its worker for a blocking
+    /// section of a task in this worker's run.
+    #[cold]
+    pub(super) fn section_of_caller<'a>(&self) -> Option<&'a Fiber> {
+        current_fiber().filter(|fiber| fiber.worker().run_id() == self.run_id())
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {

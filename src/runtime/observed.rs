@@ -360,8 +360,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     let watched = unsafe { &*Watched::of_shadow(shadow) };
     detector::acquire(watched);
     let mine = worker.mine();
-    // Without a worker the caller is in a blocking section.
-    let fiber = mine.map(Mine::fiber).or_else(identity::current_fiber);
+    let fiber = mine.map(Mine::fiber).or_else(|| worker.section_of_caller());
     if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
         caller.path.join(&watched.path, worker.burden(), clock::ticks);
     }

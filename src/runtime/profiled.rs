@@ -2,7 +2,7 @@
 //! seen where tasks begin, end, suspend and wake each other ([`hooks`](super::hooks)).
 
 use crate::profile::path::{Lengths, Point};
-use crate::runtime::identity::{self, Mine};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::watch::{Watch, Watched};
 use crate::sys::{clock, detector};
@@ -98,9 +98,7 @@ fn note_group_end_in<G>(watch: &Watch, worker: &Worker, group: &G) {
 #[inline]
 pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     let Some(worker) = worker else { return };
-    let in_section =
-        || identity::current_fiber().filter(|fiber| fiber.worker().run_id() == worker.run_id());
-    let fiber = worker.mine().map(Mine::fiber).or_else(in_section);
+    let fiber = worker.mine().map(Mine::fiber).or_else(|| worker.section_of_caller());
     if let Some(fiber) = fiber
         && let Some(profile) = worker.watch().and_then(Watch::profile)
         && let Some(longest) = profile.forget(group)

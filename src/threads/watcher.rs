@@ -155,8 +155,8 @@ pub fn begin(duty: Duty, look: Look) {
     });
 }
 
-/// A run has ended that needed the duty. Returns true if no other run needs it; then the thread
-/// does not begin another look for it, and if no run needs any duty, the thread has ended.
+/// A run has ended that needed the duty. Returns true if no other run needs the duty: then the
+/// thread looks for it no more. When no run needs any duty, the thread has ended at the return.
 pub fn end(duty: Duty) -> bool {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     WATCHER.with(|watcher| {

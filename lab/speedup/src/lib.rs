@@ -1,6 +1,6 @@
-//! What the work and the span of a program say about its speed-up. The library uses this file for
-//! the runs that it profiles, and the laboratory uses it for the programs that it records. The
-//! crate has no dependencies, since the library contains it.
+//! What the work and the span of a program say about its speed-up. The library predicts with this
+//! crate for runs that it profiles, and the laboratory for programs that it records. The crate has
+//! no dependencies, because it is compiled into the library.
 //!
 //! The *work* T1 is the time of all tasks, the *span* T∞ the longest path through them. The
 //! *burdened span* is the longest path if each edge on which a task may move to another worker (a
