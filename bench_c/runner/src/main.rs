@@ -69,6 +69,9 @@ struct Options {
     /// Seconds after which a run is killed [default: 30; peers, tools, lab: 60]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     timeout: Option<u16>,
+    /// For peers: these numbers of threads, and not 1 and the number of cores
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Vec<u16>,
     /// Seed of the orders in which the settings are measured
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -91,6 +94,10 @@ impl Options {
         Duration::from_secs(self.timeout.unwrap_or(default).into())
     }
 
+    fn threads(&self) -> Vec<usize> {
+        self.threads.iter().copied().map(usize::from).collect()
+    }
+
     /// The options of a comparison. A process may run for `limit` seconds, unless the user gives
     /// another limit.
     fn comparison(&self, limit: u16) -> pages::options::Options<'_> {
@@ -111,7 +118,7 @@ fn main() -> ExitCode {
     let result = match options.mode {
         Mode::Kinds if options.program.is_some() => own_program(&options),
         Mode::Kinds => bench::compare(&options.comparison(30), options.figure.as_deref()),
-        Mode::Peers => peers::compare(&options.comparison(60)),
+        Mode::Peers => peers::compare(&options.comparison(60), &options.threads()),
         Mode::Tools => tools::compare(&options.comparison(60)),
         Mode::Lab => laboratory(&options),
         Mode::Report => {

@@ -37,6 +37,7 @@ pub struct Options {
     pub places: Places,
     /// Small sizes, and fewer rounds.
     pub quick: bool,
+    pub rounds: Option<usize>,
     pub seed: u64,
 }
 
@@ -50,7 +51,7 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 8 } else { 20 };
+    let rounds = options.rounds.unwrap_or(if *quick { 8 } else { 20 });
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
     let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();

@@ -36,6 +36,9 @@ enum Command {
         /// Small sizes
         #[arg(long)]
         quick: bool,
+        /// Rounds of recordings and measurements [default: 20, with --quick 8]
+        #[arg(long)]
+        rounds: Option<usize>,
     },
     /// Predicts a program that was recorded: LD_LIBRARY_PATH=LAB SCHED_RECORD=FILE ./program
     Replay {
@@ -59,13 +62,14 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<()> {
     let Arguments { command, lab, seed, json } = arguments;
     let lab = lab.canonicalize().with_context(|| lab.display().to_string())?;
-    let options = |programs, quick| Options { places: Places { programs, lab }, quick, seed };
+    let options =
+        |programs, quick, rounds| Options { places: Places { programs, lab }, quick, rounds, seed };
     let report: Report = match command {
-        Command::Lab { programs, quick } => {
-            lab::run(&options(programs, quick), |what| eprintln!("{what}"))?
+        Command::Lab { programs, quick, rounds } => {
+            lab::run(&options(programs, quick, rounds), |what| eprintln!("{what}"))?
         }
         Command::Replay { file, doubtful } => {
-            let report = lab::replay(&options(PathBuf::new(), false), &file)?;
+            let report = lab::replay(&options(PathBuf::new(), false, None), &file)?;
             let doubts = report.doubts();
             ensure!(
                 doubts.is_empty() || doubtful,

@@ -16,7 +16,8 @@ use crate::statistics::quartiles::Quartiles;
 
 pub fn predict(options: &Options) -> Result<Report> {
     let places = Places { programs: options.programs.into(), lab: options.recorder.into() };
-    let options = simulator::Options { places, quick: options.quick, seed: options.seed };
+    let options =
+        simulator::Options { places, quick: options.quick, rounds: None, seed: options.seed };
     simulator::run(&options, |what| eprintln!("scaling: {what}"))
 }
 

@@ -34,8 +34,9 @@ struct Results<'a> {
     runs: &'a [Run],
 }
 
-/// True if every answer was right.
-pub fn compare(options: &Options) -> Result<bool> {
+/// With these numbers of threads, or on 1 thread and on as many as there are cores. True if every
+/// answer was right.
+pub fn compare(options: &Options, threads: &[usize]) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
     let Systems { found, skipped } = Systems::look(options.programs)?;
@@ -43,7 +44,9 @@ pub fn compare(options: &Options) -> Result<bool> {
         let named = options.only.is_empty() || options.only.iter().any(|o| o == w.program);
         named && (!options.quick || w.quick.is_some())
     };
-    let mut workloads: Vec<Workload> = workloads::all(machine.cores.max(2), options.repetitions);
+    let cores = [1, machine.cores.max(2)];
+    let threads = if threads.is_empty() { &cores } else { threads };
+    let mut workloads: Vec<Workload> = workloads::all(threads, options.repetitions);
     workloads.retain(wanted);
     if options.quick {
         workloads.iter_mut().for_each(Workload::make_quick);

@@ -279,7 +279,7 @@ mod tests {
         };
         let session = session(vec![with("even", "ab"), with("rising", "cd")]);
         assert!(session.disagreements().is_empty());
-        let mut workload = workloads::all(2, None).remove(0);
+        let mut workload = workloads::all(&[1, 2], None).remove(0);
         (workload.program, workload.n, workload.data) = ("tree", 8, Some("rising"));
         let counted: Vec<_> = session.counted(&workload, "go", 2).collect();
         assert_eq!(counted.len(), 1);

@@ -183,8 +183,10 @@ const NO_TURNS: &[(&str, &str)] = &[
 
 const SERIAL: &[Baseline] = &[Baseline { name: "serial", words: &["-s"] }];
 
-/// All workloads. They take some four minutes on two cores if all systems are there.
-pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
+/// All workloads, on these numbers of threads. They take some four minutes on one thread and on two
+/// if all systems are there.
+pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
+    let several: Vec<usize> = threads.iter().copied().filter(|&t| t > 1).collect();
     let base = Workload {
         program: "",
         n: 0,
@@ -192,7 +194,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         quick: None,
         what: "",
         figure: Figure::PerTask,
-        threads: vec![1, cores],
+        threads: threads.to_vec(),
         rounds: 3,
         counted: 3,
         warm_up: 1,
@@ -202,7 +204,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         without: &[],
     };
     let joins = Workload { without: NO_JOIN, counted: 2, rounds: 2, ..base.clone() };
-    let together = Workload { threads: vec![cores], counted: 1, warm_up: 0, ..base.clone() };
+    let together = Workload { threads: several.clone(), counted: 1, warm_up: 0, ..base.clone() };
     let mut all = vec![
         Workload {
             program: "flood",
@@ -381,7 +383,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         quick: Some(n / 10),
         what,
         figure: Figure::Own("us_a_phase", "µs"),
-        threads: vec![cores],
+        threads: several.clone(),
         counted: 1,
         warm_up: 1,
         baselines: &[],
@@ -397,7 +399,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         quick: Some(20),
         what,
         figure: Figure::Own("over_ideal", "× serial/threads"),
-        threads: vec![cores],
+        threads: several.clone(),
         warm_up: 0,
         baselines: &[],
         schedules: true,
@@ -477,7 +479,7 @@ mod tests {
 
     #[test]
     fn no_workload_is_measured_twice() {
-        let all = all(2, None);
+        let all = all(&[1, 2], None);
         let distinct: std::collections::HashSet<_> =
             all.iter().map(|w| (w.program, w.n, w.data)).collect();
         assert_eq!(distinct.len(), all.len());
