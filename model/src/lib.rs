@@ -24,6 +24,7 @@ use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Explores `model` with at most `preemptions` forced switches per execution (each mutant here
 /// needs three or fewer). Prints the number of executions, and fails if it is less than `at_least`:
@@ -249,7 +250,7 @@ impl<P: Policy> WorkerOf<P> {
     /// this place.
     pub fn share(&self) {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).share(self) };
+        unsafe { (*self.scheduler).share(self, Some(Duration::ZERO)) };
     }
 
     /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.

@@ -14,6 +14,8 @@ struct Shared {
     events: EventCount,
     /// The queue: the number of tasks.
     work: AtomicUsize,
+    /// Workers hover before they sleep.
+    hovers: bool,
 }
 
 impl Shared {
@@ -23,7 +25,7 @@ impl Shared {
 
     fn on(processors: usize, workers: usize) -> Arc<Shared> {
         let events = EventCount::new(workers, processors).expect("there is memory");
-        Arc::new(Shared { events, work: AtomicUsize::new(0) })
+        Arc::new(Shared { events, work: AtomicUsize::new(0), hovers: false })
     }
 
     fn take(&self) -> bool {
@@ -52,6 +54,17 @@ impl Shared {
         Shared::worker_after(this, me, n, |_| ())
     }
 
+    /// A worker that has found a task stops searching.
+    fn found(&self) {
+        self.events.relieve();
+        if self.events.stop_search() {
+            fence::heavy();
+            if self.visible() {
+                self.events.wake_one(|_| false);
+            }
+        }
+    }
+
     /// Like `worker`; when it may search, it first does `first`.
     fn worker_after(
         this: &Arc<Self>,
@@ -72,12 +85,7 @@ impl Shared {
                         if was_woken {
                             shared.events.wake_another(shared.events.searching(), |_| false);
                         }
-                        if shared.events.stop_search() {
-                            fence::heavy();
-                            if shared.visible() {
-                                shared.events.wake_one(|_| false);
-                            }
-                        }
+                        shared.found();
                         break;
                     }
                     let last = shared.events.announce(me, role);
@@ -87,7 +95,10 @@ impl Shared {
                     if last && shared.visible() {
                         shared.events.cancel(me);
                     } else {
-                        shared.events.commit(me, Duration::MAX);
+                        let hovers = shared.hovers && role == Role::Sleeper;
+                        if !hovers || !shared.events.hover(me, Duration::MAX) {
+                            shared.events.commit(me, Duration::MAX);
+                        }
                         was_woken = true;
                     }
                     role = Role::Searcher;
@@ -161,4 +172,18 @@ fn a_dozer_and_a_sleeper() {
             join(workers);
         });
     }
+}
+
+/// Of three workers one may search, and one hovers meanwhile. The searcher that finds a task is
+/// relieved by it.
+#[test]
+fn a_hovering_worker() {
+    explore("eventcount, a hovering worker", 2, 1000, || {
+        let events = EventCount::new(3, 3).expect("there is memory");
+        let shared = Arc::new(Shared { events, work: AtomicUsize::new(0), hovers: true });
+        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
+        shared.publish();
+        shared.publish();
+        join(workers);
+    });
 }

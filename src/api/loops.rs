@@ -165,7 +165,7 @@ impl Loop {
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
                 detector::ignored(|| {
                     let before = profiled::path_lengths(mine);
-                    self.share(0, self.range.units(), mine, Pace::UNMEASURED);
+                    self.share(0, self.range.units(), mine, Pace::of_first(mine.is_asked()));
                     if let Some(before) = before {
                         // Relaxed: the joins order the figures.
                         let path = self.longest.load(Ordering::Relaxed);
@@ -208,6 +208,7 @@ impl Loop {
             Offers { room: (&raw mut room).cast(), count: 0, taken: 0, answered: None };
         let mut chunk = 1;
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
+        let mut has_offered = false;
         loop {
             // SAFETY: the caller owns the worker and the offers.
             let untaken = unsafe { offers.untaken() };
@@ -231,10 +232,15 @@ impl Loop {
                         break;
                     }
                 }
-                if pace.is_begun() {
-                    // SAFETY: the caller owns the worker and the offers.
-                    unsafe { self.share_offers(&offers, worker) };
+                // SAFETY: the caller owns the worker and the offers.
+                unsafe {
+                    if !has_offered && self.small() == 0 && offers.count > 1 {
+                        worker.share(None);
+                    } else if pace.is_begun() {
+                        self.share_offers(from, &offers, worker);
+                    }
                 }
+                has_offered = true;
             }
             // SAFETY: as above.
             let end = unsafe { offers.oldest_untaken() }.map_or(to, |offer| offer.to);
@@ -249,10 +255,10 @@ impl Loop {
             pace.done += chunk;
             let learns_pace = !knows_pace && pace.is_begun();
             if offers.count > 0 && (learns_pace || worker.is_asked()) {
-                knows_pace = true;
                 pace.measure(&self.small);
+                knows_pace = self.small() > 0;
                 // SAFETY: the caller owns the worker and the offers.
-                unsafe { self.share_offers(&offers, worker) };
+                unsafe { self.share_offers(from, &offers, worker) };
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
@@ -268,16 +274,17 @@ impl Loop {
     }
 
     /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
-    /// taken is worth a theft.
+    /// taken is worth a theft. The caller will do the units from `from` on.
     ///
     /// # Safety
     /// The caller owns `worker`, which has made these offers.
-    unsafe fn share_offers(&self, offers: &Offers, worker: &Worker) {
+    unsafe fn share_offers(&self, from: usize, offers: &Offers, worker: &Worker) {
+        let small = self.small();
         // SAFETY: by the caller's promise. (An offer that is younger is smaller.)
         let Some(largest) = (unsafe { offers.oldest_untaken() }) else { return };
-        if (1..=largest.to - largest.from).contains(&self.small()) {
+        if (1..=largest.to - largest.from).contains(&small) {
             // SAFETY: the caller owns the worker.
-            unsafe { worker.share() };
+            unsafe { worker.share(Some(Pace::time_of(largest.to - from, small))) };
         }
     }
 

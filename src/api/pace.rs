@@ -17,23 +17,35 @@ pub struct Pace {
     begun: Option<Instant>,
     /// The units done since `begun`; the worker counts them.
     pub done: usize,
+    /// The first measurement must be as long as any other.
+    is_exact: bool,
 }
 
 impl Pace {
-    pub const UNMEASURED: Pace = Pace { begun: None, done: 0 };
-
-    pub fn from_now() -> Self {
-        Pace { begun: Some(Instant::now()), done: 0 }
+    /// Of the worker that begins the range. `is_asked`: other workers look for tasks, or sleep.
+    pub fn of_first(is_asked: bool) -> Self {
+        Pace { begun: is_asked.then(Instant::now), done: 0, is_exact: true }
     }
 
-    /// True if a thief has come, so that the pace is measured.
+    /// Of a thief.
+    pub fn from_now() -> Self {
+        Pace { begun: Some(Instant::now()), done: 0, is_exact: false }
+    }
+
+    /// How long so many units take, if `small` of them, at least one, take `WORTHWHILE`.
+    pub fn time_of(units: usize, small: usize) -> Duration {
+        WORTHWHILE.mul_f64(units as f64 / small as f64)
+    }
+
+    /// True if a thief has come or was expected, so that the pace is measured.
     pub fn is_begun(&self) -> bool {
         self.begun.is_some()
     }
 
     /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
-    /// measurement. Writes nothing if the worker has done no unit since then; or if it has worked
-    /// for less than `WORTHWHILE`, and `small` is known: such a measurement has large errors.
+    /// measurement. Writes nothing if the worker has done no unit since then. A measurement of less
+    /// than `WORTHWHILE` has large errors: it is written only if it is the first one of a thief and
+    /// `small` is not known.
     pub fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
@@ -41,12 +53,13 @@ impl Pace {
         let now = Instant::now();
         if let Some(begun) = self.begun {
             let elapsed = now - begun;
-            if elapsed < WORTHWHILE && small.load(Ordering::Relaxed) != 0 {
+            let is_rough = elapsed < WORTHWHILE;
+            if is_rough && (self.is_exact || small.load(Ordering::Relaxed) != 0) {
                 return;
             }
             let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed.as_nanos().max(1);
             small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
         }
-        *self = Pace { begun: Some(now), done: 0 };
+        *self = Pace { begun: Some(now), done: 0, is_exact: false };
     }
 }

@@ -86,6 +86,8 @@ struct Walk<'a> {
     youngest: *const Offer<'a>,
     /// The units of the largest offer that was made since offers were shared.
     unshared: usize,
+    /// Offers before the first unit were shared, if thieves wanted them.
+    has_offered: bool,
 }
 
 /// The grain of a reduction over `n` numbers that is given none.
@@ -123,7 +125,7 @@ impl Reduction {
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
-                let mut walk = Walk::new(mine, Pace::UNMEASURED);
+                let mut walk = Walk::new(mine, Pace::of_first(mine.is_asked()));
                 detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
             })
         };
@@ -222,14 +224,9 @@ impl Shared {
     #[inline(never)]
     unsafe fn unit<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
         let Reduction { size, identity, body, ctx, .. } = self.reduction;
-        if walk.unshared > 0 && walk.pace.is_begun() {
-            if self.small.load(Ordering::Relaxed) == 0 {
-                walk.pace.measure(&self.small);
-            }
-            if walk.unshared / UNASKED >= self.small.load(Ordering::Relaxed) {
-                // SAFETY: the caller owns the worker.
-                unsafe { self.share_offers(walk) };
-            }
+        if walk.unshared > 0 && (walk.pace.is_begun() || !walk.has_offered) {
+            // SAFETY: the caller owns the worker.
+            unsafe { self.share_new_offers(walk) };
         }
         let (lo, hi) = (self.range.start_of(unit), self.range.start_of(unit + 1));
         // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes, by the caller's
@@ -250,6 +247,28 @@ impl Shared {
         }
     }
 
+    /// Shares offers that were made since offers were shared last, without a question: if the pace
+    /// is known, and they are long. As long as it is not, the first offers are shared if thieves
+    /// want them.
+    ///
+    /// # Safety
+    /// The caller owns the walk's worker.
+    unsafe fn share_new_offers(&self, walk: &mut Walk) {
+        if self.small.load(Ordering::Relaxed) == 0 {
+            walk.pace.measure(&self.small);
+        }
+        let small = self.small.load(Ordering::Relaxed);
+        // SAFETY: the caller owns the worker.
+        unsafe {
+            if small > 0 && walk.unshared / UNASKED >= small {
+                self.share_offers(walk);
+            } else if small == 0 && !walk.has_offered {
+                walk.worker.share(None);
+            }
+        }
+        walk.has_offered = true;
+    }
+
     /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
     /// taken is worth a theft.
     ///
@@ -257,18 +276,20 @@ impl Shared {
     /// The caller owns the walk's worker.
     #[cold]
     unsafe fn share_offers(&self, walk: &mut Walk) {
-        let mut largest = 0;
+        let small = self.small.load(Ordering::Relaxed);
+        let (mut largest, mut all) = (0, 0);
         let mut next = walk.youngest;
         // SAFETY: offers that are not joined live; thieves use only their tasks and read the rest.
         while let Some(offer) = unsafe { next.as_ref() }
             && offer.task.is_untaken()
         {
             largest = offer.to - offer.from; // an older offer is not smaller
+            all += largest;
             next = offer.older;
         }
-        if (1..=largest).contains(&self.small.load(Ordering::Relaxed)) {
+        if (1..=largest).contains(&small) {
             // SAFETY: the caller owns the worker.
-            unsafe { walk.worker.share() };
+            unsafe { walk.worker.share(Some(Pace::time_of(all, small))) };
             walk.unshared = 0;
         }
     }
@@ -276,7 +297,7 @@ impl Shared {
 
 impl<'a> Walk<'a> {
     fn new(worker: &'a Worker, pace: Pace) -> Self {
-        Walk { worker, pace, youngest: ptr::null(), unshared: 0 }
+        Walk { worker, pace, youngest: ptr::null(), unshared: 0, has_offered: false }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `spin` | searches again at once, and yields its processor now and then | never sleeps |
 
 pub mod eventcount;
+mod parker;
 pub mod quiescence;
 
 use crate::settings::Idle;
@@ -187,6 +188,11 @@ impl Patience {
     /// wake-up before.
     pub fn lengthen(&mut self) {
         self.length = (self.length * 2).min(Self::LONGEST);
+    }
+
+    /// For how long the worker may still wait awake.
+    pub fn rest(&self) -> Duration {
+        self.length.saturating_sub(self.begun.elapsed())
     }
 
     /// Called after each search that found nothing.

@@ -64,6 +64,12 @@ impl TryLock {
         TryLock(AtomicBool::new(false))
     }
 
+    /// True if a thread holds the lock. A hint.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// True if the caller now holds the lock.
     #[inline]
     pub fn try_lock(&self) -> bool {

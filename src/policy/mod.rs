@@ -85,6 +85,16 @@ pub trait Policy: Sync + Sized + 'static {
     /// started, and nobody occupies the place.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
+    /// As `spawn`, by a task that is about to end: its worker will take this task next, so other
+    /// workers are told of it only if none of them looks for tasks.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    unsafe fn spawn_last(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: by the caller's promise.
+        unsafe { self.spawn(place, task) }
+    }
+
     /// Completes a spawn that `sched_spawn` has begun with its built-in `put` of this policy's
     /// deques.
     ///
@@ -159,10 +169,13 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// Shares all of the worker's private tasks with thieves, and answers the thieves and sleepers
     /// that have asked for tasks. For a task that computes for long without adding or taking tasks.
+    /// `takes`: how long the tasks will take together; if this is many times what a wake-up takes,
+    /// sleepers are woken for them. None: nobody knows; then the tasks are shared if two workers
+    /// look for tasks. (A single thief has the task that was added first.)
     ///
     /// # Safety
     /// As for `spawn`.
-    unsafe fn share(&self, _place: &impl Place) {}
+    unsafe fn share(&self, _place: &impl Place, _takes: Option<Duration>) {}
 
     /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
     ///

@@ -6,6 +6,7 @@ use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
+use std::time::Duration;
 
 /// A place that knows its policy's value.
 pub trait Hosted: Place {
@@ -69,6 +70,8 @@ mod made {
         at place:
         /// The owner's.
         fn spawn(place, task: Task) -> Result<(), Full> = spawn(place, task);
+        /// The owner's.
+        fn spawn_last(place, task: Task) -> Result<(), Full> = spawn_last(place, task);
         /// From any thread.
         fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);
         /// From any thread.
@@ -84,7 +87,7 @@ mod made {
         /// The owner's.
         fn let_go(place) = let_go(place);
         /// The owner's.
-        fn share(place) = share(place);
+        fn share(place, takes: Option<Duration>) = share(place, takes);
         /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.

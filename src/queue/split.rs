@@ -353,7 +353,9 @@ impl<M: Mode> Deque for Split<M> {
         let top = self.top();
         if top < self.open() {
             memory::prefetch(top.cast()); // the line arrives while the thief takes the lock
-            return true;
+            // Another thief takes a task now: this one does not wait for the lock, and looks
+            // elsewhere.
+            return !self.thieves.lock.is_held();
         }
         self.ask();
         false

@@ -68,7 +68,7 @@ pub unsafe fn end(forked: &Forked, from: &Worker) {
     if let Some(name) = forked.end() {
         from.note_joiner(true);
         // SAFETY: a waiter has left this word, which `pack` has returned.
-        unsafe { Waiter::unpack(name) }.wake(word, Some(from));
+        unsafe { Waiter::unpack(name) }.wake_at_end(word, from);
         from.note_joiner(false);
     }
 }

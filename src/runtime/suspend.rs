@@ -30,6 +30,7 @@ use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
+use crate::runtime::tasks::Turn;
 use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::probe::probe;
@@ -282,12 +283,12 @@ pub fn is_continuation(task: Task) -> bool {
 ///
 /// # Safety
 /// The continuation was published, and only the caller continues it.
-pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>) {
+pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>, turn: Turn) {
     let task = task_of(continuation.cast());
     // SAFETY: the continuation lies on its fiber, whose stack is in use until the task continues.
     let fiber = unsafe { &*(*continuation.cast::<Continuation>()).fiber };
     note_wake(fiber, from);
-    fiber.worker().queue_continued(task, from);
+    fiber.worker().queue_continued(task, from, turn);
 }
 
 /// If this task was suspended on the calling thread's innermost worker, returns that worker and the

@@ -30,6 +30,15 @@ pub enum BuiltInStep {
     NotApplicable,
 }
 
+/// When a worker takes a task that it queues.
+#[derive(Clone, Copy)]
+pub enum Turn {
+    /// After the tasks that the caller will queue.
+    Soon,
+    /// Next: the caller is a task that is about to end.
+    Next,
+}
+
 impl Worker {
     /// Adds the task that `task` makes of `f`. NotApplicable: `f` is NULL, or the calling thread
     /// does not own a built-in deque. Unfinished: `Row::finish_spawn` must follow.
@@ -101,9 +110,9 @@ impl Worker {
     ///
     /// # Safety
     /// The caller owns this worker.
-    pub unsafe fn share(&self) {
+    pub unsafe fn share(&self, takes: Option<Duration>) {
         // SAFETY: by the caller's promise the run goes on, and row and policy are those of the run.
-        unsafe { (self.row().operations.share)(self) };
+        unsafe { (self.row().operations.share)(self, takes) };
     }
 
     /// Queues a task that has run already, behind all others. From any thread; the run does not end
@@ -115,16 +124,19 @@ impl Worker {
         retry_until_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
     }
 
-    /// Queues a task of this run that was suspended. It continues soon if the calling thread is a
+    /// Queues a task of this run that was suspended: for this `turn` if the calling thread is a
     /// worker of this run, and behind all others if not. `from`: as for `rouse`.
-    pub fn queue_continued(&self, task: Task, from: Option<&Worker>) {
+    pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
             // The run has not ended, since the task counts as waiting; or it is that of a parent
             // process.
             self.with_open_run(|_| self.requeue(task));
             return;
         };
-        mine.queue_soon(task);
+        match turn {
+            Turn::Soon => mine.queue_soon(task),
+            Turn::Next => mine.queue_next(task),
+        }
     }
 
     /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
@@ -357,6 +369,16 @@ impl Mine<'_> {
         // the run.
         unsafe {
             if (self.row().operations.spawn)(&self, task).is_err() {
+                self.requeue(task);
+            }
+        }
+    }
+
+    /// As `queue_soon`, for a task that is about to end: see `Policy::spawn_last`.
+    pub fn queue_next(self, task: Task) {
+        // SAFETY: as in `queue_soon`.
+        unsafe {
+            if (self.row().operations.spawn_last)(&self, task).is_err() {
                 self.requeue(task);
             }
         }

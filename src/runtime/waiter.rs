@@ -2,6 +2,7 @@
 
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
+use crate::runtime::tasks::Turn;
 use crate::sync::outside::{Count, Outside};
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
@@ -81,10 +82,19 @@ impl Waiter {
     /// may be gone already. `from` is the caller's worker, if the caller has one; without it a
     /// woken task is queued behind all others.
     pub fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
+        self.wake_by(word, from, Turn::Soon);
+    }
+
+    /// As `wake`, for a task of `from` that is about to end: its worker takes the woken task next.
+    pub fn wake_at_end(self, word: *const AtomicUsize, from: &Worker) {
+        self.wake_by(word, Some(from), Turn::Next);
+    }
+
+    fn wake_by(self, word: *const AtomicUsize, from: Option<&Worker>, turn: Turn) {
         match self {
             // SAFETY: the continuation was published, and the task is suspended until this call.
             Waiter::Task(continuation) => unsafe {
-                suspend::queue_continuation(continuation, from)
+                suspend::queue_continuation(continuation, from, turn)
             },
             // SAFETY: worker records are never freed.
             Waiter::Worker(worker) => unsafe { &*worker }.rouse(from),

@@ -131,8 +131,8 @@ impl Timeline {
         self.state.wake(i32::MAX);
     }
 
-    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit, the
-    /// same as that of the handler of a fatal signal.
+    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit,
+    /// the same as that of the handler of a fatal signal.
     #[cold]
     fn wait_until_written(&self) {
         let begin = Instant::now();

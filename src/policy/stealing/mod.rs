@@ -49,6 +49,10 @@ use crate::task::Task;
 use std::any::Any;
 use std::mem::offset_of;
 use std::ptr;
+use std::time::Duration;
+
+/// Tasks that take so many times what a wake-up takes are worth several wake-ups.
+const WAKES_WORTH: u32 = 4;
 
 impl<D: Deque> Stealing<D> {
     /// The rest of `next_in_line`. If `first` is `AtHome`, `pop_quickly` has found no task.
@@ -110,7 +114,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     pub fn sleep(&self, place: &impl Place, role: Role) -> bool {
-        self.park(&Until::Ended, place, role)
+        self.park(&Until::Ended, place, role, Duration::ZERO)
     }
 
     /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.
@@ -170,6 +174,24 @@ impl<D: Deque> Policy for Stealing<D> {
         unsafe { self.spawn_to(self.deque_at(place), place, task) }
     }
 
+    unsafe fn spawn_last(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { self.own(place) };
+        // A single worker that looks for tasks is most likely the one that this task has run on,
+        // and has the task's stack in its cache.
+        if own.private_part().is_none() || self.waiting_awake() < 2 {
+            // SAFETY: by the caller's promise.
+            return unsafe { self.spawn(place, task) };
+        }
+        if !own.put(task) {
+            own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
+            if self.sleepers.rely_on_spawns() {
+                self.added(&mut own, place);
+            }
+        }
+        Ok(())
+    }
+
     unsafe fn finish_spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: by the caller's promise.
         unsafe { self.spawn_slowly(place, task) }
@@ -206,13 +228,22 @@ impl<D: Deque> Policy for Stealing<D> {
         taken
     }
 
-    unsafe fn share(&self, place: &impl Place) {
+    unsafe fn share(&self, place: &impl Place, takes: Option<Duration>) {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
         let Some(mut private) = own.private_part() else { return };
+        let Some(takes) = takes else {
+            if self.waiting_awake() > 1 {
+                private.publish(Portion::All);
+            }
+            return;
+        };
         private.publish(Portion::All);
         if private.is_asked() {
             self.added(&mut own, place);
+        }
+        if self.parks() && takes > self.sleepers.wake_cost() * WAKES_WORTH {
+            self.wake_others(place, 0);
         }
     }
 

@@ -23,8 +23,9 @@ use crate::task::Task;
 use std::time::Duration;
 
 /// The most attempts at one deque while other threads are in the way. Then the search goes on with
-/// the next victim, because one of these threads may have lost its processor.
-const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+/// the next victim, because one of these threads may have lost its processor, and because many
+/// thieves at one deque are in each other's way, too. (64 attempts took up to 3 µs.)
+const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 4 };
 
 /// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
 /// the cost of waking a worker.
@@ -215,7 +216,11 @@ impl<D: Deque> Stealing<D> {
 
     /// Ends the search of a worker that has found a task, or whose awaited event is over.
     pub(super) fn found(&self, place: &impl Place) {
-        if self.parks() && self.sleepers.stop_search() {
+        if !self.parks() {
+            return;
+        }
+        place.counters().wakes.add(usize::from(self.sleepers.relieve()));
+        if self.sleepers.stop_search() {
             self.listen();
             if self.work_visible() {
                 let woke = self.sleepers.wake_one(|worker| place.start(worker));
@@ -285,7 +290,7 @@ impl<D: Deque> Stealing<D> {
                 if task.is_some() {
                     naps.patience.found(Duration::ZERO, last);
                     if was_woken {
-                        self.wake_others(place);
+                        self.wake_others(place, 1);
                     }
                     return task;
                 }
@@ -307,7 +312,11 @@ impl<D: Deque> Stealing<D> {
                 Next::Doze(time) if idle => self.doze(place, time),
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
-                    woken = self.park(until, place, role);
+                    let hover = match role {
+                        Role::Sleeper => naps.patience.rest(),
+                        Role::Searcher => Duration::ZERO, // it has waited awake already
+                    };
+                    woken = self.park(until, place, role, hover);
                     if idle && !woken && long.is_due() {
                         place.idles_long();
                     }
@@ -326,14 +335,13 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
-    /// in a tree". The caller was woken, has found a task, and still counts as searching.
-    fn wake_others(&self, place: &impl Place) {
+    /// in a tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already.
+    pub(super) fn wake_others(&self, place: &impl Place, busy: usize) {
         for _ in 0..FANOUT {
-            // The caller is one of the searchers, and has its task already: there must be a task
-            // for each of the others, and one more.
+            // There must be a task for each of the other searchers, and one more.
             let searching = self.sleepers.searching();
             let woke = self.sleepers.has_sleepers()
-                && self.has_tasks(searching)
+                && self.has_tasks(searching + 1 - busy)
                 && self.sleepers.wake_another(searching, |worker| place.start(worker));
             if !woke {
                 return;
@@ -380,9 +388,15 @@ impl<D: Deque> Stealing<D> {
         place.counters().naps.add(1);
     }
 
-    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if
-    /// the worker was woken, or had a reason not to sleep.
-    pub(super) fn park(&self, until: &Until, place: &impl Place, role: Role) -> bool {
+    /// Hovers for `hover` and then sleeps, unless there is work or `until` has come; the worker
+    /// searches afterwards. True if the worker was woken, or had a reason not to sleep.
+    pub(super) fn park(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        role: Role,
+        hover: Duration,
+    ) -> bool {
         let me = place.index();
         let mut limit = match until {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
@@ -404,6 +418,9 @@ impl<D: Deque> Stealing<D> {
         }
         if self.is_over(until) {
             self.sleepers.cancel(me);
+            return true;
+        }
+        if self.sleepers.hover(me, hover) {
             return true;
         }
         place.counters().parks.add(1);

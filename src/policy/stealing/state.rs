@@ -133,6 +133,15 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
+    /// How many workers wait for tasks and are awake. A hint.
+    pub(super) fn waiting_awake(&self) -> usize {
+        match self.idle {
+            Idle::Park => self.sleepers.waiting_awake(),
+            Idle::Spin => self.deques.len() - 1,
+            Idle::Nap | Idle::Backoff => 0,
+        }
+    }
+
     /// True if the searches of a worker follow each other closely.
     pub(super) fn spins(&self) -> bool {
         matches!(self.idle, Idle::Park | Idle::Spin)
