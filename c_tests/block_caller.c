@@ -7,7 +7,8 @@
 
 enum { RUNS = 6, TASKS = 30 };
 
-static atomic_int ended, caller_blocked;
+static atomic_int ended, caller, caller_came, caller_blocked;
+static int holders; /* that last has spawned */
 
 static void leaf(void *closure, struct scheduler *s)
 {
@@ -18,15 +19,47 @@ static void leaf(void *closure, struct scheduler *s)
 }
 
 /* The caller's thread is in the section, and all else is over long before. */
-static void last(void *closure, struct scheduler *s)
+static void block_caller(struct scheduler *s)
 {
-    (void)closure;
-    spawn_all(TASKS, leaf, s);
+    int spawns_first = !kind_is("cont"); /* where a task that is spawned runs at once, and the thread leaves it */
+    if (spawns_first)
+        spawn_all(TASKS, leaf, s);
     begin(s);
-    if (on_caller())
-        atomic_fetch_add(&caller_blocked, 1);
+    CHECK_EQ(thread_id(), caller);
+    atomic_fetch_add(&caller_blocked, 1);
+    if (!spawns_first)
+        spawn_all(TASKS, leaf, s);
     pause_us(2000);
     end(s);
+}
+
+/* Holds its worker until a task has come to the caller's thread. The task there blocks. */
+static void hold(void *closure, struct scheduler *s)
+{
+    unsigned turns = 0;
+    (void)closure;
+    while (!caller_came) {
+        if (thread_id() == caller) {
+            caller_came = 1;
+            block_caller(s);
+            return;
+        }
+        spin(&turns);
+    }
+}
+
+/* Any worker may be the first to take this task. If it is not the caller's, then there is a task for each worker that
+ * holds it, until the caller's has one, too. (In kind cont this task may come to the caller's thread on the way.) */
+static void last(void *closure, struct scheduler *s)
+{
+    int n = threads_of(2);
+    holders = 0;
+    caller_came = 0;
+    while (holders < n && thread_id() != caller && !caller_came) {
+        holders++;
+        CHECK_EQ(sched_spawn(hold, NULL, s), 0);
+    }
+    hold(closure, s);
 }
 
 /* The caller's thread retires, and the run goes on. */
@@ -48,36 +81,40 @@ static void always(void *closure, struct scheduler *s)
     }
 }
 
+APART void run_here(taskfunc f, void *closure)
+{
+    int here = thread_id();
+    caller = here;
+    CHECK_EQ(sched_init(2, 4, f, closure), 0);
+    CHECK_EQ(thread_id(), here);
+}
+
 static void inner_run(void *closure, struct scheduler *s)
 {
     taskfunc *f = closure;
-    int here = thread_id();
-    CHECK_EQ(sched_init(2, 4, *f, NULL), 0);
-    CHECK_EQ(thread_id(), here);
+    run_here(*f, NULL);
     block(100, s);
-    CHECK_EQ(sched_init(2, 4, *f, NULL), 0);
+    run_here(*f, NULL);
 }
 
 static void counted_run(taskfunc f, void *closure, int tasks, int leaves)
 {
     struct sched_stats stats;
-    int before = ended, here = thread_id();
-    CHECK_EQ(sched_init(2, 4, f, closure), 0);
-    CHECK_EQ(thread_id(), here);
+    int before = ended;
+    run_here(f, closure);
     CHECK_EQ(ended, before + leaves);
     CHECK_EQ(sched_last_stats(&stats, sizeof stats), 0);
-    CHECK_EQ(stats.tasks, tasks);
+    CHECK_EQ(stats.tasks, tasks + (f == last ? holders : 0));
 }
 
 int main(void)
 {
     taskfunc all[] = {last, first, always};
-    /* More runs, if another thread was always quicker to take the first task. */
-    for (int i = 0; i < RUNS || (caller_blocked == 0 && i < 20 * RUNS && !kind_is("cont")); i++)
+    for (int i = 0; i < RUNS; i++)
         for (int k = 0; k < 3; k++) {
             counted_run(all[k], NULL, 1 + TASKS, TASKS);
             counted_run(inner_run, &all[k], 1, 2 * TASKS);
         }
-    CHECK(caller_blocked > 0 || kind_is("cont")); /* where it is a child that blocks first */
+    CHECK_EQ(caller_blocked, 3 * RUNS);
     return 0;
 }

@@ -44,15 +44,10 @@ static inline void read_terminal(const char *text)
 {
     size_t got = strlen(child.said);
     while (!text || !strstr(child.said, text)) {
-        ssize_t n = read(terminal, child.said + got, sizeof child.said - 1 - got);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) { /* EIO: no process has the terminal open */
+        if (!read_said(terminal, &got)) { /* EIO: no process has the terminal open */
             check_child(__FILE__, __LINE__, !text, text ? text : "");
             return;
         }
-        got += (size_t)n;
-        child.said[got] = 0;
         CHECK(got < sizeof child.said - 1);
     }
 }

@@ -234,7 +234,8 @@ static uint64_t wait_round(uint64_t n, uint64_t *random)
     while (wait_kind->needs_all && may_refuse())
         wait_kind = &waits[next_random(random) % (sizeof waits / sizeof *waits)];
     wait_turns = 1 + next_random(random) % wait_kind->most;
-    wait_last = wait_came = 0;
+    wait_last = 0;
+    wait_came = 0;
     CHECK_EQ(sched_mutex_init(&wait_mutex), 0);
     CHECK_EQ(sched_cond_init(&wait_cond), 0);
     CHECK_EQ(sched_sem_init(&wait_sem, 2), 0);

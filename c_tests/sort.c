@@ -44,7 +44,7 @@ static void sort_indices(const char *a, uint32_t *index, uint32_t *spare, size_t
 static void one(enum shape shape, size_t n, size_t offset, struct scheduler *s)
 {
     char *memory = malloc(n * size + offset + 16), *a = memory + offset;
-    char *before = malloc(n * size + 1);
+    char *before = calloc(n * size + 1, 1); /* where n is 0, nothing is copied to it */
     uint32_t *index = malloc((n + 1) * sizeof *index), *spare = malloc((n + 1) * sizeof *spare);
     uint64_t seed = 1 + n + 1000 * size;
     CHECK(memory && before && index && spare);

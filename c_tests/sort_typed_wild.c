@@ -63,12 +63,12 @@ static int nearly(int x, int y) /* a long run at first, and then none */
     SCHED_STABLE_SORT(wild##_stable_small, small, wild(a->value, b->value)) \
     SCHED_STABLE_SORT(wild##_stable_large, large, wild(a->value, b->value))
 
-SORTS(at_random)
-SORTS(in_turn)
-SORTS(always)
+/* The comparison of the moment: compilers take long for the sorts of each, and their code differs by a call only. But
+ * that of the mistake that is made most, <= for <, is compiled in, too. */
+static int (*chosen)(int x, int y);
+
+SORTS(chosen)
 SORTS(at_most)
-SORTS(around)
-SORTS(nearly)
 
 static char present[N];
 
@@ -110,14 +110,14 @@ static char present[N];
 
 static void root(void *closure, struct scheduler *s)
 {
+    int (*const all[])(int, int) = {at_random, in_turn, always, at_most, around, nearly};
     (void)closure;
     for (size_t n = 1; n <= N; n = n < 200 ? n + 1 : n < N && n * 5 > N ? N : n * 5) {
-        CHECK_SORTS(at_random);
-        CHECK_SORTS(in_turn);
-        CHECK_SORTS(always);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            chosen = all[i];
+            CHECK_SORTS(chosen);
+        }
         CHECK_SORTS(at_most);
-        CHECK_SORTS(around);
-        CHECK_SORTS(nearly);
     }
 }
 

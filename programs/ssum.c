@@ -88,9 +88,12 @@ static void sum_file(void *closure, struct scheduler *s)
 
 /* --- the first task: prints -------------------------------------------------------------------------------------- */
 
-/* The name as sha256sum prints it: escaped, after a backslash at the start of the line, if it has one of these. */
-static void print_name(const char *name, bool escape)
+/* Begins a line with the name as sha256sum prints it: escaped, if it has one of these, after a backslash and the text
+ * that stands before the name. */
+static void print_name(const char *before, const char *name)
 {
+    bool escape = strpbrk(name, "\n\r\\") != NULL;
+    printf("%s%s", escape ? "\\" : "", before);
     for (const char *p = name; *p != '\0'; p++)
         if (escape && (*p == '\n' || *p == '\r' || *p == '\\'))
             printf("\\%c", *p == '\n' ? 'n' : *p == '\r' ? 'r' : '\\');
@@ -100,25 +103,20 @@ static void print_name(const char *name, bool escape)
 
 static void print_sum(const struct job *job)
 {
-    bool escape = strpbrk(job->name, "\n\r\\") != NULL;
-    if (escape)
-        putchar('\\');
-    char hex[2 * EVP_MAX_MD_SIZE];
+    char hex[2 * EVP_MAX_MD_SIZE + 3];
     for (size_t i = 0; i < 2 * length; i++)
         hex[i] = "0123456789abcdef"[job->sum[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
-    printf("%.*s  ", (int)(2 * length), hex);
-    print_name(job->name, escape);
+    memcpy(hex + 2 * length, "  ", 3);
+    print_name(hex, job->name);
     putchar('\n');
 }
 
+/* Names are escaped as in sums, which sha256sum does since coreutils 9.4 (since 9.11 it quotes them as for a shell). */
 static void print_answer(const struct job *job, const char *answer)
 {
-    bool escape = strchr(job->name, '\n') != NULL;
     if (silent)
         return;
-    if (escape)
-        putchar('\\');
-    print_name(job->name, escape);
+    print_name("", job->name);
     printf(": %s\n", answer);
 }
 

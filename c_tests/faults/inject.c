@@ -1,6 +1,7 @@
 /* inject.so: lets calls of libsched fail (inject.h). It goes before the C library (LD_PRELOAD), finds the code of
  * libsched.so.1, and passes every call on, unless it comes from there and it is its turn to fail. */
 #define _GNU_SOURCE
+#undef _FORTIFY_SOURCE /* with it, headers define some of the functions that are defined here */
 #include "inject.h"
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::options::Options;
+
 #[derive(Clone)]
 pub struct Toolchain {
     pub cc: PathBuf,
@@ -17,6 +19,8 @@ pub struct Toolchain {
     pub archive: PathBuf,
     /// The folder of the library's debug build, if it was built.
     pub debug: Option<PathBuf>,
+    /// Programs are compiled with [`FORTIFIED`].
+    pub fortified: bool,
 }
 
 /// The fields of the .pc file, with its variables expanded.
@@ -30,21 +34,39 @@ pub struct PkgConfig {
 
 pub const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
+/// The checks of the C library's calls for overflows. Some distributions' compilers, such as
+/// Ubuntu's, have them on by themselves. They find errors in the tests, and with them gcc 13 warns of
+/// more. Sanitizers and valgrind look at the same calls, and shall see them as they are.
+const FORTIFIED: &[&str] = &["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"];
+
 impl Toolchain {
-    /// `other`: a folder of the library to take instead of that of the prefix.
-    pub fn find(prefix: &Path, other: Option<&Path>) -> Result<Toolchain> {
+    /// What the options ask for.
+    pub fn find(prefix: &Path, options: &Options) -> Result<Toolchain> {
+        let other = options.libdir.as_deref();
         let cc = compiler(false).context("no C compiler (set CC)")?;
+        let cxx = compiler(true).ok();
+        let plain = options.sanitize.is_some() || !options.under.is_empty();
+        let fortified = !plain && fortifies(&cc) && cxx.as_deref().is_none_or(fortifies);
         let libdir = prefix.join("lib");
         let debug = prefix.with_file_name("debug").join("lean");
         Ok(Toolchain {
             cc,
-            cxx: compiler(true).ok(),
+            cxx,
             pc: PkgConfig::read(&libdir.join("pkgconfig/libsched.pc"))?,
             archive: libdir.join("libsched.a"),
             debug: debug.join("libsched.so.1").exists().then_some(debug),
             libdir: other.map_or(Ok(libdir), std::path::absolute)?,
+            fortified,
         })
     }
+}
+
+/// Whether the compiler and the C library's headers know [`FORTIFIED`]: an older one warns.
+fn fortifies(compiler: &Path) -> bool {
+    let mut command = Command::new(compiler);
+    command.args(["-O2", "-Werror"]).args(FORTIFIED);
+    command.args(["-fsyntax-only", "-x", "c", "-include", "stdio.h", "/dev/null"]);
+    command.output().is_ok_and(|out| out.status.success())
 }
 
 /// The compiler that the cc crate would take, which includes CC and CXX of the environment.
@@ -182,6 +204,7 @@ impl Program<'_> {
         command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
         // -g1: lines are enough for a backtrace, and take half as long to write.
         command.args(["-O2", "-g1", "-pthread"]).args(WARNINGS);
+        command.args(if tools.fortified { FORTIFIED } else { &[] });
         command.args(self.cflags);
         command.args(self.sanitize.map(|word| format!("-fsanitize={word}")));
         match self.header {

@@ -79,7 +79,7 @@ fn run(options: Options) -> Result<bool> {
     });
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let tools = Toolchain::find(&prefix, options.libdir.as_deref())?;
+    let tools = Toolchain::find(&prefix, &options)?;
     let context = Session {
         // Half of the tests wait for some of their time: for a lock, a timer or another process.
         jobs: options.jobs.unwrap_or(cores + cores.div_ceil(2)).max(1),

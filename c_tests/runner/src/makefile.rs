@@ -38,14 +38,15 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let Ok(out) = command.output() else {
                 return Ok(Outcome::Skipped("no make here".to_string()));
             };
-            let said = String::from_utf8_lossy(if *fits { &out.stdout } else { &out.stderr });
+            let texts = [&out.stdout, &out.stderr].map(|text| String::from_utf8_lossy(text));
+            let said = &texts[usize::from(!fits)];
             let right = out.status.success() == *fits
                 && words.iter().all(|word| said.contains(word))
                 && (*fits || said.lines().count() == 1);
             Ok(if right {
                 Outcome::Passed
             } else {
-                Outcome::Failed(format!("{command:?}\n{said}"))
+                Outcome::Failed(format!("{command:?}\n{}", texts.concat()))
             })
         }));
     }

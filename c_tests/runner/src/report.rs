@@ -58,14 +58,26 @@ pub struct Report {
     failed: usize,
     skipped: usize,
     terminal: bool,
-    /// Failures so far of each group.
+    /// Failures so far of each group whose jobs are alike.
     told: HashMap<String, usize>,
 }
 
 /// Seconds between two lines of progress, if the output is not a terminal.
 const PROGRESS: f64 = 10.0;
-/// After so many failures of one program, only the names of further ones are printed.
+/// After so many failures of one program, or of one part whose jobs are alike, only the names of
+/// further ones are printed.
 const FULLY_TOLD: usize = 6;
+/// Parts whose jobs test one thing each: what one says when it fails explains no other failure.
+const DISTINCT: &[&str] = &["script", "symbols", "makefile", "documents"];
+
+/// How much of a failure is printed.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Fully,
+    /// Only its name, with a word on how to see the rest: the first such failure of its group.
+    FirstName,
+    Name,
+}
 
 impl Report {
     /// For so many jobs at a time.
@@ -146,13 +158,30 @@ impl Report {
             Outcome::Failed(what) => {
                 self.failed += 1;
                 self.line(&format!("FAILED  {}", job.name()));
-                let told = self.told.entry(job.group.clone()).or_default();
-                *told += 1;
-                let room = if *told <= FULLY_TOLD { 120 } else { 0 };
-                for line in what.lines().take(room) {
-                    self.line(&format!("        {line}"));
+                match self.told(&job.group) {
+                    Told::Fully => {
+                        for line in shortened(what) {
+                            self.line(&format!("        {line}"));
+                        }
+                    }
+                    Told::FirstName => self.line("        (not shown from here on: --filter NAME)"),
+                    Told::Name => {}
                 }
             }
+        }
+    }
+
+    /// How much is printed of the next failure in the group.
+    fn told(&mut self, group: &str) -> Told {
+        if DISTINCT.contains(&group) {
+            return Told::Fully;
+        }
+        let told = self.told.entry(group.to_string()).or_default();
+        *told += 1;
+        match *told {
+            ..=FULLY_TOLD => Told::Fully,
+            n if n == FULLY_TOLD + 1 => Told::FirstName,
+            _ => Told::Name,
         }
     }
 
@@ -179,6 +208,16 @@ impl Report {
             self.line(&format!("{} passed, {} failed", self.passed, self.failed));
         }
         self.failed == 0
+    }
+}
+
+/// The lines of what a failed test said: of many the first and the last ones, since a compiler's
+/// first error and a script's last message say what failed.
+fn shortened(what: &str) -> Vec<&str> {
+    let lines: Vec<&str> = what.lines().collect();
+    match lines.len() {
+        ..=120 => lines,
+        n => [&lines[..80], &["..."], &lines[n - 40..]].concat(),
     }
 }
 
@@ -280,5 +319,22 @@ mod tests {
         assert_eq!(broken, ["wrong"]);
         assert_eq!((report.passed, report.failed, report.skipped), (1, 1, 0));
         assert!(!report.close());
+    }
+
+    #[test]
+    fn each_script_says_why_it_fails() {
+        let mut report = report();
+        assert!((0..100).all(|_| report.told("script") == Told::Fully));
+        let header: Vec<Told> = (0..8).map(|_| report.told("header")).collect();
+        assert!(header[..6].iter().all(|told| *told == Told::Fully));
+        assert_eq!(header[6..], [Told::FirstName, Told::Name]);
+    }
+
+    #[test]
+    fn of_many_lines_the_first_and_the_last_are_shown() {
+        let text: String = (1..=500).map(|n| format!("{n}\n")).collect();
+        let shown = shortened(&text);
+        assert_eq!((shown.len(), shown[0], shown[120]), (121, "1", "500"));
+        assert_eq!(shortened("one\ntwo\n"), ["one", "two"]);
     }
 }

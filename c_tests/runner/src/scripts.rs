@@ -61,13 +61,18 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
             let ended = run(&mut command, &log, limit)?;
             let said = &ended.stdout;
+            let silent = if said.trim().is_empty() {
+                "it says nothing: sh -eux shows where it ends"
+            } else {
+                ""
+            };
             Ok(match ended.code() {
                 Some(0) => Outcome::Passed,
                 Some(SKIPPED) => {
                     Outcome::Skipped(said.lines().last().unwrap_or("no reason given").to_string())
                 }
                 _ => Outcome::Failed(format!(
-                    "sh -eu {}: {}\n{said}\n",
+                    "sh -eu {}: {}\n{silent}{said}\n",
                     script.display(),
                     ended.how()
                 )),
