@@ -127,11 +127,15 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint: false also if another thief is in the way. If
-    /// thieves can reach no task, and the owner may have private tasks, the call asks the owner for
-    /// them: see [`PrivatePart::ask`].
+    /// True if `steal` may succeed now. A hint. If the call returns false, and the owner may have
+    /// private tasks, the call asks the owner for them: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
+    }
+
+    /// True if another thread is in the way of a `steal` now. A hint.
+    fn is_in_use(&self) -> bool {
+        false
     }
 
     /// A hint, read without a lock: it may be out of date when the call returns.

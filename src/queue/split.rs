@@ -353,12 +353,14 @@ impl<M: Mode> Deque for Split<M> {
         let top = self.top();
         if top < self.open() {
             memory::prefetch(top.cast()); // the line arrives while the thief takes the lock
-            // Another thief takes a task now: this one does not wait for the lock, and looks
-            // elsewhere.
-            return !self.thieves.lock.is_held();
+            return true;
         }
         self.ask();
         false
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.thieves.lock.is_held()
     }
 
     fn len_hint(&self) -> usize {

@@ -113,6 +113,10 @@ impl<D: Deque> Stealing<D> {
             }
             place.note(Event::Raid(owner));
         }
+        // The search goes on elsewhere before it changes a word that all searchers share.
+        if victim.is_in_use() {
+            return None;
+        }
         before();
         for _ in 0..MOST_TRIES {
             // SAFETY: as in `search_outside`.
