@@ -272,6 +272,15 @@ pub struct AllIdle {
     pub threads: usize,
 }
 
+/// When a worker takes a task that it queues.
+#[derive(Clone, Copy)]
+pub enum Turn {
+    /// After the tasks that the caller will queue.
+    Soon,
+    /// Next: the caller is a task that is about to end.
+    Next,
+}
+
 /// Where a worker that leaves a task in the middle looks for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookFirst {

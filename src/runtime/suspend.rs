@@ -22,7 +22,7 @@
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, listeners, switch};
-use crate::policy::{LookFirst, LoopStack, Place, UNAWAITED};
+use crate::policy::{LookFirst, LoopStack, Place, Turn, UNAWAITED};
 use crate::runtime::continuation::{
     Continuation, RETIRED, Unpublished, detach_spawner, finish_switch,
 };
@@ -30,7 +30,6 @@ use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
-use crate::runtime::tasks::Turn;
 use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::probe::probe;

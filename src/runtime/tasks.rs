@@ -7,7 +7,7 @@
 //! and `built_in` are Relaxed for the reason that [`record`](super::record) gives.
 
 use crate::fiber::stack::Stack;
-use crate::policy::AllIdle;
+use crate::policy::{AllIdle, Turn};
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
@@ -28,15 +28,6 @@ pub enum BuiltInStep {
     Unfinished,
     /// The built-in part does not apply, and nothing was done.
     NotApplicable,
-}
-
-/// When a worker takes a task that it queues.
-#[derive(Clone, Copy)]
-pub enum Turn {
-    /// After the tasks that the caller will queue.
-    Soon,
-    /// Next: the caller is a task that is about to end.
-    Next,
 }
 
 impl Worker {

@@ -1,8 +1,8 @@
 //! The waiters of an object, each packed into one word of that object, and how each is woken.
 
+use crate::policy::Turn;
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
-use crate::runtime::tasks::Turn;
 use crate::sync::outside::{Count, Outside};
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;

@@ -113,6 +113,12 @@ pub fn measure(options: &Options) -> Result<bool> {
                 page.block(&format!("**Failed:** {e:#}"));
             }
         }
+        // What was measured on other machines stays from one session to the next.
+        let elsewhere = options.docs.join("lab-elsewhere.md");
+        if let Ok(text) = std::fs::read_to_string(&elsewhere) {
+            page.heading("On 16 processors");
+            page.block(text.trim_end());
+        }
         page.write(&path)?;
     }
     println!("written: {}", path.display());
