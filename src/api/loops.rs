@@ -237,7 +237,7 @@ impl Loop {
                     if !has_offered && self.small() == 0 && offers.count > 1 {
                         worker.share(None);
                     } else if pace.is_begun() {
-                        self.share_offers(from, &offers, worker);
+                        self.share_offers(from, &offers, &pace, worker);
                     }
                 }
                 has_offered = true;
@@ -258,7 +258,7 @@ impl Loop {
                 pace.measure(&self.small);
                 knows_pace = self.small() > 0;
                 // SAFETY: the caller owns the worker and the offers.
-                unsafe { self.share_offers(from, &offers, worker) };
+                unsafe { self.share_offers(from, &offers, &pace, worker) };
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
@@ -278,13 +278,13 @@ impl Loop {
     ///
     /// # Safety
     /// The caller owns `worker`, which has made these offers.
-    unsafe fn share_offers(&self, from: usize, offers: &Offers, worker: &Worker) {
+    unsafe fn share_offers(&self, from: usize, offers: &Offers, pace: &Pace, worker: &Worker) {
         let small = self.small();
         // SAFETY: by the caller's promise. (An offer that is younger is smaller.)
         let Some(largest) = (unsafe { offers.oldest_untaken() }) else { return };
         if (1..=largest.to - largest.from).contains(&small) {
             // SAFETY: the caller owns the worker.
-            unsafe { worker.share(Some(Pace::time_of(largest.to - from, small))) };
+            unsafe { worker.share(Some(pace.time_of(largest.to - from, small))) };
         }
     }
 

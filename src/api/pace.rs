@@ -19,22 +19,27 @@ pub struct Pace {
     pub done: usize,
     /// The first measurement must be as long as any other.
     is_exact: bool,
+    /// What a unit took in the last measurement, in seconds; 0: there was none.
+    unit: f64,
 }
 
 impl Pace {
     /// Of the worker that begins the range. `is_asked`: other workers look for tasks, or sleep.
     pub fn of_first(is_asked: bool) -> Self {
-        Pace { begun: is_asked.then(Instant::now), done: 0, is_exact: true }
+        Pace { begun: is_asked.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
     }
 
     /// Of a thief.
     pub fn from_now() -> Self {
-        Pace { begun: Some(Instant::now()), done: 0, is_exact: false }
+        Pace { begun: Some(Instant::now()), done: 0, is_exact: false, unit: 0.0 }
     }
 
-    /// How long so many units take, if `small` of them, at least one, take `WORTHWHILE`.
-    pub fn time_of(units: usize, small: usize) -> Duration {
-        WORTHWHILE.mul_f64(units as f64 / small as f64)
+    /// How long so many units will take: by the worker's own measurement, or by `small`, which is
+    /// known.
+    pub fn time_of(&self, units: usize, small: usize) -> Duration {
+        let known = WORTHWHILE.as_secs_f64() / small as f64;
+        let unit = if self.unit > 0.0 { self.unit } else { known };
+        Duration::try_from_secs_f64(unit * units as f64).unwrap_or(Duration::MAX)
     }
 
     /// True if a thief has come or was expected, so that the pace is measured.
@@ -59,7 +64,8 @@ impl Pace {
             }
             let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed.as_nanos().max(1);
             small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
+            self.unit = elapsed.as_secs_f64() / self.done as f64;
         }
-        *self = Pace { begun: Some(now), done: 0, is_exact: false };
+        *self = Pace { begun: Some(now), done: 0, is_exact: false, ..*self };
     }
 }

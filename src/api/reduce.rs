@@ -289,7 +289,7 @@ impl Shared {
         }
         if (1..=largest).contains(&small) {
             // SAFETY: the caller owns the worker.
-            unsafe { walk.worker.share(Some(Pace::time_of(all, small))) };
+            unsafe { walk.worker.share(Some(walk.pace.time_of(all, small))) };
             walk.unshared = 0;
         }
     }
