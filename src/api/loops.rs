@@ -46,13 +46,17 @@
 //!
 //! An offer lies in the owner's deque, whose younger part is private (`queue::split`). A thief that
 //! finds only private offers waits until the owner pops, or interrupts it by a raid. In a virtual
-//! machine a raid takes some 15 µs. Two rules make raids rare:
+//! machine a raid takes some 15 µs. Three rules make raids rare:
 //!
 //! - Between two chunks the owner answers thieves that have asked.
 //! - Once the pace of the loop is known, all offers are shared at once, without a question.
+//! - Before the pace is known, a worker shares its first offers if at least two others wait for
+//!   tasks. (One has the first offer, which is public already: `policy::stealing::lending`.)
 //!
-//! The *pace* is measured after the first theft, by the thief after its first chunk. So a loop
-//! without thieves reads no clock. Parts that take less than `pace::WORTHWHILE` at this pace are
+//! The *pace* is measured by a thief after its first chunk, and by the first worker of the loop
+//! after 2 µs, if others were idle at the beginning. (If all are busy, a loop reads no clock until
+//! a thief comes.) If the rest of the loop takes several times what a wake-up takes, the worker
+//! that shares its offers also wakes several sleepers. Parts that take less than `pace::WORTHWHILE` at this pace are
 //! not offered. The pace may change at any moment. So a worker whose rest is too short to be
 //! offered measures the pace again after each chunk.
 //!

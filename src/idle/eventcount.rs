@@ -130,6 +130,7 @@
 //!
 //! A woken worker that finds work wakes up to four others (`wake_another`), if there are more tasks
 //! than searchers and a processor is free. So the time until n workers are awake grows with log n.
+//! So does the owner of a long loop, as soon as it knows that the loop is long (`Policy::share`).
 //! A wake-up too many is harmless: the woken worker searches, and goes to sleep by the protocol
 //! above.
 //!
