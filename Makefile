@@ -119,10 +119,12 @@ lib: $(LIB) $(OUT)/lean/libsched.a
 # Without the Rust library, whose callers might call anything: so all but the symbols of the interface is the
 # library's own to the optimiser. Functions begin at multiples of 64 bytes: what the short ones of the hot path take
 # depends by some per cent on where they lie in the processor's lines, and so on unrelated changes otherwise.
-$(OUT)/libsched.a: $(SOURCES)
+# The copy is for those who also run cargo build: what that leaves in the archive's place is optimised less.
+$(OUT)/lean/rust.a: $(SOURCES)
+	@mkdir -p $(@D)
 	$(if $(DEBUG_INFO),CARGO_PROFILE_RELEASE_DEBUG=2 CARGO_PROFILE_RELEASE_STRIP=none) $(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
 	        -- -C llvm-args=-align-all-functions=6
-	@touch $@
+	@cp $(OUT)/libsched.a $@
 
 # Of such an archive the shared library is made here, since rustc has a version script of its own, without a version,
 # and linkers take one only. A task may still be running when a program closes the library: it stays mapped.
@@ -131,7 +133,7 @@ LINK = $(CC) -shared $(LDFLAGS) $(VERSIONED) -Wl,-z,relro -Wl,-z,now -Wl,-z,noex
        -Wl,--as-needed $(SYMBOLS:%=-Wl,-u,%)
 
 # DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off.
-$(LIB): $(OUT)/libsched.a sched.map
+$(LIB): $(OUT)/lean/rust.a sched.map
 	mkdir -p $(@D)
 	$(LINK) $(PRIVATE:%=-Wl,-u,%) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
@@ -139,9 +141,9 @@ $(LIB): $(OUT)/libsched.a sched.map
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
 # linked into one object that keeps what the library uses, and shows its symbols only; and the hidden one that all
 # probes of a program share (src/sys/probe.rs).
-$(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
+$(OUT)/lean/libsched.a: $(OUT)/lean/rust.a sched.map
 	mkdir -p $(@D)
-	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
+	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $<
 	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) $(PRIVATE:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
 	        --remove-section=.llvmbc --remove-section=.llvmcmd --remove-section=.group --strip-unneeded $(@D)/libsched.o
 	rm -f $@
