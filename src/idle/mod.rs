@@ -192,6 +192,9 @@ impl Patience {
 
     /// For how long the worker may still wait awake.
     pub fn rest(&self) -> Duration {
+        if cfg!(loom) {
+            return self.length; // models have no clock, and an execution must be repeatable
+        }
         self.length.saturating_sub(self.begun.elapsed())
     }
 
