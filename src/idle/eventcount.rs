@@ -15,11 +15,11 @@
 //! parker[w]  futex word of worker w (`idle::parker`): WAITING from its announcement on, ASLEEP
 //!            from when it sleeps in the kernel, AWAKE from when it is woken
 //! ```
-//! Under the list's lock, a worker either is in the list, is counted in `sleeping`, and has the
-//! parker WAITING or ASLEEP (or ABSENT, see below); or none of the three holds. The two counts have a cache
-//! line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is woken.
-//! (Other schedulers pack both counts into one word; then each search takes the line away from
-//! every spawner.)
+//! Whenever the list's lock is free, a worker either is in the list, is counted in `sleeping`, and
+//! has the parker WAITING or ASLEEP (or ABSENT, see below); or none of the three holds. The two
+//! counts have a cache line each: spawners read `sleeping`, which changes only when a worker goes to
+//! sleep or is woken. (Other schedulers pack both counts into one word; then each search takes the
+//! line away from every spawner.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
 //! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
@@ -419,11 +419,14 @@ impl EventCount {
     }
 
     /// Changes a worker that is about to be removed from the list, or was removed just now, from
-    /// sleeping to searching. The caller holds the list's lock.
+    /// sleeping to searching. The caller holds the list's lock. The worker counts as searching
+    /// before it is awake; and as sleeping until it is, because a hovering worker goes to sleep if
+    /// too many are awake, and would do so if it saw its own wake-up in the count first.
     fn woken(&self, worker: u32) -> Woken {
         self.searching.fetch_add(1, Ordering::SeqCst);
+        let woken = self.parkers[worker as usize].wake();
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        self.parkers[worker as usize].wake()
+        woken
     }
 
     // --- the searcher's side -------------------------------------------------------

@@ -10,6 +10,8 @@
 pub mod eventcount;
 mod parker;
 pub mod quiescence;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use crate::settings::Idle;
 use crate::sys::atomic::spin_loop;

@@ -20,7 +20,7 @@
 //! | all else | Relaxed | the event count's lock, or the thread's creation |
 
 use crate::idle::LastWaits;
-use crate::sys::atomic::{Ordering, spin_loop};
+use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::futex::Futex;
 use crate::sys::fuzz::{self, Point};
 use std::time::Duration;
@@ -130,7 +130,10 @@ impl Parker {
                 spin_loop();
             }
             if !go_on() {
-                return false;
+                // Its answer may be due to the wake-up: then the worker has been woken. Acquire:
+                // pairs with what the waker has changed since, if `go_on` has seen that.
+                fence(Ordering::Acquire);
+                return self.word.load(Ordering::Acquire) != WAITING;
             }
         }
     }
