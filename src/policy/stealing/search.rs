@@ -223,7 +223,10 @@ impl<D: Deque> Stealing<D> {
         if !self.parks() {
             return;
         }
-        place.counters().wakes.add(usize::from(self.sleepers.relieve()));
+        if self.sleepers.relieve() {
+            place.counters().wakes.add(1);
+            place.note(Event::Wake(1));
+        }
         if self.sleepers.stop_search() {
             self.listen();
             if self.work_visible() {
@@ -424,7 +427,7 @@ impl<D: Deque> Stealing<D> {
             self.sleepers.cancel(me);
             return true;
         }
-        if self.sleepers.hover(me, hover) {
+        if self.sleepers.hover(me, hover.min(limit)) {
             return true;
         }
         place.counters().parks.add(1);
