@@ -246,6 +246,13 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
     }
 
+    /// As `spawn`, by a task that is about to end.
+    pub fn spawn_last(&self, f: TaskFn, closure: *mut c_void) {
+        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
+        unsafe { (*self.scheduler).spawn_last(self, Task { f, closure }) }
+            .expect("there is memory");
+    }
+
     /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
     /// this place.
     pub fn share(&self) {

@@ -6,11 +6,12 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
+use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, PrivatePart, Steal};
 use sched::sys::fence::{self, Asymmetric};
 use sched::task::Task;
-use sched_model::{Reached, count, explore, join};
+use sched_model::{Modelled, Reached, count, explore, join};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<Asymmetric>;
@@ -224,4 +225,50 @@ fn two_sleepers() {
         spawn(&scene, 1);
         join(sleepers);
     });
+}
+
+/// Two workers search when a task that is about to end spawns its last task. Then one goes to
+/// sleep, and the other finds a task elsewhere: the last task must not be left beside the sleeper.
+fn a_sleeper_beside_a_last_spawn<D: Modelled>(
+    name: &str,
+    at_least: usize,
+    prepare: fn(&sched_model::Scene<D>),
+) {
+    explore(name, 2, at_least, move || {
+        let scene = sched_model::Scene::<D>::new(4, 3);
+        prepare(&scene);
+        for worker in [1, 2] {
+            assert_eq!(scene.scheduler.sleepers().start_search(worker), Role::Searcher);
+        }
+        let finder = sched_model::Scene::thread(&scene, |scene| {
+            scene.scheduler.wake_for_more(&scene.places[1]);
+        });
+        let sleeper = sched_model::Scene::thread(&scene, |scene| {
+            scene.scheduler.sleep(&scene.places[2], Role::Searcher);
+        });
+        scene.places[0].spawn_last(count, scene.cells[0].closure());
+        join([finder, sleeper]);
+    });
+}
+
+#[test]
+fn a_last_spawn_of_an_asked_owner() {
+    let name = "sleep, a last spawn, the owner is asked";
+    a_sleeper_beside_a_last_spawn::<Deck>(name, 1000, |_| ());
+}
+
+#[test]
+fn a_last_spawn_of_an_armed_owner() {
+    let name = "sleep, a last spawn, the owner is armed";
+    a_sleeper_beside_a_last_spawn::<Deck>(name, 500, |scene| {
+        spawn(scene, 1);
+        spawn(scene, 2);
+        assert!(pop(scene) && pop(scene));
+    });
+}
+
+#[test]
+fn a_last_spawn_into_a_public_deque() {
+    let name = "sleep, a last spawn, all of the deque is public";
+    a_sleeper_beside_a_last_spawn::<ChaseLev>(name, 300, |_| ());
 }
