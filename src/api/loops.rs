@@ -273,6 +273,9 @@ impl Loop {
                 if unsafe { offer.take_back(worker) } {
                     (from, to) = (offer.from, offer.to);
                 }
+                // SAFETY: as after the body: the join may have waited, also for units that it got
+                // back.
+                worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             }
         }
     }

@@ -102,6 +102,7 @@ impl Worker {
     /// # Safety
     /// The caller owns this worker.
     pub unsafe fn share(&self, takes: Option<Duration>) {
+        debug_assert!(self.is_mine(), "a worker's tasks are shared by another thread");
         // SAFETY: by the caller's promise the run goes on, and row and policy are those of the run.
         unsafe { (self.row().operations.share)(self, takes) };
     }
