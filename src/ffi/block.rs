@@ -28,14 +28,14 @@ use std::ffi::c_int;
 /// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
 /// ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
 /// own or a place in a queue, or as many sections are open as SCHED_BLOCKING allows). The limit is
-/// 512, unless SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN
-/// the task must not call sched_block_end. It may block all the same; then its worker blocks, too,
-/// and fewer workers run tasks meanwhile. Thread-safe. Cost: some microseconds if a kept thread is
-/// woken; some fifty microseconds if a thread is made; some ten nanoseconds if a thread is already
-/// on its way. (A thread that comes after the section has ended watches the worker, as long as
-/// further sections follow, each within some hundred microseconds of the one before. It takes over
-/// the worker when a section lasts about as long.) A section within a section costs some
-/// nanoseconds.
+/// 512, unless SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN the
+/// task must not call sched_block_end. It may block all the same; then its worker blocks, too, and
+/// fewer workers run tasks meanwhile.
+/// Thread-safe. Cost: some microseconds if a kept thread is woken; some fifty microseconds if a
+/// thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
+/// after the section has ended watches the worker, as long as further sections follow, each within
+/// some hundred microseconds of the one before. It takes over the worker when a section lasts about
+/// as long.) A section within a section costs some nanoseconds.
 ///
 /// Example:
 ///
