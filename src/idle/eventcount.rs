@@ -122,8 +122,8 @@
 //! # Waking is bounded
 //!
 //! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most half
-//! of the workers (at least one) search at a time, as in Tokio's scheduler; the others go straight
-//! to sleep. Only idle workers count. A worker that has just run out of tasks may search once
+//! of the workers (at least one) search at a time, as in Tokio's scheduler; the others hover, and
+//! then sleep. Only idle workers count. A worker that has just run out of tasks may search once
 //! without being counted: until it is counted, nobody relies on its search.
 //!
 //! # Waking in a tree
