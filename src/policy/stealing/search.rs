@@ -23,9 +23,12 @@ use crate::task::Task;
 use std::time::Duration;
 
 /// The most attempts at one deque while other threads are in the way. Then the search goes on with
-/// the next victim, because one of these threads may have lost its processor, and because many
-/// thieves at one deque are in each other's way, too. (64 attempts took up to 3 µs.)
-const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 4 };
+/// the next victim, because one of these threads may have lost its processor.
+const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+
+/// The same where searches follow each other closely: there many thieves may be in each other's
+/// way. (64 attempts took up to 3 µs.)
+const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 
 /// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
 /// the cost of waking a worker.
@@ -113,12 +116,13 @@ impl<D: Deque> Stealing<D> {
             }
             place.note(Event::Raid(owner));
         }
+        let spins = self.spins();
         // The search goes on elsewhere before it changes a word that all searchers share.
-        if victim.is_in_use() {
+        if spins && victim.is_in_use() {
             return None;
         }
         before();
-        for _ in 0..MOST_TRIES {
+        for _ in 0..if spins { MOST_TRIES_OF_MANY } else { MOST_TRIES } {
             // SAFETY: as in `search_outside`.
             match unsafe { self.take_from(victim, place) } {
                 Steal::Taken(task) => {
