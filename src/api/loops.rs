@@ -55,10 +55,10 @@
 //!
 //! The *pace* is measured by a thief after its first chunk, and by the first worker of the loop
 //! after 2 µs, if others were idle at the beginning. (If all are busy, a loop reads no clock until
-//! a thief comes.) If the rest of the loop takes several times what a wake-up takes, the worker
-//! that shares its offers also wakes several sleepers. Parts that take less than `pace::WORTHWHILE` at this pace are
-//! not offered. The pace may change at any moment. So a worker whose rest is too short to be
-//! offered measures the pace again after each chunk.
+//! a thief comes.) A worker that shares its offers also wakes several sleepers, if the rest of the
+//! loop takes several times what a wake-up takes. Parts that take less than `pace::WORTHWHILE` at
+//! this pace are not offered. The pace may change at any moment. So a worker whose rest is too
+//! short to be offered measures the pace again after each chunk.
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
@@ -212,12 +212,12 @@ impl Loop {
             Offers { room: (&raw mut room).cast(), count: 0, taken: 0, answered: None };
         let mut chunk = 1;
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
-        let mut has_offered = false;
         loop {
             // SAFETY: the caller owns the worker and the offers.
             let untaken = unsafe { offers.untaken() };
             let is_long = pace.is_begun() && (1..(to - from) / LONG).contains(&self.small());
             if untaken <= usize::from(is_long) && to - from > 1 {
+                let is_first = offers.answered.is_none();
                 let thieves_hungry = untaken == 0 && offers.answer();
                 if thieves_hungry || to - from < 2 * self.small() {
                     pace.measure(&self.small);
@@ -238,13 +238,12 @@ impl Loop {
                 }
                 // SAFETY: the caller owns the worker and the offers.
                 unsafe {
-                    if !has_offered && self.small() == 0 && offers.count > 1 {
+                    if is_first && self.small() == 0 && offers.count > 1 {
                         worker.share(None);
                     } else if pace.is_begun() {
                         self.share_offers(from, &offers, &pace, worker);
                     }
                 }
-                has_offered = true;
             }
             // SAFETY: as above.
             let end = unsafe { offers.oldest_untaken() }.map_or(to, |offer| offer.to);

@@ -34,8 +34,8 @@ impl Pace {
         Pace { begun: Some(Instant::now()), done: 0, is_exact: false, unit: 0.0 }
     }
 
-    /// How long so many units will take: by the worker's own measurement, or by `small`, which is
-    /// known.
+    /// The time that so many units will take, at the pace that this worker measured last. If it has
+    /// measured none, at the pace of `small`, which must not be 0.
     pub fn time_of(&self, units: usize, small: usize) -> Duration {
         let known = WORTHWHILE.as_secs_f64() / small as f64;
         let unit = if self.unit > 0.0 { self.unit } else { known };

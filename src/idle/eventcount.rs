@@ -88,8 +88,9 @@
 //! other workers were interrupted. Loops of 20 µs on 16 workers took 19 µs before, and take 15 with
 //! hovering workers and the other rules for many thieves (`bench_c/phases.c`).
 //!
-//! Rejected: that all workers search. On 4 workers it was as good, but 15 thieves that look at the
-//! same lines are in each other's way: loops of 100 µs took 31 µs and not 26.
+//! Rejected: no limit to the number of searchers. Four workers did as well without it. Of 16
+//! workers 15 read the same lines then, and slow each other down: loops of 100 µs took 31 µs, and
+//! take 26 with the limit.
 //!
 //! # Waiting for one event in particular
 //!
@@ -123,8 +124,8 @@
 //!
 //! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most half
 //! of the workers (at least one) search at a time, as in Tokio's scheduler; the others hover, and
-//! then sleep. Only idle workers count. A worker that has just run out of tasks may search once
-//! without being counted: until it is counted, nobody relies on its search.
+//! then sleep. The limit is for idle workers. A worker that has just run out of tasks is not idle
+//! yet: it searches once, and does not count as searching. So nobody relies on that search.
 //!
 //! # Waking in a tree
 //!

@@ -1,5 +1,6 @@
-//! The word on which one worker sleeps: where the worker is on the way from its announcement to
-//! the kernel, and how it is called back. The [`eventcount`](super::eventcount) says when.
+//! The word on which one worker sleeps. It says how far the worker is on its way into the kernel,
+//! and a waker changes it to call the worker back. When workers sleep and are woken is the
+//! [`eventcount`](super::eventcount)'s affair.
 //!
 //! ```text
 //!              announce           begin_sleep
@@ -17,6 +18,7 @@
 //! | --- | --- | --- |
 //! | `wake`: swap | Release | the worker's loads, and its change to ASLEEP |
 //! | the worker's loads, and its change to ASLEEP | Acquire | the swap in `wake` |
+//! | `hover`: fence before the last look | Acquire | the release in the event count's `woken`, after `wake` |
 //! | all else | Relaxed | the event count's lock, or the thread's creation |
 
 use crate::idle::LastWaits;
@@ -130,8 +132,9 @@ impl Parker {
                 spin_loop();
             }
             if !go_on() {
-                // Its answer may be due to the wake-up: then the worker has been woken. Acquire:
-                // pairs with what the waker has changed since, if `go_on` has seen that.
+                // `go_on` may have seen that the waker counts this worker as awake. Then this look
+                // sees the wake-up, which came before. Acquire: pairs with the subtraction from
+                // `sleeping` in the event count's `woken`.
                 fence(Ordering::Acquire);
                 return self.word.load(Ordering::Acquire) != WAITING;
             }
@@ -143,7 +146,7 @@ impl Parker {
         fuzz::at(Point::Park);
         let asleep = self.word.acquire_if(WAITING, ASLEEP);
         if !asleep {
-            self.word.load(Ordering::Acquire);
+            self.word.load(Ordering::Acquire); // pairs with the swap in `wake`
         }
         asleep
     }

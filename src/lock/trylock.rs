@@ -73,7 +73,7 @@ impl TryLock {
     /// True if the caller now holds the lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        !self.0.load(Ordering::Relaxed) && self.try_set()
+        !self.is_held() && self.try_set()
     }
 
     #[cfg(not(loom))]

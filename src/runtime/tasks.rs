@@ -366,7 +366,8 @@ impl Mine<'_> {
         }
     }
 
-    /// As `queue_soon`, for a task that is about to end: see `Policy::spawn_last`.
+    /// Queues a task that this worker will take next, because the caller's task is about to end:
+    /// see `Policy::spawn_last`. Else as `queue_soon`.
     pub fn queue_next(self, task: Task) {
         // SAFETY: as in `queue_soon`.
         unsafe {

@@ -2,8 +2,8 @@
 //!
 //! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
 //! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
-//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`), `make
-//! bench-programs-peers` (`sched-bench tools`), `make lab` (`sched-bench lab`) and `make report`
+//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`),
+//! `make bench-programs-peers` (`sched-bench tools`), `make lab` (`sched-bench lab`) and `make report`
 //! (`sched-bench report`). No module imports a higher one.
 
 mod figures;
