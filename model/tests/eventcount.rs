@@ -14,8 +14,6 @@ struct Shared {
     events: EventCount,
     /// The queue: the number of tasks.
     work: AtomicUsize,
-    /// Workers hover before they sleep.
-    hovers: bool,
 }
 
 impl Shared {
@@ -25,7 +23,7 @@ impl Shared {
 
     fn on(processors: usize, workers: usize) -> Arc<Shared> {
         let events = EventCount::new(workers, processors).expect("there is memory");
-        Arc::new(Shared { events, work: AtomicUsize::new(0), hovers: false })
+        Arc::new(Shared { events, work: AtomicUsize::new(0) })
     }
 
     fn take(&self) -> bool {
@@ -54,17 +52,6 @@ impl Shared {
         Shared::worker_after(this, me, n, |_| ())
     }
 
-    /// A worker that has found a task stops searching.
-    fn found(&self) {
-        self.events.relieve();
-        if self.events.stop_search() {
-            fence::heavy();
-            if self.visible() {
-                self.events.wake_one(|_| false);
-            }
-        }
-    }
-
     /// Like `worker`; when it may search, it first does `first`.
     fn worker_after(
         this: &Arc<Self>,
@@ -85,7 +72,12 @@ impl Shared {
                         if was_woken {
                             shared.events.wake_another(shared.events.searching(), |_| false);
                         }
-                        shared.found();
+                        if shared.events.stop_search() {
+                            fence::heavy();
+                            if shared.visible() {
+                                shared.events.wake_one(|_| false);
+                            }
+                        }
                         break;
                     }
                     let last = shared.events.announce(me, role);
@@ -95,10 +87,7 @@ impl Shared {
                     if last && shared.visible() {
                         shared.events.cancel(me);
                     } else {
-                        let hovers = shared.hovers && role == Role::Sleeper;
-                        if !hovers || !shared.events.hover(me, Duration::MAX) {
-                            shared.events.commit(me, Duration::MAX);
-                        }
+                        shared.events.commit(me, Duration::MAX);
                         was_woken = true;
                     }
                     role = Role::Searcher;
@@ -172,87 +161,4 @@ fn a_dozer_and_a_sleeper() {
             join(workers);
         });
     }
-}
-
-/// Of three workers one may search, and one hovers meanwhile. The searcher that finds a task is
-/// relieved by it.
-#[test]
-fn a_hovering_worker() {
-    explore("eventcount, a hovering worker", 2, 1000, || {
-        let events = EventCount::new(3, 3).expect("there is memory");
-        let shared = Arc::new(Shared { events, work: AtomicUsize::new(0), hovers: true });
-        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
-        shared.publish();
-        shared.publish();
-        join(workers);
-    });
-}
-
-/// Of three workers one may search, and two hover meanwhile: one relieves the other.
-#[test]
-fn two_hovering_workers() {
-    explore("eventcount, two hovering workers", 1, 1000, || {
-        let events = EventCount::new(3, 3).expect("there is memory");
-        let shared = Arc::new(Shared { events, work: AtomicUsize::new(0), hovers: true });
-        let workers = [0, 1, 2].map(|me| Shared::worker(&shared, me, 1));
-        (0..3).for_each(|_| shared.publish());
-        join(workers);
-    });
-}
-
-/// A worker that waits for an event hovers, then sleeps for `limit`. Meanwhile a searcher finds a
-/// task, and is relieved if it sees the hovering worker; and `wake` wakes the worker because the
-/// event has come. Whoever comes first, the worker is woken once.
-fn woken_once(name: &str, at_least: usize, limit: Duration, wake: fn(&EventCount)) {
-    explore(name, 3, at_least, move || {
-        let events = Arc::new(EventCount::new(2, 2).expect("there is memory"));
-        let is_over = Arc::new(AtomicUsize::new(0));
-        assert_eq!(events.start_search(1), Role::Searcher);
-        let waiter = {
-            let (events, is_over) = (Arc::clone(&events), Arc::clone(&is_over));
-            thread::spawn(move || {
-                events.announce(0, Role::Sleeper);
-                if is_over.load(Ordering::Acquire) != 0 {
-                    events.cancel(0);
-                } else if !events.hover(0, Duration::MAX) {
-                    events.commit(0, limit);
-                }
-                assert_ne!(events.searching(), 0, "awake, and not counted");
-            })
-        };
-        let waker = {
-            let (events, is_over) = (Arc::clone(&events), Arc::clone(&is_over));
-            thread::spawn(move || {
-                is_over.store(1, Ordering::Release);
-                wake(&events);
-            })
-        };
-        events.relieve();
-        events.stop_search();
-        join([waiter, waker]);
-        assert_eq!(events.searching(), 1, "the worker counts once, and the finder not");
-        assert!(!events.has_sleepers());
-        assert_eq!(events.waiting_awake(), 1, "nobody hovers");
-    });
-}
-
-#[test]
-fn a_hovering_worker_is_roused() {
-    woken_once("eventcount, a hovering worker is roused", 1000, Duration::MAX, |events| {
-        events.rouse(0);
-    });
-}
-
-#[test]
-fn a_hovering_worker_at_the_end() {
-    woken_once("eventcount, a hovering worker at the run's end", 1000, Duration::MAX, |events| {
-        events.wake_all();
-    });
-}
-
-#[test]
-fn a_short_sleep_after_hovering() {
-    woken_once("eventcount, a short sleep after hovering", 1000, Duration::ZERO, |events| {
-        events.wake_one(|_| false);
-    });
 }

@@ -4,7 +4,7 @@
 use crate::lock::trylock::TryLock;
 use crate::queue::length::Length;
 use crate::stats::Counter;
-use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
+use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell, spin_loop};
 #[cfg(not(loom))]
 use crate::sys::fence::Asymmetric;
 use crate::sys::fence::Mode;
@@ -137,6 +137,17 @@ impl<'a> Held<'a> {
     pub(super) fn wait(thieves: &'a Thieves) -> Self {
         thieves.lock.lock();
         Held(thieves)
+    }
+
+    /// Tries so many times, at least once.
+    pub(super) fn try_often(thieves: &'a Thieves, tries: u32) -> Option<Self> {
+        for _ in 1..tries {
+            if let Some(held) = Self::try_now(thieves) {
+                return Some(held);
+            }
+            spin_loop();
+        }
+        Self::try_now(thieves)
     }
 
     pub(super) fn try_now(thieves: &'a Thieves) -> Option<Self> {
