@@ -12,14 +12,13 @@
 //! sleeping   workers that have announced their sleep
 //! searching  workers awake, idle and looking for work
 //! list       the announced workers, last in first out: the one with the warmest cache wakes
-//! parker[w]  futex word of worker w (`idle::parker`): WAITING from its announcement on, ASLEEP
-//!            from when it sleeps in the kernel, AWAKE from when it is woken
+//! parker[w]  futex word of worker w: WAITING from its announcement until it is woken
 //! ```
 //! Whenever the list's lock is free, a worker either is in the list, is counted in `sleeping`, and
-//! has the parker WAITING or ASLEEP (or ABSENT, see below); or none of the three holds. The two
-//! counts have a cache line each: spawners read `sleeping`, which changes only when a worker goes to
-//! sleep or is woken. (Other schedulers pack both counts into one word; then each search takes the
-//! line away from every spawner.)
+//! has the parker WAITING (or ABSENT, see below); or none of the three holds. The two counts have a
+//! cache line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is
+//! woken. (Other schedulers pack both counts into one word; then each search takes the line away
+//! from every spawner.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
 //! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
@@ -75,23 +74,6 @@
 //! read `dozing` Relaxed: a stale count only adds a look or a wake-up, or delays a task by the
 //! length of the doze.
 //!
-//! # Hovering
-//!
-//! A worker that may not search, because enough others do, announces its sleep at once. It then
-//! *hovers*: before it sleeps in the kernel, it looks at its own parker for as long as it would
-//! have searched. To wake a hovering worker takes no system call; and while it hovers it reads no
-//! line that others write, except to wake it.
-//!
-//! The last searcher that finds work wakes a hovering worker, if there is one, before it stops
-//! searching (`relieve`). So another worker searches, and the finder needs neither a heavy fence
-//! nor a look before it begins the task. On 16 processors the heavy fence took 7 µs, in which 15
-//! other workers were interrupted. Loops of 20 µs on 16 workers took 19 µs before, and take 15 with
-//! hovering workers and the other rules for many thieves (`bench_c/phases.c`).
-//!
-//! Rejected: no limit to the number of searchers. Four workers did as well without it. Of 16
-//! workers 15 read the same lines then, and slow each other down: loops of 100 µs took 31 µs, and
-//! take 26 with the limit.
-//!
 //! # Waiting for one event in particular
 //!
 //! A worker that waits in the middle of a task (`Policy::help`) also sleeps here. It is woken for
@@ -106,8 +88,9 @@
 //! The two counts change by rare read-modify-writes. These are SeqCst, though less would suffice:
 //! the fences order them against the tasks, and a searcher that leaves must see, through
 //! `searching`, the announcements of the searchers that left before (release and acquire). The
-//! counts are read Relaxed: after a fence, under the lock, or as a hint. A new thread sees its own
-//! parker because it was started after the parker was written.
+//! counts are read Relaxed: after a fence, under the lock, or as a hint. A parker is written under
+//! the lock; the Release store in `woken` pairs with the Acquire loads in its worker's `commit`. A
+//! new thread sees its own parker because it was started after the parker was written.
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
@@ -116,16 +99,24 @@
 //! | `stop_search`: fence | SeqCst | the fence in `wake_unless_searched` (2) |
 //! | changes of `sleeping`, `searching` | SeqCst | each other: AcqRel would do |
 //! | loads of the counts | Relaxed | the fences, or the list's lock; else hints |
-//! | the parkers | | `idle::parker` |
+//! | `woken`: store of the parker | Release | the loads in `commit` |
+//! | `commit`: loads of the parker | Acquire | the store in `woken` |
+//! | other accesses of parkers | Relaxed | the list's lock, or the thread's creation |
 //! | `wake_all`: store of `over`, then load of `dozing` | SeqCst | `doze`: Dekker's pattern |
 //! | `doze`: addition to `dozing`, then the wait | SeqCst | `wake_all`; the kernel fences before it reads |
 //!
 //! # Waking is bounded
 //!
-//! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most half
-//! of the workers (at least one) search at a time, as in Tokio's scheduler; the others hover, and
-//! then sleep. The limit is for idle workers. A worker that has just run out of tasks is not idle
-//! yet: it searches once, and does not count as searching. So nobody relies on that search.
+//! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most as
+//! many workers search as there are processors, or half of the workers if that is more; the others
+//! go straight to sleep. The limit is for idle workers. A worker that has just run out of tasks is
+//! not idle yet: it searches once, and does not count as searching. So nobody relies on that
+//! search.
+//!
+//! Rejected: at most half of the workers, as in Tokio's scheduler. On 16 processors loops of 100 µs
+//! took 27 µs, and take 17 without that limit (`bench_c/phases.c`). Rejected: that the other half
+//! wait awake, each at its own word, and are woken one by one: also 27 µs. Searchers disturb each
+//! other and the owners less if many searchers search less often (`idle::Naps`).
 //!
 //! # Waking in a tree
 //!
@@ -141,18 +132,22 @@
 //! 217.
 
 use crate::idle::LastWaits;
-use crate::idle::parker::{Parker, Woken};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
 use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
-use crate::sys::{fence, memory, time};
+use crate::sys::{fence, memory};
 use std::time::Duration;
 
-/// A hovering worker yields its processor when it has looked at the clock so many times.
-const CLOCK_LOOKS: u32 = 16;
+// Values of a parker.
+const AWAKE: u32 = 0;
+const WAITING: u32 = 1;
+/// Like WAITING, but the worker has no thread yet.
+const ABSENT: u32 = 2;
+/// Like AWAKE; the worker was ABSENT, and its new thread has not seen the parker yet.
+const STARTED: u32 = 3;
 
 /// The assumed time of a wake-up in nanoseconds, until one is measured.
 const LIKELY_COST: usize = 20_000;
@@ -174,9 +169,22 @@ pub struct EventCount {
     /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
-    hovering: AtomicU32,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
+}
+
+/// What the event count has of each worker.
+struct Parker {
+    /// The futex word on which the worker sleeps.
+    word: Futex,
+    /// Used by the worker itself alone.
+    last_waits: LastWaits,
+}
+
+impl Parker {
+    fn new() -> Self {
+        Parker { word: Futex::new(AWAKE), last_waits: LastWaits::default() }
+    }
 }
 
 /// What a worker without tasks does.
@@ -196,6 +204,12 @@ pub enum Slept {
     TimedOut,
 }
 
+/// The most workers that search at the same time.
+fn most_searching(workers: usize, processors: usize) -> u32 {
+    let most = workers.min(processors).max(workers / 2).max(1);
+    u32::try_from(most).expect("more than 4096 workers")
+}
+
 impl EventCount {
     /// For workers 0 to `workers` - 1, at most 4096 workers.
     pub fn new(workers: usize, processors: usize) -> Result<Self, NoMemory> {
@@ -211,10 +225,9 @@ impl EventCount {
             began: Instant::now(),
             missing: AtomicU32::new(0),
             dozing: AtomicU32::new(0),
-            hovering: AtomicU32::new(0),
             over: Futex::new(0),
             processors,
-            most_searching: u32::try_from(workers / 2).expect("more than 4096 workers").max(1),
+            most_searching: most_searching(workers, processors),
         })
     }
 
@@ -225,7 +238,7 @@ impl EventCount {
         self.list.with(|list| {
             for worker in (1..self.parkers.len()).rev() {
                 list.push(worker as u32); // within the capacity that `new` has reserved
-                self.parkers[worker].make_absent();
+                self.parkers[worker].word.store(ABSENT, Ordering::Relaxed);
             }
             self.sleeping.store(list.len() as u32, Ordering::Relaxed);
         });
@@ -336,11 +349,13 @@ impl EventCount {
             });
             match woken {
                 None => return false,
-                Some((worker, Woken::Absent)) if start(worker) => return true,
-                Some((worker, woken @ (Woken::Asleep | Woken::Hovering))) => {
-                    self.end_sleep(worker, woken);
+                Some((worker, WAITING)) => {
+                    fuzz::at(Point::Waking);
+                    self.woken_at.store(self.nanos(), Ordering::Relaxed);
+                    self.parkers[worker].word.wake(1);
                     return true;
                 }
+                Some((worker, _)) if start(worker) => return true,
                 // Spawners may have relied on this worker's search: another worker must search.
                 Some(_) => {
                     self.missing.fetch_add(1, Ordering::Relaxed);
@@ -352,47 +367,25 @@ impl EventCount {
         }
     }
 
-    /// Called by a searcher that has found work, before `stop_search`: if it is the only one, wakes
-    /// a worker that hovers, which searches instead. True if one was woken.
-    pub fn relieve(&self) -> bool {
-        self.hovering.load(Ordering::Relaxed) != 0 && self.searching() == 1 && self.wake_hoverer()
-    }
-
-    #[cold]
-    fn wake_hoverer(&self) -> bool {
-        let woken = self.list.with(|list| {
-            let at = list.iter().rposition(|&worker| self.parkers[worker as usize].hovers())?;
-            let worker = list.remove(at);
-            Some((worker as usize, self.woken(worker)))
-        });
-        woken.inspect(|&(worker, woken)| self.end_sleep(worker, woken)).is_some()
-    }
-
     /// Wakes `worker` if it sleeps; it counts as searching from now on.
     #[cold]
     pub fn rouse(&self, worker: usize) {
-        if let Some(woken) = self.list.with(|list| self.unlist(list, worker)) {
-            self.end_sleep(worker, woken);
-        }
-    }
-
-    /// Wakes the thread of a worker that was removed from the list and has a thread.
-    fn end_sleep(&self, worker: usize, woken: Woken) {
-        fuzz::at(Point::Waking);
-        if woken == Woken::Asleep {
+        let woken = self.list.with(|list| self.unlist(list, worker));
+        if woken {
             self.woken_at.store(self.nanos(), Ordering::Relaxed);
-            self.parkers[worker].call_back();
+            self.parkers[worker].word.wake(1);
         }
     }
 
-    /// Removes `worker` from the list if it is there, and has a thread. The caller holds the list's
-    /// lock.
-    fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> Option<Woken> {
-        self.parkers[worker].is_announced().then(|| {
+    /// Removes `worker` from the list if it is there. The caller holds the list's lock.
+    fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> bool {
+        let waits = self.parkers[worker].word.load(Ordering::Relaxed) == WAITING;
+        if waits {
             let at = list.iter().rposition(|&w| w as usize == worker);
             list.remove(at.expect("a waiting worker is not in the list"));
-            self.woken(worker as u32)
-        })
+            self.woken(worker as u32);
+        }
+        waits
     }
 
     /// Wakes all workers that have a thread, and returns their number. The run has ended: a worker
@@ -406,11 +399,9 @@ impl EventCount {
         self.list.with(|list| {
             let mut woken = 0;
             for &worker in list.iter() {
-                let parker = &self.parkers[worker as usize];
-                if !parker.is_absent() {
-                    if self.woken(worker) == Woken::Asleep {
-                        parker.call_back();
-                    }
+                if self.parkers[worker as usize].word.load(Ordering::Relaxed) == WAITING {
+                    self.woken(worker);
+                    self.parkers[worker as usize].word.wake(1);
                     woken += 1;
                 }
             }
@@ -420,26 +411,29 @@ impl EventCount {
     }
 
     /// Changes a worker that is about to be removed from the list, or was removed just now, from
-    /// sleeping to searching. The caller holds the list's lock. The worker counts as searching
-    /// before it is awake; and as sleeping until it is, because a hovering worker goes to sleep if
-    /// too many are awake, and would do so if it saw its own wake-up in the count first.
-    fn woken(&self, worker: u32) -> Woken {
+    /// WAITING or ABSENT to searching. Returns the former value of its parker. The caller holds the
+    /// list's lock.
+    fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
-        let woken = self.parkers[worker as usize].wake();
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        woken
+        let parker = &self.parkers[worker as usize].word;
+        let was = parker.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire loads in `commit`.
+        parker.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
+        was
     }
 
     // --- the searcher's side -------------------------------------------------------
 
     /// True if the worker's thread was started by a wake-up, and has not called `start_search` yet.
     pub fn was_started(&self, worker: usize) -> bool {
-        self.parkers[worker].was_started()
+        self.parkers[worker].word.load(Ordering::Relaxed) == STARTED
     }
 
     /// The role of the calling idle worker. A Searcher counts as searching from now on.
     pub fn start_search(&self, worker: usize) -> Role {
-        if self.parkers[worker].begin() {
+        if self.parkers[worker].word.load(Ordering::Relaxed) == STARTED {
+            self.parkers[worker].word.store(AWAKE, Ordering::Relaxed);
             return Role::Searcher; // it was counted when it was woken
         }
         let mut searching = self.searching.load(Ordering::Relaxed);
@@ -487,7 +481,7 @@ impl EventCount {
         let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
-            self.parkers[worker].announce();
+            self.parkers[worker].word.store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
             // with that of any other searcher that leaves. If this one comes first, the other
@@ -505,44 +499,15 @@ impl EventCount {
         self.list.with(|list| self.unlist(list, worker));
     }
 
-    /// Waits awake for a wake-up, at most for `time`, and only while every worker that is awake has
-    /// a processor. True if the caller was woken: it searches from now on. If not, it then cancels
-    /// or commits.
-    pub fn hover(&self, worker: usize, time: Duration) -> bool {
-        if time.is_zero() {
-            return false;
-        }
-        let hovering = 1 + self.hovering.fetch_add(1, Ordering::Relaxed) as usize;
-        let begun = Instant::now();
-        let mut looks = 0;
-        let woken = self.parkers[worker].hover(|| {
-            looks += 1;
-            if looks % CLOCK_LOOKS == 0 {
-                time::give_way();
-            }
-            // (Models have no clock.)
-            !cfg!(loom) && begun.elapsed() < time && self.awake() + hovering <= self.processors
-        });
-        self.hovering.fetch_sub(1, Ordering::Relaxed);
-        woken
-    }
-
-    /// The number of workers that wait for tasks and are awake. A hint.
-    pub fn waiting_awake(&self) -> usize {
-        self.searching() + self.hovering.load(Ordering::Relaxed) as usize
-    }
-
     /// Sleeps until woken, or for `limit`. The caller searches from now on.
     pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
-        let parker = &self.parkers[worker];
-        if !parker.begin_sleep() {
-            return Slept::Woken;
-        }
-        while parker.is_asleep() {
+        let parker = &self.parkers[worker].word;
+        while parker.load(Ordering::Acquire) == WAITING {
+            fuzz::at(Point::Park);
             let before = Instant::now();
-            parker.sleep(limit);
+            parker.wait(WAITING, limit);
             let waited = if cfg!(loom) { limit } else { before.elapsed() };
-            if waited >= limit && parker.is_asleep() {
+            if waited >= limit && parker.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);
                 return Slept::TimedOut;
             }

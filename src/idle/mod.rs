@@ -8,10 +8,7 @@
 //! | `spin` | searches again at once, and yields its processor now and then | never sleeps |
 
 pub mod eventcount;
-mod parker;
 pub mod quiescence;
-#[cfg(all(test, not(loom)))]
-mod tests;
 
 use crate::settings::Idle;
 use crate::sys::atomic::spin_loop;
@@ -26,23 +23,31 @@ const NAP: Duration = Duration::from_millis(1);
 /// Below this length the kernel's own cost of a sleep dominates (about 50 µs of timer slack).
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// The number of searches before the worker yields its processor. A yield takes as long as several
+/// The least number of pauses of the processor between two searches. (A pause takes some 20 to 70
+/// nanoseconds.)
+const LEAST_PAUSES: usize = 4;
+
+/// The number of pauses between two searches for each worker that searches. So the searches of all
+/// workers together disturb the owners no more often than those of two workers do.
+const PAUSES_A_SEARCHER: usize = 2;
+
+/// The number of pauses before the worker yields its processor. A yield takes as long as several
 /// searches, and a task that arrives meanwhile waits.
-const SEARCHES: u32 = 64;
+const PAUSES: usize = 256;
 
 /// How one worker waits between two searches. (Parking is the `eventcount`'s.)
 pub struct Naps {
     policy: Idle,
     next: Duration,
-    /// The number of searches since the worker has yielded its processor.
-    searches: u32,
+    /// The number of pauses since the worker has yielded its processor.
+    pauses: usize,
     /// Used by `park`.
     pub patience: Patience,
 }
 
 impl Naps {
     pub fn new(policy: Idle) -> Self {
-        Naps { policy, next: SHORTEST, searches: 0, patience: Patience::new() }
+        Naps { policy, next: SHORTEST, pauses: 0, patience: Patience::new() }
     }
 
     /// True if `wait` sleeps.
@@ -50,8 +55,8 @@ impl Naps {
         matches!(self.policy, Idle::Nap | Idle::Backoff)
     }
 
-    /// Waits once after a failed search. True if it slept.
-    pub fn wait(&mut self) -> bool {
+    /// Waits once after a failed search. `searching` workers search, about. True if it slept.
+    pub fn wait(&mut self, searching: usize) -> bool {
         match self.policy {
             Idle::Nap => time::sleep(NAP),
             Idle::Backoff => {
@@ -59,9 +64,9 @@ impl Naps {
                 self.next = (self.next * 2).min(NAP);
             }
             Idle::Spin | Idle::Park => {
-                self.searches = (self.searches + 1) % SEARCHES;
-                (0..4).for_each(|_| spin_loop());
-                if self.searches == 0 {
+                self.pauses += pause(searching);
+                if self.pauses >= PAUSES {
+                    self.pauses = 0;
                     time::give_way();
                 }
                 return false;
@@ -74,6 +79,14 @@ impl Naps {
     pub fn success(&mut self) {
         self.next = (self.next / 2).max(SHORTEST);
     }
+}
+
+/// Pauses between two looks for tasks, while `searching` workers search. Returns the number of
+/// pauses.
+pub fn pause(searching: usize) -> usize {
+    let pauses = (searching * PAUSES_A_SEARCHER).max(LEAST_PAUSES);
+    (0..pauses).for_each(|_| spin_loop());
+    pauses
 }
 
 /// How long a worker has been idle: tells when [`futex::LONGEST`] has passed, again and again.
@@ -164,12 +177,16 @@ impl Patience {
         Patience { since: now, burnt: Duration::ZERO, begun: now, length: Self::SHORTEST }
     }
 
+    /// For how long a worker waits awake, unless there is a reason to wait longer.
+    pub fn usual(wake_cost: Duration) -> Duration {
+        wake_cost.clamp(Self::SHORTEST, Self::LONG)
+    }
+
     /// Begins the wait of a worker that has run out of tasks. Its searches may take about
     /// `wake_cost`, or `LONG` if the last waits were short.
     pub fn begin(&mut self, wake_cost: Duration, last: &LastWaits) {
         self.begun = Instant::now();
-        let usual = wake_cost.clamp(Self::SHORTEST, Self::LONG);
-        self.length = if last.were_short() { Self::LONG } else { usual };
+        self.length = if last.were_short() { Self::LONG } else { Self::usual(wake_cost) };
     }
 
     /// The worker's wait is over. It counts as ended `late` ago, when the task that ends it
@@ -190,14 +207,6 @@ impl Patience {
     /// wake-up before.
     pub fn lengthen(&mut self) {
         self.length = (self.length * 2).min(Self::LONGEST);
-    }
-
-    /// For how long the worker may still wait awake.
-    pub fn rest(&self) -> Duration {
-        if cfg!(loom) {
-            return self.length; // models have no clock, and an execution must be repeatable
-        }
-        self.length.saturating_sub(self.begun.elapsed())
     }
 
     /// Called after each search that found nothing.

@@ -407,12 +407,13 @@ pub trait Place {
     fn stay(&self);
 }
 
-/// Waits once after a search that failed, and counts the sleep, if it was one.
-fn wait_once(place: &impl Place, naps: &mut Naps) {
+/// Waits once after a search that failed, and counts the sleep, if it was one. `searching`: as for
+/// `Naps::wait`.
+fn wait_once(place: &impl Place, naps: &mut Naps, searching: usize) {
     if naps.are_sleeps() {
         place.begin(Phase::Parked);
     }
-    if naps.wait() {
+    if naps.wait(searching) {
         place.counters().naps.add(1);
         place.begin(Phase::Searching);
     }

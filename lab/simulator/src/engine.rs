@@ -24,9 +24,9 @@
 //! - A worker without tasks looks at the deques of the others, beginning with a random one. Thieves
 //!   of one victim come one after the other, because of its lock. A spawn wakes a sleeper if no
 //!   worker searches. A woken worker that has found a task wakes up to four others, as long as
-//!   there are more tasks than searchers. A searcher that has found a task and was the last one wakes another
-//!   worker if there are more tasks. At most half of the workers search. A worker that finds nothing
-//!   for as long as a wake-up takes goes to sleep.
+//!   there are more tasks than searchers. A searcher that has found a task and was the last one
+//!   wakes another worker if there are more tasks. The more workers search, the longer each pauses
+//!   between two searches. A worker that finds nothing for as long as a wake-up takes goes to sleep.
 //! - A search that finds nothing has read lines of memory that the owners write: it waits for a
 //!   line that was written since the last search, and each owner pays when it next adds to its
 //!   deque.

@@ -181,7 +181,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     pub(super) fn nap(&self, place: &impl Place, naps: &mut Naps) {
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
-        wait_once(place, naps);
+        wait_once(place, naps, 1);
         self.monitor.lock();
     }
 

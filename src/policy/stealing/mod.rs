@@ -114,7 +114,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     pub fn sleep(&self, place: &impl Place, role: Role) -> bool {
-        self.park(&Until::Ended, place, role, Duration::ZERO)
+        self.park(&Until::Ended, place, role)
     }
 
     /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.

@@ -227,10 +227,6 @@ impl<D: Deque> Stealing<D> {
         if !self.parks() {
             return;
         }
-        if self.sleepers.relieve() {
-            place.counters().wakes.add(1);
-            place.note(Event::Wake(1));
-        }
         if self.sleepers.stop_search() {
             self.listen();
             if self.work_visible() {
@@ -307,7 +303,7 @@ impl<D: Deque> Stealing<D> {
                 }
             }
             if !self.parks() {
-                wait_once(place, naps);
+                wait_once(place, naps, self.waiting_awake());
                 if idle && long.is_due() {
                     place.idles_long();
                 }
@@ -319,15 +315,11 @@ impl<D: Deque> Stealing<D> {
                 Next::Park
             };
             match next {
-                Next::Search => _ = naps.wait(),
+                Next::Search => _ = naps.wait(self.waiting_awake()),
                 Next::Doze(time) if idle => self.doze(place, time),
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
-                    let hover = match role {
-                        Role::Sleeper => naps.patience.rest(),
-                        Role::Searcher => Duration::ZERO, // it has waited awake already
-                    };
-                    woken = self.park(until, place, role, hover);
+                    woken = self.park(until, place, role);
                     if idle && !woken && long.is_due() {
                         place.idles_long();
                     }
@@ -362,7 +354,7 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    fn surplus(&self) -> bool {
+    pub(super) fn surplus(&self) -> bool {
         self.parks() && self.sleepers.surplus()
     }
 
@@ -399,15 +391,9 @@ impl<D: Deque> Stealing<D> {
         place.counters().naps.add(1);
     }
 
-    /// Hovers for `hover` and then sleeps, unless there is work or `until` has come; the worker
-    /// searches afterwards. True if the worker was woken, or had a reason not to sleep.
-    pub(super) fn park(
-        &self,
-        until: &Until,
-        place: &impl Place,
-        role: Role,
-        hover: Duration,
-    ) -> bool {
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if the
+    /// worker was woken, or had a reason not to sleep.
+    pub(super) fn park(&self, until: &Until, place: &impl Place, role: Role) -> bool {
         let me = place.index();
         let mut limit = match until {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
@@ -429,9 +415,6 @@ impl<D: Deque> Stealing<D> {
         }
         if self.is_over(until) {
             self.sleepers.cancel(me);
-            return true;
-        }
-        if self.sleepers.hover(me, hover.min(limit)) {
             return true;
         }
         place.counters().parks.add(1);

@@ -37,7 +37,7 @@ impl Engine<'_> {
             let queued: usize =
                 self.filled.all().map(|victim| self.workers[victim].deque.len()).sum();
             let enough = queued + self.overflow.len() >= self.searching;
-            if !enough || self.searching >= (self.workers.len() / 2).max(1) {
+            if !enough {
                 return;
             }
             let Some(price) = self.wake(now) else { return };

@@ -26,7 +26,7 @@ impl Engine<'_> {
             self.workers[w].next = Next::Reach(victim as u32);
             return true;
         }
-        if !self.workers[w].searching && self.searching < (workers / 2).max(1) {
+        if !self.workers[w].searching {
             self.start_search(w, now);
         }
         let victim = self.filled.first_from(start);
@@ -38,7 +38,8 @@ impl Engine<'_> {
             return false;
         }
         // A search takes some time even if there are few deques to look at.
-        let look = self.prices.pause + workers as i64 * self.prices.look;
+        let pause = self.prices.pause * (self.searching as i64 / 2).max(1);
+        let look = pause + workers as i64 * self.prices.look;
         let mut until_next = look.max(LEAST_SEARCH);
         if std::mem::replace(&mut self.touched, false) {
             until_next += self.prices.line; // its owner wrote it
