@@ -8,7 +8,7 @@
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
-use crate::api::{wait_in_task, wait_outside_run};
+use crate::api::{wait_for_tasks, wait_outside_run};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
@@ -153,7 +153,7 @@ impl Group {
             }
             let what = WaitsFor::new(Object::Group, &raw const self.members);
             match fiber {
-                Some(fiber) => wait_in_task(&node, what, fiber, fiber.join()),
+                Some(fiber) => wait_for_tasks(&node, what, fiber),
                 None => wait_outside_run(&node, what),
             }
         }

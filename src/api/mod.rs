@@ -138,16 +138,35 @@ fn wait(latch: &impl Latch, what: WaitsFor, worker: &Worker) -> bool {
         wait_outside_run(latch, what);
         return true;
     };
-    wait_in_task(latch, what, mine.fiber(), mine.fiber().join());
+    wait_for_tasks(latch, what, mine.fiber());
     true
+}
+
+/// Waits in the middle of a task on this fiber until other tasks have ended. If no task is queued,
+/// they will most likely end soon. So the worker waits awake for a while before it suspends its
+/// task: a suspended task goes on a microsecond after the end, and often on another worker.
+fn wait_for_tasks(latch: &impl Latch, what: WaitsFor, fiber: &Fiber) {
+    let join = fiber.join();
+    note_wait(latch, what, fiber, || {
+        if join == Join::Suspend {
+            // SAFETY: the caller is on the fiber.
+            unsafe { fiber.mine() }.wait_awake(&Help { latch, fiber });
+        }
+        wait_noted(latch, what, fiber, join);
+    });
 }
 
 /// Waits in the middle of a task on this fiber. The task keeps the fiber, whichever worker
 /// continues it. With `Join::Suspend` the task is suspended, if the fiber can be left.
 fn wait_in_task(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
+    note_wait(latch, what, fiber, || wait_noted(latch, what, fiber, join));
+}
+
+/// Notes in the fiber what its task waits for during `wait`.
+fn note_wait(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, wait: impl FnOnce()) {
     fiber.wait.begin(what, latch.word());
     fiber.note_wait(true);
-    wait_noted(latch, what, fiber, join);
+    wait();
     fiber.note_wait(false);
     fiber.wait.end();
 }

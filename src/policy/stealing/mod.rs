@@ -29,11 +29,11 @@ use self::amounts::Amounts;
 use self::demands::{RaidCost, Reach};
 use self::lending::Lending;
 use self::search::Until;
-use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
 #[cfg(loom)]
 use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
+use crate::idle::{self, Naps, Patience};
 use crate::policy::{
     Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
@@ -45,11 +45,15 @@ use crate::stats::Phase;
 use crate::sys::atomic::Pad;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
+use crate::sys::time::Instant;
 use crate::task::Task;
 use std::any::Any;
 use std::mem::offset_of;
 use std::ptr;
 use std::time::Duration;
+
+/// About what it takes to suspend a task and to continue it on another worker.
+const SUSPENSION: Duration = Duration::from_micros(2);
 
 /// Tasks that take so many times what a wake-up takes are worth several wake-ups.
 const WAKES_WORTH: u32 = 4;
@@ -245,6 +249,23 @@ impl<D: Deque> Policy for Stealing<D> {
         if self.parks() && takes > self.sleepers.wake_cost() * WAKES_WORTH {
             self.wake_others(place, 0);
         }
+    }
+
+    fn wait_awake(&self, place: &impl Place, awaited: &dyn Awaited) {
+        let alone = self.deques.len() == 1;
+        if alone || !self.spins() || !self.deques[place.index()].looks_empty() {
+            return;
+        }
+        place.begin(Phase::Searching);
+        let (begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
+        while !awaited.over() && !self.surplus() {
+            let waited = begun.elapsed();
+            if waited >= most || waited >= SUSPENSION && self.work_visible() {
+                break;
+            }
+            idle::pause(self.waiting_awake());
+        }
+        place.begin(Phase::Busy);
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
