@@ -150,6 +150,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::atomic::AtomicBool;
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
 #[cfg(not(loom))]
@@ -252,6 +253,7 @@ impl<M: Mode> Deque for Split<M> {
                 top: AtomicPtr::new(base),
                 open: AtomicPtr::new(base),
                 lock: TryLock::new(),
+                owner_tries: AtomicBool::new(false),
             }),
             seldom: Pad(UnsafeCell::new(Seldom { block, limit, armed })),
             mode: PhantomData,
@@ -330,7 +332,7 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     fn steal(&self) -> Steal {
-        let Some(_held) = Held::try_now(&self.thieves) else { return Steal::Retry };
+        let Some(_held) = Held::as_thief(&self.thieves) else { return Steal::Retry };
         let top = self.top();
         if top >= self.open() {
             return Steal::Empty;
@@ -360,7 +362,7 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     fn is_in_use(&self) -> bool {
-        self.thieves.lock.is_held()
+        self.thieves.lock.is_held() || self.thieves.owner_tries.load(Ordering::Relaxed)
     }
 
     fn len_hint(&self) -> usize {

@@ -7,13 +7,6 @@ use crate::sys::fence::Mode;
 use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
-/// How often the owner tries to get the lock before it leaves all tasks private that it should
-/// publish. Thieves hold the lock for a fraction of a microsecond; but a raid holds it for ten, and
-/// then publishes half of the tasks itself. (With one try, many thieves that took turns at the lock
-/// kept the owner out. What stayed private was out of their reach while the owner ran a task: loops
-/// of 300 µs on 16 workers took 66 µs, and take 49 with more tries.)
-const TRIES_FOR_ALL: u32 = if cfg!(loom) { 1 } else { 32 };
-
 impl<M: Mode> PrivatePart for Split<M> {
     fn ask(&self) {
         if !self.watched.lim.load(Ordering::Relaxed).is_null() {
@@ -24,7 +17,7 @@ impl<M: Mode> PrivatePart for Split<M> {
     fn request(&self) {
         // If `split` is at `bot`, no task is private, or a request is pending.
         if self.split() < self.bot()
-            && let Some(_held) = Held::try_now(&self.thieves)
+            && let Some(_held) = Held::as_thief(&self.thieves)
         {
             self.request_held();
             self.ask();
@@ -36,12 +29,12 @@ impl<M: Mode> PrivatePart for Split<M> {
         if !self.is_requested() || self.looks_empty() {
             return Press::NoRaid;
         }
-        let Some(_held) = Held::try_now(&self.thieves) else { return Press::NoRaid };
+        let Some(_held) = Held::as_thief(&self.thieves) else { return Press::NoRaid };
         self.raid_held()
     }
 
     fn raid(&self) -> bool {
-        let Some(_held) = Held::try_now(&self.thieves) else { return false };
+        let Some(_held) = Held::as_thief(&self.thieves) else { return false };
         self.raid_held();
         self.top() < self.open()
     }
@@ -61,8 +54,7 @@ impl<M: Mode> PrivatePart for Split<M> {
             return Published::None;
         }
         fuzz::at(Point::SplitPublish);
-        let tries = if portion == Portion::All { TRIES_FOR_ALL } else { 1 };
-        let Some(_held) = Held::try_often(&self.thieves, tries) else { return Published::Busy };
+        let Some(_held) = self.hold_to_publish(portion) else { return Published::Busy };
         let open = self.open(); // a raid may have moved it
         self.divide(open.wrapping_offset(part_of(slots(open, bot))));
         Published::Some
@@ -85,6 +77,18 @@ impl<M: Mode> PrivatePart for Split<M> {
 }
 
 impl<M: Mode> Split<M> {
+    /// The lock, if it is free. An owner that should publish all of its tasks tries more than once:
+    /// what stays private is out of reach while the owner runs a task. (With one try, thieves that
+    /// took turns at the lock kept the owner out: loops of 300 µs on 16 workers took 66 µs, and take
+    /// 49 with more tries.) If a raid holds the lock, it publishes half of the tasks itself.
+    fn hold_to_publish(&self, portion: Portion) -> Option<Held<'_>> {
+        let held = Held::try_now(&self.thieves);
+        if held.is_none() && portion == Portion::All {
+            return Held::try_often(&self.thieves);
+        }
+        held
+    }
+
     /// Raids: makes the older half of the private tasks public. The caller holds the thieves' lock.
     fn raid_held(&self) -> Press {
         let open = self.open();
