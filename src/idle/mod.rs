@@ -112,9 +112,10 @@ impl LongWait {
 ///
 /// An idle worker searches for about as long as a wake-up takes, as measured in this run. So
 /// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
-/// competitive spinning", 1991). A worker searches for `LONG` if its [`LastWaits`] were short. So
-/// workers stay awake between parallel phases that follow each other closely. When the phases
-/// become far apart, each worker searches for `LONG` once in vain.
+/// competitive spinning", 1991). A worker searches for `LONG` if one of its [`LastWaits`] was
+/// short. So workers stay awake between parallel phases that follow each other closely. When the
+/// phases become far apart, each worker searches for `LONG` twice in vain. (With gaps of 50 µs,
+/// loops of 100 µs on 16 workers took 26 µs where both waits had to be short, and take 18.)
 ///
 /// Suppose that a worker is woken for a task and finds nothing, because the spawner has run the
 /// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While
@@ -146,8 +147,8 @@ impl LastWaits {
         self.0.store((before << 1 | short) & 0b11, Ordering::Relaxed);
     }
 
-    fn were_short(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0b11
+    fn has_short(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -183,10 +184,10 @@ impl Patience {
     }
 
     /// Begins the wait of a worker that has run out of tasks. Its searches may take about
-    /// `wake_cost`, or `LONG` if the last waits were short.
+    /// `wake_cost`, or `LONG` if one of the last waits was short.
     pub fn begin(&mut self, wake_cost: Duration, last: &LastWaits) {
         self.begun = Instant::now();
-        self.length = if last.were_short() { Self::LONG } else { Self::usual(wake_cost) };
+        self.length = if last.has_short() { Self::LONG } else { Self::usual(wake_cost) };
     }
 
     /// The worker's wait is over. It counts as ended `late` ago, when the task that ends it

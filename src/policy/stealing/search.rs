@@ -295,9 +295,10 @@ impl<D: Deque> Stealing<D> {
                 };
                 let task = self.search_until(until, place, reach);
                 if task.is_some() {
-                    naps.patience.found(Duration::ZERO, last);
                     if was_woken {
                         self.wake_others(place, 1);
+                    } else {
+                        naps.patience.found(Duration::ZERO, last); // else `woken` has noted it
                     }
                     return task;
                 }
