@@ -181,9 +181,7 @@ impl<D: Deque> Policy for Stealing<D> {
     unsafe fn spawn_last(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
-        // A single worker that looks for tasks is most likely the one that this task has run on,
-        // and has the task's stack in its cache.
-        if own.private_part().is_none() || self.waiting_awake() < 2 {
+        if own.private_part().is_none() {
             // SAFETY: by the caller's promise.
             return unsafe { self.spawn(place, task) };
         }
@@ -259,11 +257,12 @@ impl<D: Deque> Policy for Stealing<D> {
         place.begin(Phase::Searching);
         let (begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
         while !awaited.over() && !self.surplus() {
-            let waited = begun.elapsed();
-            if waited >= most || waited >= SUSPENSION && self.work_visible() {
+            let (waited, others) = (begun.elapsed(), self.waiting_awake());
+            // (A task that is queued for a moment is left to the others.)
+            if waited >= most || (others == 0 || waited >= SUSPENSION) && self.work_visible() {
                 break;
             }
-            idle::pause(self.waiting_awake());
+            idle::pause(others);
         }
         place.begin(Phase::Busy);
     }
