@@ -21,6 +21,13 @@ impl Range {
         (self.hi - self.lo).div_ceil(self.grain)
     }
 
+    /// The first number of a unit, and that of the next one.
+    #[inline]
+    pub fn ends_of(self, unit: usize) -> (usize, usize) {
+        let lo = self.start_of(unit);
+        (lo, lo + self.grain.min(self.hi - lo))
+    }
+
     /// The first number of a unit; for the number of units, the end of the range.
     #[inline]
     pub fn start_of(self, unit: usize) -> usize {

@@ -285,14 +285,36 @@ fn ignored_here<R>(work: impl FnOnce() -> R) -> R {
 /// Calls `task`, a function of the program's, which the detector does not ignore.
 #[inline(always)]
 pub fn heeded<R>(task: impl FnOnce() -> R) -> R {
-    if may_be_present() { heeded_here(task) } else { task() }
+    let _heeded = Heeded::begin();
+    task()
 }
 
-#[cold]
-#[inline(never)]
-fn heeded_here<R>(task: impl FnOnce() -> R) -> R {
-    let before = set_ignored(false);
-    let result = task();
-    set_ignored(before);
-    result
+/// While this value lives, the detector does not ignore the thread, which calls a function of the
+/// program's.
+pub struct Heeded(Option<bool>);
+
+impl Heeded {
+    #[inline(always)]
+    pub fn begin() -> Self {
+        #[cold]
+        #[inline(never)]
+        fn heed() -> bool {
+            set_ignored(false)
+        }
+        Heeded(may_be_present().then(heed))
+    }
+}
+
+impl Drop for Heeded {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cold]
+        #[inline(never)]
+        fn as_before(ignored: bool) {
+            set_ignored(ignored);
+        }
+        if let Some(ignored) = self.0 {
+            as_before(ignored);
+        }
+    }
 }
