@@ -150,16 +150,17 @@ impl SanitizerState {
     }
 
     /// Learns the bounds of the stack that the caller is on; the state is that stack's until
-    /// `forget`.
+    /// `forget`. `fiber_stacks` are those on which the caller may be, if it is not on the thread's
+    /// own.
     #[inline]
-    pub fn learn_bounds(&self) {
+    pub fn learn_bounds<'a>(&self, fiber_stacks: impl Iterator<Item = &'a SanitizerState>) {
         if watched() {
-            self.learn_bounds_watched();
+            self.learn_bounds_watched(fiber_stacks);
         }
     }
 
     #[cold]
-    fn learn_bounds_watched(&self) {
+    fn learn_bounds_watched<'a>(&self, fiber_stacks: impl Iterator<Item = &'a SanitizerState>) {
         // ASan tells the bounds of the stack that a switch leaves: switch to no stack, and back.
         let mut fake = ptr::null_mut();
         if let Some((low, size)) = switch_asan(&raw mut fake, fake, ptr::null(), 0) {
@@ -168,7 +169,12 @@ impl SanitizerState {
             self.size.set(size);
         }
         if detector::follows_stacks() {
-            let (low, high) = stack_room::around();
+            // All of the stack: DRD takes what lies outside of the bounds for shared memory.
+            let here = ptr::from_ref(&fake).addr();
+            let mut bounds = fiber_stacks.map(SanitizerState::bounds);
+            let (low, high) = bounds
+                .find(|&(low, high)| (low..high).contains(&here))
+                .unwrap_or_else(stack_room::around);
             self.low.set(ptr::without_provenance(low));
             self.size.set(high - low);
         }
@@ -179,10 +185,16 @@ impl SanitizerState {
         }
     }
 
+    /// The lowest address of the stack, and its end.
+    fn bounds(&self) -> (usize, usize) {
+        let low = self.low.get().addr();
+        (low, low + self.size.get())
+    }
+
     /// Valgrind knows the stack from now on.
     fn register_with_valgrind(&self) {
-        let low = self.low.get().addr();
-        let registered = valgrind::register(low, low + self.size.get());
+        let (low, high) = self.bounds();
+        let registered = valgrind::register(low, high);
         self.registered.replace(Some(registered)).inspect(|before| before.forget());
     }
 
@@ -235,7 +247,7 @@ impl SanitizerState {
         // Helgrind takes memory for new when the stack pointer comes within 128 bytes of it, the
         // red zone, but not when it comes from another stack. So the first frames here would lie in
         // memory of the last user's.
-        let high = self.low.get().addr() + self.size.get();
+        let (_, high) = self.bounds();
         detector::own_bytes(high - HIGH_END, HIGH_END);
         if cfg!(sched_instrumented) {
             self.end_fiber(); // with the calls that no return was counted for

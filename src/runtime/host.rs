@@ -111,7 +111,8 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     let stack =
         if start == WorkerStart::Relief { mine.take_stack() } else { worker.stacks.take() }.ok();
     let host_stack = HostStack::default();
-    host_stack.sanitizers.learn_bounds();
+    let stacks_below = fibers_below.iter().flatten().filter_map(|fiber| fiber.stack.as_ref());
+    host_stack.sanitizers.learn_bounds(stacks_below.map(Stack::sanitizer_state));
     host_stack.outer_help_depth.set(outer.map_or(0, |fiber| fiber.help_depth.get()));
     worker.host_stack.set(&host_stack);
     let mut stays = true;
