@@ -602,7 +602,7 @@ WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*
            fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort,sort_runs,sort_t*,sort_wild,inline,copy,copy_tree,\
            copy_anywhere,pool,pool_within,pool_rest,pool_crowd,pool_destroy,planted,block_nested,\
            block_within,cond,cond_turns,mutex,mutex_order,once,cont_fork,cont_late,cont_order,cont_round,\
-           foreign,foreign_turn,help,late,nested,closures,concurrent,longjmp,suspension_points,group_signal
+           foreign,foreign_memory,foreign_turn,help,late,nested,closures,concurrent,longjmp,suspension_points,group_signal
 WATCHED_PROGRAMS = --timeout 300 $(SLICE:%=--slice %) --programs '$(subst $(empty) ,,$(WATCHED))'
 
 # Runs the command $(2) with gcc and with clang, as far as they have the runtime of -fsanitize=$(1).

@@ -2,6 +2,9 @@
 
 use crate::sys::futex;
 use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many bytes of its caller's stack the library needs. Most of them are for reading the files
 /// of cgroups, and for the dynamic linker, which resolves a function at its first call.
@@ -40,14 +43,66 @@ fn bounds_of_first() -> Option<(usize, usize)> {
     (known && top != 0).then(|| (top.saturating_sub(size), top))
 }
 
-/// The bounds of the calling thread's own stack. If the caller is on another stack, or the bounds
-/// are not known, a page around it.
+/// The bounds of the calling thread's own stack, up to the thread's record and variables, which the
+/// C library keeps above the stack in the same memory. If the caller is on another stack, or the
+/// bounds are not known, a page around it.
 pub fn around() -> (usize, usize) {
     const PAGE: usize = 4096;
     let here = 0u8;
     let here = std::ptr::from_ref(&here).addr();
     let (low, high) = bounds(here);
-    if (low..high).contains(&here) { (low, high) } else { (here - PAGE, here + PAGE) }
+    if (low..high).contains(&here) {
+        (low, end_of_frames(here, high))
+    } else {
+        (here - PAGE, here + PAGE)
+    }
+}
+
+/// The end of the calling thread's frames: the least address from `here` to `high` at which it has
+/// its record or its variables; `high` if there is none.
+fn end_of_frames(here: usize, high: usize) -> usize {
+    /// The distance from the least of a thread's variables to its record, plus 1. It is the same in
+    /// all threads; 0 until the first one has looked. (Variables of an object that is loaded later
+    /// may lie below.) Relaxed: each thread that looks finds the same.
+    #[unsafe(link_section = "sched_words")]
+    static DISTANCE: AtomicUsize = AtomicUsize::new(0);
+    // In the C libraries of Linux an id is the address of the thread's record.
+    // SAFETY: the call has no arguments.
+    let record = unsafe { libc::pthread_self() } as usize;
+    if !(here..high).contains(&record) {
+        return high;
+    }
+    if DISTANCE.load(Ordering::Relaxed) == 0 {
+        let distance = record - least_variable(here, record);
+        DISTANCE.store(distance + 1, Ordering::Relaxed);
+    }
+    record - (DISTANCE.load(Ordering::Relaxed) - 1)
+}
+
+/// The least address from `here` to `record` at which an object has variables of the calling
+/// thread; `record` if there is none.
+fn least_variable(here: usize, record: usize) -> usize {
+    unsafe extern "C" fn look(
+        object: *mut libc::dl_phdr_info,
+        size: libc::size_t,
+        range: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` passes the pointer that it was given.
+        let range = unsafe { &mut *range.cast::<Range<usize>>() };
+        if size >= size_of::<libc::dl_phdr_info>() {
+            // SAFETY: `dl_iterate_phdr` passes an object of this size.
+            let variables = unsafe { (*object).dlpi_tls_data }.addr();
+            if range.contains(&variables) {
+                range.end = variables;
+            }
+        }
+        0
+    }
+
+    let mut range = here..record;
+    // SAFETY: `look` is called before this returns, with a pointer to `range`.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut range).cast()) };
+    range.end
 }
 
 /// The lowest address of the calling thread's stack, and its end; equal if they are not known. The
