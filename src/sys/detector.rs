@@ -137,6 +137,12 @@ pub fn follows_stacks() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
+/// True if the detector may mistake a thread for one that was joined: DRD (`sys::thread_memory`).
+#[cold]
+pub fn mistakes_threads() -> bool {
+    matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
+}
+
 /// What the calling thread has done is ordered before what a thread does that acquires this
 /// address later.
 #[inline(always)]

@@ -38,6 +38,8 @@ pub mod symbol;
 #[cfg(not(loom))]
 pub mod terminal;
 #[cfg(not(loom))]
+pub mod thread_memory;
+#[cfg(not(loom))]
 pub mod unwind;
 #[cfg(not(loom))]
 pub mod valgrind;

@@ -6,6 +6,8 @@
 use crate::sys::detector;
 use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
+#[cfg(not(loom))]
+use crate::sys::thread_memory::ThreadMemory;
 use crate::sys::{futex, stack_room, time};
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
@@ -230,10 +232,11 @@ pub unsafe fn create(
     let mut id = unsafe { std::mem::zeroed() };
     // SAFETY: all zero is a valid bit pattern; pthread_attr_init overwrites it.
     let mut attributes = unsafe { std::mem::zeroed() };
+    let stack = stack_room::default_stack();
     // SAFETY: the places are valid; the attributes are destroyed below.
     unsafe {
         libc::pthread_attr_init(&raw mut attributes);
-        libc::pthread_attr_setstacksize(&raw mut attributes, stack_room::default_stack());
+        libc::pthread_attr_setstacksize(&raw mut attributes, stack);
     }
     if let Some(mask) = &mask {
         let bytes = mask.bytes();
@@ -241,13 +244,23 @@ pub unsafe fn create(
         // without the mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
+    #[cfg(not(loom))]
+    let Ok(memory) = ThreadMemory::give(&mut attributes, stack) else {
+        // SAFETY: the attributes were initialised above.
+        unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
+        return Err(Errno(libc::EAGAIN));
+    };
     // The C library gives the stack of a thread that was joined to a new one.
     #[cfg(not(loom))]
     detector::acquire(create as *const ());
     // SAFETY: the places are valid, and the attributes are initialised.
     let error = unsafe { libc::pthread_create(&raw mut id, &raw const attributes, main, arg) };
     #[cfg(not(loom))]
-    detector::ignore_still();
+    {
+        detector::ignore_still();
+        // SAFETY: no thread was created.
+        memory.filter(|_| error != 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
+    }
     // SAFETY: the attributes were initialised above.
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
@@ -298,6 +311,9 @@ pub fn is_detached() -> bool {
 /// # Safety
 /// `id` comes from `create` and is joined once.
 pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
+    #[cfg(not(loom))]
+    // SAFETY: by the caller's promise.
+    let memory = unsafe { ThreadMemory::of(id) };
     let error = if futex::probe() {
         // SAFETY: by the caller's promise `id` is a thread that is not joined yet.
         unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
@@ -315,6 +331,8 @@ pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
     {
         detector::ignore_still();
         detector::release(create as *const ());
+        // SAFETY: the thread was joined.
+        memory.filter(|_| error == 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
     }
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }

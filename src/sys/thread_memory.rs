@@ -1,0 +1,111 @@
+//! Memory for the library's threads, under valgrind's DRD.
+//!
+//! Elsewhere the C library gives a thread its memory: the stack, and above it the record to which
+//! the thread's id points. It keeps the memory of threads that were joined, and gives it to new
+//! ones.
+//!
+//! DRD's pthread_join calls the C library's first, and then tells DRD the id of the thread that was
+//! joined. In between, other threads run. If one of them creates a thread, the new thread may get
+//! the memory of the joined one, and so its id. Then DRD takes the new thread for the one that was
+//! joined, forgets it, and ends the process when it goes on: "Assertion 'drd_tid !=
+//! DRD_INVALID_THREADID' failed".
+//!
+//! Under DRD, therefore, each thread of the library has memory that is mapped for it, and unmapped
+//! after it was joined, when DRD has been told. Until then no other thread can have its id. The
+//! memory of a thread that a task has detached stays mapped.
+//!
+//! (A lock that excludes creation during a join would have to be taken by the program, too. And a
+//! thread may have to create another one before it can be joined.)
+
+use crate::sys::detector;
+use crate::sys::memory::{NoMemory, page_size};
+use std::ffi::c_void;
+use std::ptr;
+
+/// The memory of a thread: a page that may not be accessed, and above it the stack.
+pub struct ThreadMemory {
+    low: *mut c_void,
+    bytes: usize,
+}
+
+impl ThreadMemory {
+    /// Memory with a stack of `stack` bytes for a thread that is created with these attributes.
+    /// None: the C library gives the thread its memory.
+    pub fn give(
+        attributes: &mut libc::pthread_attr_t,
+        stack: usize,
+    ) -> Result<Option<ThreadMemory>, NoMemory> {
+        if detector::may_be_present() { Self::give_for_drd(attributes, stack) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn give_for_drd(
+        attributes: &mut libc::pthread_attr_t,
+        stack: usize,
+    ) -> Result<Option<ThreadMemory>, NoMemory> {
+        if !detector::mistakes_threads() {
+            return Ok(None);
+        }
+        let page = page_size();
+        let stack = stack.checked_next_multiple_of(page).ok_or(NoMemory)?;
+        let bytes = stack.checked_add(page).ok_or(NoMemory)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: a new mapping at no fixed address.
+        let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if low == libc::MAP_FAILED {
+            return Err(NoMemory);
+        }
+        let memory = ThreadMemory { low, bytes };
+        // SAFETY: the page is the lowest one of our own mapping, and the stack all of the rest; the
+        // attributes are initialised.
+        let refused = unsafe {
+            libc::mprotect(low, page, libc::PROT_NONE) != 0
+                || libc::pthread_attr_setstack(attributes, low.byte_add(page), stack) != 0
+        };
+        if refused {
+            // SAFETY: no thread has the memory.
+            unsafe { memory.unmap() };
+            return Err(NoMemory);
+        }
+        Ok(Some(memory))
+    }
+
+    /// The memory that was given to this thread.
+    ///
+    /// # Safety
+    /// `id` names a thread of the library that was not joined.
+    pub unsafe fn of(id: libc::pthread_t) -> Option<ThreadMemory> {
+        // SAFETY: by the caller's promise.
+        if detector::may_be_present() { unsafe { Self::of_for_drd(id) } } else { None }
+    }
+
+    /// # Safety
+    /// As for `of`.
+    #[cold]
+    unsafe fn of_for_drd(id: libc::pthread_t) -> Option<ThreadMemory> {
+        if !detector::mistakes_threads() {
+            return None;
+        }
+        let (mut stack, mut bytes) = (ptr::null_mut(), 0);
+        // SAFETY: all zero is a valid value; the places are valid; the thread exists, by the
+        // caller's promise; the attributes are destroyed if they were made.
+        unsafe {
+            let mut attributes = std::mem::zeroed();
+            if libc::pthread_getattr_np(id, &raw mut attributes) != 0 {
+                return None;
+            }
+            libc::pthread_attr_getstack(&raw const attributes, &raw mut stack, &raw mut bytes);
+            libc::pthread_attr_destroy(&raw mut attributes);
+        }
+        let page = page_size();
+        Some(ThreadMemory { low: stack.wrapping_byte_sub(page), bytes: bytes + page })
+    }
+
+    /// # Safety
+    /// No thread has the memory: none was created, or it was joined.
+    pub unsafe fn unmap(self) {
+        // SAFETY: the mapping is the library's, and by the caller's promise nobody uses it.
+        unsafe { libc::munmap(self.low, self.bytes) };
+    }
+}
