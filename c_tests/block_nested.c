@@ -57,11 +57,21 @@ static void *foreign(void *s)
     return NULL;
 }
 
+/* The thread has a stack of the test's. Else it might have the id of a thread that another task is joining, for
+ * which valgrind's DRD would take it. */
 APART void with_foreigner(struct scheduler *s)
 {
+    enum { STACK = 1 << 20 };
+    pthread_attr_t attributes;
     pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, foreign, s), 0);
+    void *stack;
+    CHECK_EQ(posix_memalign(&stack, 1 << 16, STACK), 0);
+    CHECK_EQ(pthread_attr_init(&attributes), 0);
+    CHECK_EQ(pthread_attr_setstack(&attributes, stack, STACK), 0);
+    CHECK_EQ(pthread_create(&thread, &attributes, foreign, s), 0);
+    CHECK_EQ(pthread_attr_destroy(&attributes), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
+    free(stack);
 }
 
 /* In a run within that of outer, s being a worker of its own. */
