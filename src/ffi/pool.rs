@@ -6,7 +6,7 @@ use crate::ffi::tasks::can_be_copied;
 use crate::settings;
 use crate::settings::{Config, Deque, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
-use crate::sys::{errno, memory, output, probe, symbol, thread};
+use crate::sys::{detector, errno, memory, output, probe, symbol, thread};
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn sched_pool_destroy(pool: *mut sched_pool) -> c_int {
     if closed.is_ok() {
         let _uncancelled = thread::Uncancelled::begin(); // threads may be joined
         // SAFETY: created by sched_pool_create, and the caller gives it up.
-        drop(unsafe { Box::from_raw(pool.cast::<Pool>()) });
+        detector::ignored(|| drop(unsafe { Box::from_raw(pool.cast::<Pool>()) }));
     }
     outcome(closed)
 }
