@@ -254,13 +254,13 @@ fn a_sleeper_beside_a_last_spawn<D: Modelled>(
 #[test]
 fn a_last_spawn_of_an_asked_owner() {
     let name = "sleep, a last spawn, the owner is asked";
-    a_sleeper_beside_a_last_spawn::<Deck>(name, 1000, |_| ());
+    a_sleeper_beside_a_last_spawn::<Deck>(name, 400, |_| ());
 }
 
 #[test]
 fn a_last_spawn_of_an_armed_owner() {
     let name = "sleep, a last spawn, the owner is armed";
-    a_sleeper_beside_a_last_spawn::<Deck>(name, 500, |scene| {
+    a_sleeper_beside_a_last_spawn::<Deck>(name, 200, |scene| {
         spawn(scene, 1);
         spawn(scene, 2);
         assert!(pop(scene) && pop(scene));
@@ -270,5 +270,5 @@ fn a_last_spawn_of_an_armed_owner() {
 #[test]
 fn a_last_spawn_into_a_public_deque() {
     let name = "sleep, a last spawn, all of the deque is public";
-    a_sleeper_beside_a_last_spawn::<ChaseLev>(name, 300, |_| ());
+    a_sleeper_beside_a_last_spawn::<ChaseLev>(name, 200, |_| ());
 }
