@@ -144,11 +144,13 @@ fn wait(latch: &impl Latch, what: WaitsFor, worker: &Worker) -> bool {
 
 /// Waits in the middle of a task on this fiber until other tasks have ended. If no task is queued,
 /// they will most likely end soon. So the worker waits awake for a while before it suspends its
-/// task: a suspended task goes on a microsecond after the end, and often on another worker.
+/// task: a suspended task goes on a microsecond after the end, and often on another worker. (But
+/// not if the caller is a task of an inner run: that run may have tasks that only this thread can
+/// run, and on which the end may depend. See `wait_nested`.)
 fn wait_for_tasks(latch: &impl Latch, what: WaitsFor, fiber: &Fiber) {
     let join = fiber.join();
     note_wait(latch, what, fiber, || {
-        if join == Join::Suspend {
+        if join == Join::Suspend && !fiber.is_covered() {
             // SAFETY: the caller is on the fiber.
             unsafe { fiber.mine() }.wait_awake(&Help { latch, fiber });
         }
