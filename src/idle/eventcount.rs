@@ -337,6 +337,11 @@ impl EventCount {
         self.searching.load(Ordering::Relaxed) as usize
     }
 
+    /// The number of workers that search and do not doze. A hint.
+    pub fn searching_awake(&self) -> usize {
+        self.searching().saturating_sub(self.dozing.load(Ordering::Relaxed) as usize)
+    }
+
     /// Wakes the worker that went to sleep last if `wanted`, called under the list's lock, agrees.
     fn wake_if(&self, wanted: impl Fn() -> bool, start: impl Fn(usize) -> bool) -> bool {
         loop {

@@ -28,7 +28,8 @@ const SHORTEST: Duration = Duration::from_micros(15);
 const LEAST_PAUSES: usize = 4;
 
 /// The number of pauses between two searches for each worker that searches. So the searches of all
-/// workers together disturb the owners no more often than those of two workers do.
+/// workers together disturb the owners no more often than those of two workers do. At most
+/// `PAUSES`.
 const PAUSES_A_SEARCHER: usize = 2;
 
 /// The number of pauses before the worker yields its processor. A yield takes as long as several
@@ -84,7 +85,7 @@ impl Naps {
 /// Pauses between two looks for tasks, while `searching` workers search. Returns the number of
 /// pauses.
 pub fn pause(searching: usize) -> usize {
-    let pauses = (searching * PAUSES_A_SEARCHER).max(LEAST_PAUSES);
+    let pauses = (searching * PAUSES_A_SEARCHER).clamp(LEAST_PAUSES, PAUSES);
     (0..pauses).for_each(|_| spin_loop());
     pauses
 }

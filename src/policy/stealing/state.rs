@@ -136,7 +136,7 @@ impl<D: Deque> Stealing<D> {
     /// How many workers wait for tasks and are awake. A hint.
     pub(super) fn waiting_awake(&self) -> usize {
         match self.idle {
-            Idle::Park => self.sleepers.searching(),
+            Idle::Park => self.sleepers.searching_awake(),
             Idle::Spin => self.deques.len() - 1,
             Idle::Nap | Idle::Backoff => 0,
         }
