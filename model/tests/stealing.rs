@@ -204,7 +204,7 @@ models! {
         two_children_two_workers(2, 100_000);
         two_shared_children(1, 10_000);
         a_chain_on_two_workers(2, 40_000);
-        one_child_three_workers(1, 10_000);
+        one_child_three_workers(1, 8_000);
         a_foreign_task(2, 20_000);
     }
 }
