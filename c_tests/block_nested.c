@@ -57,8 +57,8 @@ static void *foreign(void *s)
     return NULL;
 }
 
-/* The thread has a stack of the test's. Else it might have the id of a thread that another task is joining, for
- * which valgrind's DRD would take it. */
+/* The test allocates the stack of the thread. With a stack of the C library's, the thread might get the id of a thread
+ * that another task is joining, and valgrind's DRD would mistake it for that one. */
 APART void with_foreigner(struct scheduler *s)
 {
     enum { STACK = 1 << 20 };

@@ -1,5 +1,5 @@
-/* Threads of the program's that start a run and end: another thread creates the next one, which gets the
- * memory of the last from the C library, with the thread-local variables. No race is reported there.
+/* A thread of the program starts a run and ends; then another thread creates the next one. The C library gives the new
+ * thread the memory of the last one, thread-local variables included. No race is reported there.
  * ctest: matrix idle=park threads=1 */
 #include "sync.h"
 #include <pthread.h>

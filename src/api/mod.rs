@@ -164,7 +164,7 @@ fn wait_in_task(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
     note_wait(latch, what, fiber, || wait_noted(latch, what, fiber, join));
 }
 
-/// Notes in the fiber what its task waits for during `wait`.
+/// Calls `wait`. Meanwhile the fiber has a note of what its task waits for.
 fn note_wait(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, wait: impl FnOnce()) {
     fiber.wait.begin(what, latch.word());
     fiber.note_wait(true);

@@ -30,7 +30,7 @@ use crate::api::range::Range;
 use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sys::detector::{self, Heeded};
+use crate::sys::detector::{self, Ignored};
 use crate::sys::errno;
 use crate::sys::unwind::{Reducer, call_guarded};
 use crate::task::Scheduler;
@@ -215,7 +215,7 @@ impl Shared {
         }
         if !self.failed.load(Ordering::Relaxed) {
             let Reduction { combine, ctx, .. } = self.reduction;
-            let _heeded = Heeded::begin();
+            let _heeded = Ignored::pause();
             // SAFETY: both accumulators are filled, and `combine` accepts them.
             unsafe { combine(accumulator.cast(), upper.cast(), ctx) };
         }
@@ -237,7 +237,7 @@ impl Shared {
         // promise. The worker is the caller's; if the body has waited, it is the one that has
         // continued it.
         unsafe {
-            let heeded = Heeded::begin();
+            let heeded = Ignored::pause();
             copy(identity.cast(), accumulator, size);
             body(lo, hi, accumulator.cast(), ctx, walk.worker.handle());
             drop(heeded);

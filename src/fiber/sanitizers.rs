@@ -143,7 +143,7 @@ impl SanitizerState {
         state.low.set(ptr::without_provenance(low));
         state.size.set(size);
         state.register();
-        if !detector::follows_stacks() {
+        if !detector::is_drd() {
             state.register_with_valgrind();
         }
         state
@@ -168,7 +168,7 @@ impl SanitizerState {
             self.low.set(low);
             self.size.set(size);
         }
-        if detector::follows_stacks() {
+        if detector::is_drd() {
             // All of the stack: DRD takes what lies outside of the bounds for shared memory.
             let here = ptr::from_ref(&fake).addr();
             let mut bounds = fiber_stacks.map(SanitizerState::bounds);
@@ -271,7 +271,7 @@ impl SanitizerState {
         }
         let from = from();
         if from.is_none_or(|from| !ptr::eq(from, self)) {
-            if detector::follows_stacks() {
+            if detector::is_drd() {
                 self.register_with_valgrind();
             }
             let keep = from.map_or(ptr::null_mut(), |from| from.fake.as_ptr());

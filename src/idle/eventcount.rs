@@ -304,7 +304,7 @@ impl EventCount {
     /// True if a worker searches and does not doze.
     #[inline]
     pub fn is_searched(&self) -> bool {
-        self.searching.load(Ordering::Relaxed) > self.dozing.load(Ordering::Relaxed)
+        self.searching_awake() > 0
     }
 
     #[cold]

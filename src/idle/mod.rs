@@ -115,8 +115,9 @@ impl LongWait {
 /// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
 /// competitive spinning", 1991). A worker searches for `LONG` if one of its [`LastWaits`] was
 /// short. So workers stay awake between parallel phases that follow each other closely. When the
-/// phases become far apart, each worker searches for `LONG` twice in vain. (With gaps of 50 µs,
-/// loops of 100 µs on 16 workers took 26 µs where both waits had to be short, and take 18.)
+/// phases become far apart, each worker searches for `LONG` twice in vain. (Rejected: a worker
+/// searches for `LONG` only if both were short. On 16 workers a loop of 100 µs, after a gap of 50
+/// µs, then took 26 µs instead of 18.)
 ///
 /// Suppose that a worker is woken for a task and finds nothing, because the spawner has run the
 /// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While

@@ -204,10 +204,10 @@ pub trait Policy: Sync + Sized + 'static {
     /// `begin_exchange` has given the calling thread a task.
     unsafe fn end_exchange(&self, _place: &impl Place, _task: Task) {}
 
-    /// Waits awake until `awaited` is over, but only for a short time, and not for longer than a
-    /// suspension takes while tasks are queued that the worker could run instead. The caller is in
-    /// the middle of a task, which will be suspended if the event is not over afterwards. (Ski
-    /// rental, as in `idle::Patience`.)
+    /// Waits awake until `awaited` is over, for a short time. The caller is in the middle of a task;
+    /// it suspends the task if the event is not over afterwards. If tasks are queued that the worker
+    /// could run instead, the wait is no longer than a suspension. (Ski rental, as in
+    /// `idle::Patience`.)
     fn wait_awake(&self, _place: &impl Place, _awaited: &dyn Awaited) {}
 
     /// Runs tasks until `awaited` is over, and sleeps while there are none. The caller is in the

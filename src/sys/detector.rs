@@ -129,17 +129,12 @@ unsafe extern "C" {
     static __stop_sched_words: u8;
 }
 
-/// True if the detector must be told on which stack a thread is: DRD, which takes all memory
+/// True if the detector is DRD. It must be told on which stack a thread is: it takes all memory
 /// between the bounds of what it knows as the thread's stack for such memory, and does not look for
-/// races there. If the thread ends outside of these bounds, DRD does, too.
+/// races there. If the thread ends outside of these bounds, DRD does, too. And DRD may mistake a
+/// thread for one that was joined (`sys::thread_memory`).
 #[cold]
-pub fn follows_stacks() -> bool {
-    matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
-}
-
-/// True if the detector may mistake a thread for one that was joined: DRD (`sys::thread_memory`).
-#[cold]
-pub fn mistakes_threads() -> bool {
+pub fn is_drd() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
@@ -253,9 +248,10 @@ pub fn ignore_to_the_end() {
     }
 }
 
-/// While this lives, the detector ignores the calling thread, apart from the tasks that it runs.
+/// While this lives, the detector ignores the calling thread, apart from the tasks that it runs; or
+/// it does not ignore the thread (`pause`).
 pub struct Ignored {
-    /// What was so before, if there may be a detector.
+    /// Whether the thread was ignored before, if there may be a detector.
     before: Option<bool>,
 }
 
@@ -263,6 +259,13 @@ impl Ignored {
     #[inline(always)]
     pub fn begin() -> Self {
         Ignored { before: may_be_present().then(|| set_ignored(true)) }
+    }
+
+    /// For a function of the program's. (A closure that captures by reference would keep what it
+    /// captures in memory.)
+    #[inline(always)]
+    pub fn pause() -> Self {
+        Ignored { before: may_be_present().then(|| set_ignored(false)) }
     }
 }
 
@@ -291,36 +294,6 @@ fn ignored_here<R>(work: impl FnOnce() -> R) -> R {
 /// Calls `task`, a function of the program's, which the detector does not ignore.
 #[inline(always)]
 pub fn heeded<R>(task: impl FnOnce() -> R) -> R {
-    let _heeded = Heeded::begin();
+    let _heeded = Ignored::pause();
     task()
-}
-
-/// While this value lives, the detector does not ignore the thread, which calls a function of the
-/// program's.
-pub struct Heeded(Option<bool>);
-
-impl Heeded {
-    #[inline(always)]
-    pub fn begin() -> Self {
-        #[cold]
-        #[inline(never)]
-        fn heed() -> bool {
-            set_ignored(false)
-        }
-        Heeded(may_be_present().then(heed))
-    }
-}
-
-impl Drop for Heeded {
-    #[inline(always)]
-    fn drop(&mut self) {
-        #[cold]
-        #[inline(never)]
-        fn as_before(ignored: bool) {
-            set_ignored(ignored);
-        }
-        if let Some(ignored) = self.0 {
-            as_before(ignored);
-        }
-    }
 }

@@ -10,12 +10,13 @@
 //! joined, forgets it, and ends the process when it goes on: "Assertion 'drd_tid !=
 //! DRD_INVALID_THREADID' failed".
 //!
-//! Under DRD, therefore, each thread of the library has memory that is mapped for it, and unmapped
-//! after it was joined, when DRD has been told. Until then no other thread can have its id. The
-//! memory of a thread that a task has detached stays mapped.
+//! So under DRD the library maps memory for each of its threads, and unmaps it after the join, when
+//! DRD knows of the join. Until then no other thread can have the same id. If a task has detached
+//! the thread, nobody joins it, and its memory stays mapped.
 //!
-//! (A lock that excludes creation during a join would have to be taken by the program, too. And a
-//! thread may have to create another one before it can be joined.)
+//! Rejected: a lock that threads take to create or to join a thread. The program would have to take
+//! it, too. And a join under the lock waits for ever if the joined thread must first create another
+//! one.
 
 use crate::sys::detector;
 use crate::sys::memory::{NoMemory, page_size};
@@ -43,7 +44,7 @@ impl ThreadMemory {
         attributes: &mut libc::pthread_attr_t,
         stack: usize,
     ) -> Result<Option<ThreadMemory>, NoMemory> {
-        if !detector::mistakes_threads() {
+        if !detector::is_drd() {
             return Ok(None);
         }
         let page = page_size();
@@ -84,7 +85,7 @@ impl ThreadMemory {
     /// As for `of`.
     #[cold]
     unsafe fn of_for_drd(id: libc::pthread_t) -> Option<ThreadMemory> {
-        if !detector::mistakes_threads() {
+        if !detector::is_drd() {
             return None;
         }
         let (mut stack, mut bytes) = (ptr::null_mut(), 0);

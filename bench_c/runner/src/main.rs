@@ -1,10 +1,17 @@
 //! sched-bench: the programs of bench_c over kinds, locks, idle policies and thread counts.
 //!
-//! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
-//! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
-//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`),
-//! `make bench-programs-peers` (`sched-bench tools`), `make lab` (`sched-bench lab`) and `make report`
-//! (`sched-bench report`). No module imports a higher one.
+//! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean, and
+//! [`tables`] and [`figures`] show it. [`pages`] has a module for each command:
+//!
+//! | make | sched-bench |
+//! | --- | --- |
+//! | `bench`, `bench PROGRAM=./mine` | without a subcommand |
+//! | `bench-peers` | `peers` |
+//! | `bench-programs-peers` | `tools` |
+//! | `lab` | `lab` |
+//! | `report` | `report` |
+//!
+//! No module imports a higher one.
 
 mod figures;
 mod pages;
