@@ -20,7 +20,8 @@ static const struct fault {
 
 enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160, LEAKS_OF = 4,
     IN_SAMPLE = 6, /* points of a series of memory or threads */
-    BURST = 100 };
+    BURST = 100,
+    DENSE = 64, THINNER = 16 };
 /* A series: the points that differ in k alone. */
 struct series {
     int kind, scene, fault, lasting;
@@ -146,17 +147,25 @@ static int sweep_point(const struct series *series, long skip, int rounds)
 
 /* --- all of it --------------------------------------------------------------------- */
 
+/* How far the next point is from this one where every call of the series is to fail. A thread that waits looks at the
+ * clock 10^5 times and more, from the same line: from the call DENSE on, the points are ever further apart. */
+static long to_next(const struct series *series, long skip)
+{
+    return faults[series->fault].call == CLOCK && skip >= DENSE ? skip / THINNER : 1;
+}
+
 static void sweep_series(const struct series *series)
 {
     enum { ENDS_AFTER = 3 }; /* the number of some calls differs from time to time */
     int absent = 0;
-    long step = at_most ? series->calls / at_most + 1 : 1;
+    long step;
     if (is_sample && faults[series->fault].call > THREAD) {
         sweep_point(series, series->calls / 2, 1);
         return;
     }
-    for (long skip = 0; absent < ENDS_AFTER; skip += step) {
-        int is_leak_point = skip % (LEAKS_OF * step) == 0;
+    for (long skip = 0, points = 0; absent < ENDS_AFTER; skip += step, points++) {
+        int is_leak_point = points % LEAKS_OF == 0;
+        step = at_most ? series->calls / at_most + 1 : to_next(series, skip);
         absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
         if (at_most && skip >= series->calls)
             break;
