@@ -42,18 +42,20 @@ extern int file_error;
 /* Whether the call has succeeded. If not, errno is one of `allowed`, which ends with 0. */
 int succeeded(const char *call, int result, int error, int repeated, const int *allowed);
 
-/* Makes the call; whether it has succeeded, perhaps when it was repeated. The further arguments are the errors that the
- * call may report. */
-#define DONE(call, ...)                                                                                       \
+/* Makes the call at most so often; whether it has succeeded. The further arguments are the errors that the call may
+ * report. */
+#define TRIED(times, call, ...)                                                                               \
     __extension__({                                                                                           \
         int done_ = 0;                                                                                        \
-        for (int repeated_ = 0; !done_ && (repeated_ == 0 || phase == ONCE); repeated_++) {                   \
+        for (int repeated_ = 0; !done_ && repeated_ < (times); repeated_++) {                                 \
             set_errno(0);                                                                                     \
             int result_ = (call);                                                                             \
             done_ = succeeded(#call, result_, get_errno(), repeated_, (const int[]){__VA_ARGS__, 0});         \
         }                                                                                                     \
         done_;                                                                                                \
     })
+/* After a single failure the call has to succeed. */
+#define DONE(call, ...) TRIED(phase == ONCE ? 2 : 1, call, __VA_ARGS__)
 
 /* A task that is to run exactly once, if it is accepted. */
 struct job {
