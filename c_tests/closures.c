@@ -1,5 +1,5 @@
 /* Closures may be NULL or integers: the library hands them on and never looks inside.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "check.h"
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* sched_tasks.h in C++: a class that can be copied byte by byte, and a lambda, as tasks.
  * ctest: static
- * ctest: matrix deque=mutex,split idle=park threads=1,4 */
+ * ctest: matrix few deque=mutex,split idle=park threads=1,4 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <type_traits>

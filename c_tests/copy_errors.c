@@ -2,7 +2,7 @@
  * most, NULL for an argument that has a size, the s of a run that has ended, that of the parent
  * in a forked child. NULL without a size is fine.
  * ctest: static
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Memory ends (RLIMIT_AS): a copy that cannot be made, or queued, gives -1 with EAGAIN, and every
  * accepted task still runs with its copy whole.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 timeout=60
- * ctest: matrix idle=park threads=2 kind=steal timeout=60 */
+ * ctest: matrix few kind=lifo,fifo,steal,serial idle=park threads=1 timeout=60
+ * ctest: matrix few idle=park threads=2 kind=steal timeout=60 */
 #include "child.h"
 #include "proc.h"
 #include <sched_tasks.h>

@@ -1,7 +1,7 @@
 /* When no task can ever go on, the process ends and says for each task what it waits for, who could end the wait, and
  * where it waits; tasks that wait for each other in a circle are named together.
  * ctest: static sleeps
- * ctest: matrix join=suspend idle=park,spin threads=1,4 */
+ * ctest: matrix few join=suspend idle=park,spin threads=1,4 */
 #include "child.h"
 #include "waits.h"
 

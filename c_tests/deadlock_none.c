@@ -1,7 +1,7 @@
 /* A process whose tasks all wait, but that may go on, is left alone: a thread, a blocking section, a task of another run
  * or a signal comes after more than a second; or nothing waits.
  * ctest: sleeps
- * ctest: matrix idle=park,spin threads=4 */
+ * ctest: matrix few idle=park,spin threads=4 */
 #include "child.h"
 #include "block.h"
 

@@ -1,7 +1,7 @@
 /* A deadlock is found wherever the threads of the process are: in a pool for which a thread waits, beside a pool at
  * rest, after earlier runs whose threads are kept, and with a thread that waits for a task.
  * ctest: sleeps
- * ctest: matrix join=suspend idle=park,spin threads=2 */
+ * ctest: matrix few join=suspend idle=park,spin threads=2 */
 #include "child.h"
 #include "waits.h"
 

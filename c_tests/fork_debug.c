@@ -1,7 +1,7 @@
 /* Debug builds of the library find descriptors that are NULL, joined twice, never forked, of another
  * run, copied, or not joined, and end the process with a message.
  * ctest: debug=only
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
 

@@ -1,6 +1,6 @@
 /* sched_fork and sched_join have no errors to report: misuse ends the process with a message.
  * ctest: static debug
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
 

@@ -1,7 +1,7 @@
 /* What the functions of groups refuse, with EINVAL: NULL for g or f, and the s of a run that has
  * ended; nothing has changed then. NULL is no cancelled group.
  * ctest: static debug
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "check.h"
 #include <sched_tasks.h>
 

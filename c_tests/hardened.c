@@ -1,7 +1,7 @@
 /* A program compiled with stack protector and fortified functions works, where its tasks wait and go on in other
  * threads, too; and what these find on the stack of a task ends the process with their message.
  * ctest: cflags=-fstack-protector-all,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
 

@@ -1,7 +1,7 @@
 /* sched.hpp: an exception that leaves a task of spawn comes out of the run of that task, once all tasks of the run have
  * ended. Outside of a run it calls std::terminate. A task may wait while an exception is under way.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "child.h"
 #include <sched.hpp>
 #include <stdexcept>

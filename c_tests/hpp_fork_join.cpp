@@ -1,7 +1,7 @@
 /* sched.hpp: fork_join calls both, gives the values that there are, of any type that can be moved, and carries
  * exceptions; it has waited for both when it returns or throws.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include <sched.hpp>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 /* sched.hpp: a group waits for its tasks, in its destructor, too; the first exception comes out of wait; what is
  * cancelled is not called; and each closure is destroyed before the wait is over, called or not.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include "counted.hpp"
 #include <sched.hpp>

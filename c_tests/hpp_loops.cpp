@@ -1,7 +1,7 @@
 /* sched.hpp: parallel_for calls its body once for each number or element; parallel_reduce folds them in order, into a
  * value of any type; an exception comes out, and nothing runs any more then.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include "counted.hpp"
 #include <sched.hpp>

@@ -1,7 +1,7 @@
 /* sched.hpp: run gives its function's value when all tasks have ended; spawn takes any closure, wherever it is kept,
  * calls it once and destroys it once.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include "counted.hpp"
 #include <sched.hpp>

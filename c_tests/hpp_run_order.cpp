@@ -1,6 +1,6 @@
 /* sched.hpp: an exception of a task is thrown by the call of run that began the task's run. Here that call is made
  * before another one, and begins its run after the other's run has ended, with the same worker record.
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include <sched_tasks.h>
 #include <atomic>

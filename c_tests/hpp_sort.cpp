@@ -1,7 +1,7 @@
 /* sched.hpp: sort, for any order, iterators and elements that can be moved; after an exception of the comparison no
  * element is lost but perhaps the one that std::sort, which sorts the small parts, held in its hand.
  * ctest: static
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include <sched.hpp>
 #include <deque>

@@ -1,6 +1,6 @@
 /* sched.hpp: all of it at once, chosen at random: what is counted is right, and what was made is gone.
  * ctest: debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include "counted.hpp"
 #include <sched.hpp>

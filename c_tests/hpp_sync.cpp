@@ -1,7 +1,7 @@
 /* sched.hpp: mutex, condition_variable, semaphore, barrier and block_guard, with the standard library's guards: tasks
  * of several runs and plain threads meet.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix few */
 #include "check.h"
 #include <sched.hpp>
 #include <deque>

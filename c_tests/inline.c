@@ -1,7 +1,7 @@
 /* sched_inline.h: spawn, fork and join compiled into the program do what the library's do, mixed
  * with those, too; more tasks than the deque has room for at first, and joined in both orders.
  * ctest: static
- * ctest: matrix threads=1,2,4,16 stats=7599 */
+ * ctest: matrix few threads=1,2,4,16 stats=7599 */
 #include "check.h"
 #include <sched_inline.h>
 

@@ -1,6 +1,6 @@
 /* sched_last_stats: the exact numbers of the last run that ended on this thread, nested ones too, and
  * a pool's when it is destroyed; ENOENT on a thread where none has.
- * ctest: matrix */
+ * ctest: matrix few */
 #include "pool.h"
 #include <stdatomic.h>
 

@@ -2,7 +2,7 @@
  * where something must be, a size of 0, numbers that were negative before they became a size_t, the s of a run
  * that has ended, that of the parent in a forked child.
  * ctest: static
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
 

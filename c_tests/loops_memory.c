@@ -1,6 +1,6 @@
 /* Memory ends (RLIMIT_AS): sched_sort and sched_reduce return -1 with ENOMEM, the array and the
  * result unchanged; small sorts, small values and loops need none.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include "proc.h"
 #include <sched_tasks.h>

@@ -1,6 +1,6 @@
 /* A mistake ends the process with a message that says what happened, and in which function of the program.
  * ctest: static debug
- * ctest: matrix idle=park threads=1,4 join=suspend */
+ * ctest: matrix few idle=park threads=1,4 join=suspend */
 #include "child.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

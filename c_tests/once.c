@@ -1,5 +1,5 @@
 /* Every task runs exactly once, whatever the shape of the tree.
- * ctest: matrix static */
+ * ctest: matrix few static */
 #include "marks.h"
 
 enum { N = 3000 };

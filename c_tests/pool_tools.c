@@ -1,6 +1,6 @@
 /* What a task may use, a task of a pool may: copies, forks, groups, help while it waits; a thread
  * outside may use the s of a task that runs, and after the pool's end it gives EINVAL.
- * ctest: matrix refuse */
+ * ctest: matrix few refuse */
 #include "pool.h"
 #include "fib.h"
 #include <stdatomic.h>

@@ -3,8 +3,8 @@
  * so the closed form is that of the run, however busy the machine is. SCHED_PROFILE_BURDEN makes each move of a task as
  * long as a computation: so a move that is missing shows, unless the
  * machine does something else for so long that it does not. The speed-ups follow from these three.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
- * ctest: matrix idle=park threads=2 join=help */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60
+ * ctest: matrix few idle=park threads=2 join=help */
 #include "child.h"
 #include "stats_line.h"
 #include <math.h>

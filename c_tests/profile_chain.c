@@ -1,8 +1,8 @@
 /* SCHED_PROFILE with a longest path through more functions than have a part of their own in it: the function in which the
  * path spends most is named with nearly all of its time, however late the path meets it; what is told of each function is
  * true of what its tasks have measured; and the chain has the functions in the order of the path.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
- * ctest: matrix idle=park threads=2 join=help */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60
+ * ctest: matrix few idle=park threads=2 join=help */
 #include "child.h"
 #include "stats_line.h"
 #include <sched_tasks.h>

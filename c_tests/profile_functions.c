@@ -1,7 +1,7 @@
 /* SCHED_PROFILE names functions: how much work the tasks of each do, by which functions the longest path leads, and, as
  * `folded`, for which functions the work is done. The sums are the work and the span.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
- * ctest: matrix idle=park threads=2 join=help */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60
+ * ctest: matrix few idle=park threads=2 join=help */
 #include "child.h"
 #include "stats_line.h"
 #include <sched_tasks.h>

@@ -1,6 +1,6 @@
 /* SCHED_PROFILE counts what a loop's iterations wait for as part of the function that calls sched_for, beside what that
  * function has done before the loop: no part of the longest path is told of the function that the iterations fork.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60 */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60 */
 #include "child.h"
 #include "stats_line.h"
 #include <sched_tasks.h>

@@ -1,6 +1,6 @@
 /* SCHED_PROFILE tells for how long tasks have waited for mutexes, and advises on it.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
- * ctest: matrix idle=park threads=2 join=help */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60
+ * ctest: matrix few idle=park threads=2 join=help */
 #include "child.h"
 #include "stats_line.h"
 #include <sched_tasks.h>

@@ -1,6 +1,6 @@
 /* SCHED_PROFILE: a task waits for a group in a blocking section. The path to the end of the group's tasks ends there: it
  * does not come back in another task whose group lies at the same address.
- * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60 */
+ * ctest: matrix few deque=split,mutex idle=park threads=1,2 timeout=60 */
 #include "child.h"
 #include "stats_line.h"
 #include <sched_tasks.h>

@@ -1,5 +1,5 @@
 /* qlen 0 or less is a default, 1 grows, a large one is only a promise of room.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "marks.h"
 
 enum { N = 1000 };

@@ -1,5 +1,5 @@
 /* SCHED_SEED on the kinds with threads: accepted, and the results are the same.
- * ctest: matrix idle=park threads=1,4 env=SCHED_SEED=7 */
+ * ctest: matrix few idle=park threads=1,4 env=SCHED_SEED=7 */
 #include "marks.h"
 
 enum { N = 500 };

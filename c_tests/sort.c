@@ -1,8 +1,8 @@
 /* sched_sort gives what a stable sort gives: for elements of 1 to 100 bytes and some much larger,
  * at any alignment, in any order at first; and touches nothing beside the array.
  * ctest: static
- * ctest: matrix refuse idle=park
- * ctest: matrix deque=split,mutex idle=nap,spin threads=4
+ * ctest: matrix few refuse idle=park
+ * ctest: matrix few deque=split,mutex idle=nap,spin threads=4
  */
 #include "shapes.h"
 #include <sched_tasks.h>

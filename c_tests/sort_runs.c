@@ -1,7 +1,7 @@
 /* SCHED_SORT, SCHED_STABLE_SORT and sched_sort of elements in order but for one place, wherever this is: runs that rise or
  * fall end there, or two runs meet there. The stable ones keep the order of equal elements, also in an array that falls.
  * ctest: static debug
- * ctest: matrix idle=park threads=1,2,4 */
+ * ctest: matrix few idle=park threads=1,2,4 */
 #include "check.h"
 #include <sched_sort.h>
 #include <sched_tasks.h>

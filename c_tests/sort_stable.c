@@ -2,7 +2,7 @@
  * elements and pointers, in any order at first; touches nothing beside the array; makes few comparisons also where an
  * adversary answers them; and without memory leaves the array as it was.
  * ctest: static debug
- * ctest: matrix threads=1,2,4,16 */
+ * ctest: matrix few threads=1,2,4,16 */
 #include "alloc.h"
 #include "shapes.h"
 #include <sched_sort.h>

@@ -1,6 +1,6 @@
 /* A C++ exception that leaves the comparison of SCHED_SORT or SCHED_STABLE_SORT ends the process, also where the caller
  * would catch it and compares itself. One that is caught inside is the comparison's own.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include <initializer_list>
 #include <sched_sort.h>

@@ -1,6 +1,6 @@
 /* sched_sort makes few comparisons where few values are distinct: in any order, and also where nearly all is in order.
  * ctest: static
- * ctest: matrix idle=park threads=1,2,4 */
+ * ctest: matrix few idle=park threads=1,2,4 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * touches nothing beside the array; loses nothing where the comparison is no order; and makes few comparisons also
  * where an adversary answers them.
  * ctest: static debug
- * ctest: matrix idle=park threads=1,2,4,16 */
+ * ctest: matrix few idle=park threads=1,2,4,16 */
 #include "shapes.h"
 #include <math.h>
 #include <sched_sort.h>

@@ -1,7 +1,7 @@
 /* SCHED_SORT and SCHED_STABLE_SORT return if the comparison contradicts itself. They touch nothing beside the array, and
  * leave the elements of the array in some order: none is lost, and none is there twice.
  * ctest: debug
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "check.h"
 #include <sched_sort.h>
 #include <stdatomic.h>

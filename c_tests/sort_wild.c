@@ -1,6 +1,6 @@
 /* sched_sort with a comparison that contradicts itself: it returns, and the array has the same
  * elements as before, in some order.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix few idle=park threads=1,4 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* sched_stats: what a run did so far, from a task, from another thread, and between two uses of a
  * pool, where the number of tasks is exact; only as much is written as the caller knows.
- * ctest: matrix */
+ * ctest: matrix few */
 #include "pool.h"
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* A call that libsched(7) does not list as a suspension point returns in the thread that made it, and no other task
  * runs in that thread meanwhile, though some are queued and the call wakes some. In kind serial no call moves a task to
  * another thread.
- * ctest: matrix */
+ * ctest: matrix few */
 #include "pool.h"
 #include <sched_tasks.h>
 

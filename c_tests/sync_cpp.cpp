@@ -1,6 +1,6 @@
 /* Mutex, condition, semaphore and barrier in C++, initialised by their macros.
  * ctest: static
- * ctest: matrix idle=park threads=2 */
+ * ctest: matrix few idle=park threads=2 */
 #include "check.h"
 #include <sched_tasks.h>
 

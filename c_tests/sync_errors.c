@@ -1,6 +1,6 @@
 /* What mutex, condition, semaphore and barrier refuse.
  * ctest: static debug
- * ctest: matrix idle=park threads=2 */
+ * ctest: matrix few idle=park threads=2 */
 #include "sync.h"
 
 static sched_mutex m = SCHED_MUTEX_INIT;

@@ -2,7 +2,7 @@
  * that call each other; joined in both orders; from inside and outside of tasks; among sched_fork, sched_spawn, and
  * waits after which a task may go on in another thread.
  * ctest: static debug
- * ctest: matrix threads=1,2,4,16 */
+ * ctest: matrix few threads=1,2,4,16 */
 #include "check.h"
 #include "typed_fib.h"
 

@@ -1,7 +1,7 @@
 /* sched_typed.hpp: an object that begins with a forked call may be the closure of another task that is spawned between
  * the fork and the join: each of the two runs once.
  * ctest: static debug
- * ctest: matrix threads=1,2,4 */
+ * ctest: matrix few threads=1,2,4 */
 #include "check.h"
 #include <atomic>
 #include <sched_typed.hpp>

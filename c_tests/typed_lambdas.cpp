@@ -1,7 +1,7 @@
 /* sched_typed.hpp: forked lambdas have values of any type that can be moved, and exceptions, whoever calls them; they may
  * wait and go on in another thread, and are begun inside and outside of tasks, with or without a pool.
  * ctest: static debug
- * ctest: matrix threads=1,2,4 */
+ * ctest: matrix few threads=1,2,4 */
 #include "child.h"
 #include "counted.hpp"
 #include <sched_typed.hpp>

@@ -1,8 +1,8 @@
 /* Runs and pools in unusual places: in constructors and destructors of the program, in handlers of exit and quick_exit,
  * in the destructors of thread-specific data, of a thread of the program's and of one that the library has made.
  * ctest: static
- * ctest: matrix idle=park threads=1,4
- * ctest: matrix kind=steal,lifo deque=split,mutex idle=park threads=4 env=SCHED_WARM=0 */
+ * ctest: matrix few idle=park threads=1,4
+ * ctest: matrix few kind=steal,lifo deque=split,mutex idle=park threads=4 env=SCHED_WARM=0 */
 #include "child.h"
 #include "pool.h"
 #include "where.h"

@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use sched_tools::process::{shown, without_settings};
 
+use crate::dispatch::{Job, Outcome};
 use crate::exec;
-use crate::report::{Job, Outcome};
 use crate::session::Session;
 use crate::setting::{Part, Setting};
 
@@ -72,11 +72,12 @@ pub fn jobs(session: &Session) -> Result<Vec<Job>> {
     programs.sort();
 
     let mut jobs = Vec::new();
+    let few = Part { few: true, ..Part::default() };
     for program in &programs {
         jobs.push(job(session, program, None, &["-s"]));
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let alone = |setting: &Setting| setting.get("THREADS").is_none_or(|threads| threads == "1");
-        for setting in session.few_settings(&Part::default(), &format!("bench {name}")) {
+        for setting in session.settings(&few, &format!("bench {name}")) {
             if !(WITH_OTHERS.contains(&&*name) && alone(&setting)) {
                 jobs.push(job(session, program, Some(&setting), &[]));
             }

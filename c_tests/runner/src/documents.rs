@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use sched_tools::process::{run, shown, without_settings};
 
 use crate::compile::{Toolchain, WARNINGS};
-use crate::report::{Job, Outcome};
+use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
 /// Names that begin like the library's: a variable of the recorder, a policy and calls of Linux.

@@ -12,7 +12,7 @@ use anyhow::Result;
 use sched_tools::process::shown;
 
 use crate::compile::{PkgConfig, WARNINGS};
-use crate::report::{Job, Outcome};
+use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS

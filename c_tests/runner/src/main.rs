@@ -14,13 +14,14 @@
 //! ```
 //! `matrix.rs` says with which settings (`setting.rs`) each program runs, `cover.rs` chooses a few
 //! of many, and `ask.rs` asks the library which there are. `options.rs` has the words of the
-//! command line, and `session.rs` holds what all of them look up. `exec.rs` runs a process with a
-//! time limit; `report.rs` counts and prints.
+//! command line, and `session.rs` holds what all of them look up. `dispatch.rs` gives the jobs to
+//! threads, `exec.rs` runs a process with a time limit; `report.rs` counts and prints.
 
 mod ask;
 mod bench;
 mod compile;
 mod cover;
+mod dispatch;
 mod documents;
 mod exec;
 mod fuzz;
@@ -45,9 +46,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 use compile::Toolchain;
+use dispatch::{Job, Outcome};
 use options::Options;
-use programs::program_of;
-use report::{Job, Outcome, Report};
+use report::Report;
 use session::Session;
 
 fn main() -> ExitCode {
@@ -113,16 +114,12 @@ fn run(options: Options) -> Result<bool> {
         fuzz::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context.options, context.jobs);
-    // The programs are compiled beside the other checks; their runs follow.
-    let (builds, mut runs) = programs::jobs(&context, &mut report)?;
-    jobs.extend(builds);
-    let broken = report.run(jobs);
-    runs.retain(|run| !broken.iter().any(|program| program == program_of(run)));
+    jobs.extend(programs::jobs(&context, &mut report)?);
     if context.options.programs.is_empty() {
-        runs.extend(bench::jobs(&context)?);
+        jobs.extend(bench::jobs(&context)?);
     }
-    let unmet = context.matrix.unmet(runs.iter().filter_map(|job| job.setting.as_ref()));
-    report.run(runs);
+    let unmet = context.matrix.unmet(jobs.iter().filter_map(|job| job.setting.as_ref()));
+    report.run(jobs);
     if context.options.whole() && context.options.knobs.is_none() {
         report.run(vec![Job::new("matrix", "every pair", move |_| {
             Ok(unmet.clone().map_or(Outcome::Passed, |lacking| {

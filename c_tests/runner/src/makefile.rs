@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::report::{Job, Outcome};
+use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
 /// A goal, the version of the cargo that make finds, whether make accepts it, and words of the

@@ -7,6 +7,8 @@
 //!                         restrict the matrix to these values, separated by commas. A single value
 //!                         of one of the last four is set in all settings
 //! refuse                  include overflow=refuse in the matrix
+//! few                     a few of the settings, but all with --knobs: what the program promises
+//!                         hardly depends on them
 //! plain                   only the settings of kind × deque × idle × threads
 //! stats=N                 the run writes one line of statistics, with N tasks
 //! trace                   the run writes a timeline, which sched-timeline checks
@@ -108,6 +110,7 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
             "libs" => markers.libraries = list(value),
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),
+            "few" => part.few = true,
             "plain" => part.plain = true,
             "refuse" => part.refuse = true,
             "trace" => run.trace = true,
@@ -130,7 +133,7 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
     } else if part != Part::default() {
         bail!(
             "{} goes with matrix",
-            part.names().next().unwrap_or("plain or refuse").to_lowercase()
+            part.names().next().unwrap_or("few, plain or refuse").to_lowercase()
         );
     }
     if says_run {

@@ -9,15 +9,16 @@ use anyhow::{Context, Result, ensure};
 use sched_tools::process::{shown, without_settings};
 
 use crate::compile::{Library, Program};
+use crate::dispatch::{Job, Outcome};
 use crate::exec;
 use crate::marker::{self, Debug, Markers, Run};
-use crate::report::{Job, Outcome, Report};
+use crate::report::Report;
 use crate::session::Session;
-use crate::setting::Setting;
+use crate::setting::{Part, Setting};
 use crate::stats;
 
-/// The jobs that build every program that the filter leaves, and those that run them afterwards.
-pub fn jobs(session: &Session, report: &mut Report) -> Result<(Vec<Job>, Vec<Job>)> {
+/// The jobs that build every program that the filter leaves, and those that run them.
+pub fn jobs(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let folder = session.root.join("c_tests");
     let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
         .with_context(|| folder.display().to_string())?
@@ -79,12 +80,8 @@ pub fn jobs(session: &Session, report: &mut Report) -> Result<(Vec<Job>, Vec<Job
         builds.push(build(name, commands));
     }
     ensure!(excepted.is_empty(), "excepted, but not there: {:?}", excepted.keys());
-    Ok((builds, runs))
-}
-
-/// The program of a job that runs one: the group `name[static]` has runs of `name`.
-pub fn program_of(run: &Job) -> &str {
-    run.group.split('[').next().unwrap_or(&run.group)
+    builds.extend(runs);
+    Ok(builds)
 }
 
 /// The programs that are left out, each with the reason.
@@ -202,10 +199,9 @@ fn runs_of(
         match &run.matrix {
             None => add(None),
             Some(part) => {
-                // A run with a longer timeout has the settings of the base only.
-                let plain = part.plain || run.timeout.is_some() && session.options.knobs.is_none();
-                let mut part = part.clone();
-                part.plain = plain;
+                // Of many settings, a run with a longer timeout has those of the base only.
+                let is_long = run.timeout.is_some() && session.options.knobs.is_none();
+                let part = Part { plain: part.plain || is_long && !part.few, ..part.clone() };
                 let settings = session.settings(&part, &format!("{group} {line}"));
                 settings.into_iter().for_each(|setting| add(Some(setting)));
             }

@@ -1,59 +1,17 @@
-//! Runs jobs in parallel, and counts and prints their outcomes.
+//! Counts and prints the outcomes of jobs.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
-use anyhow::Result;
-
+use crate::dispatch::{Job, Outcome, dispatch};
 use crate::options::Options;
-use crate::setting::Setting;
-
-pub enum Outcome {
-    Passed,
-    Skipped(String),
-    /// What happened, with the output and a command line that repeats it.
-    Failed(String),
-}
-
-/// One test. Its work gets the number of a worker, for the names of files that no other job uses.
-pub struct Job {
-    /// The name of the program: its jobs are counted together.
-    pub group: String,
-    /// The rest of its name.
-    pub detail: String,
-    /// The setting of the matrix that it runs with.
-    pub setting: Option<Setting>,
-    /// The test sleeps nearly all the time and needs hardly any processor time.
-    pub sleeps: bool,
-    /// It builds a program, and counts as a test only if it fails: what is built is run.
-    pub builds: bool,
-    /// Seconds that the test may take, if its limit is known. Those that may take longest come
-    /// first, so that none of them is left when other workers have nothing to do any more.
-    pub limit: f64,
-    pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
-}
-
-impl Job {
-    pub fn new<F>(group: impl Into<String>, detail: impl Into<String>, work: F) -> Job
-    where
-        F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
-    {
-        let (group, detail, work) = (group.into(), detail.into(), Box::new(work));
-        Job { group, detail, setting: None, sleeps: false, builds: false, limit: 0.0, work }
-    }
-
-    pub fn name(&self) -> String {
-        format!("{} {}", self.group, self.detail).trim().to_string()
-    }
-}
 
 pub struct Report {
     filter: String,
     list: bool,
     verbose: bool,
-    workers: usize,
+    threads: usize,
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -81,12 +39,12 @@ enum Told {
 
 impl Report {
     /// For so many jobs at a time.
-    pub fn new(options: &Options, workers: usize) -> Report {
+    pub fn new(options: &Options, threads: usize) -> Report {
         Report {
             filter: options.filter.clone(),
             list: options.list,
             verbose: options.verbose,
-            workers,
+            threads,
             passed: 0,
             failed: 0,
             skipped: 0,
@@ -100,15 +58,13 @@ impl Report {
     }
 
     /// Runs the jobs that the filter lets through, and prints a line for each group that is
-    /// complete. Returns the names of the programs that could not be built.
-    pub fn run(&mut self, mut jobs: Vec<Job>) -> Vec<String> {
+    /// complete.
+    pub fn run(&mut self, mut jobs: Vec<Job>) {
         jobs.retain(|job| job.builds || self.wants(&job.name()));
         if self.list {
             jobs.iter().for_each(|job| println!("{}", job.name()));
-            return Vec::new();
+            return;
         }
-        jobs.sort_by(|one, other| other.limit.total_cmp(&one.limit));
-        let mut broken = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         for job in jobs.iter().filter(|job| !job.builds) {
             match groups.iter_mut().find(|group| group.name == job.group) {
@@ -116,16 +72,14 @@ impl Report {
                 None => groups.push(Group::new(&job.group)),
             }
         }
-        let (mut done, mut shown, began) = (0, 0.0, Instant::now());
-        in_parallel(self.workers, &jobs, |job, outcome, seconds| {
+        let (mut done, mut shown, began, all) = (0, 0.0, Instant::now(), jobs.len());
+        dispatch(self.threads, &mut jobs, |job, outcome, seconds| {
             done += 1;
-            if job.builds && !matches!(outcome, Outcome::Passed) {
-                broken.push(job.group.clone());
-            }
             if !job.builds || !matches!(outcome, Outcome::Passed) {
                 self.count(job, &outcome, seconds);
             }
-            if let Some(group) = groups.iter_mut().find(|group| group.name == job.group) {
+            let group = groups.iter_mut().find(|group| group.name == job.group && !job.builds);
+            if let Some(group) = group {
                 group.add(&outcome, seconds);
                 if group.left == 0 && !self.verbose {
                     self.line(&group.summary());
@@ -133,14 +87,13 @@ impl Report {
             }
             let seconds = began.elapsed().as_secs_f64();
             if self.terminal {
-                print!("\r{done}/{} {:60.60}\r", jobs.len(), job.name());
+                print!("\r{done}/{all} {:60.60}\r", job.name());
                 let _ = std::io::stdout().flush();
             } else if seconds >= shown + PROGRESS {
                 shown = seconds;
-                println!("({done} of {} after {seconds:.0} s)", jobs.len());
+                println!("({done} of {all} after {seconds:.0} s)");
             }
         });
-        broken
     }
 
     fn count(&mut self, job: &Job, outcome: &Outcome, seconds: f64) {
@@ -221,34 +174,6 @@ fn shortened(what: &str) -> Vec<&str> {
     }
 }
 
-/// How many of the jobs that sleep run beside each worker.
-const SLEEPERS: usize = 3;
-
-/// Runs the jobs, and calls `each` with each outcome, and the seconds it took, as they come.
-fn in_parallel<'a>(workers: usize, jobs: &'a [Job], mut each: impl FnMut(&'a Job, Outcome, f64)) {
-    let (asleep, awake): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.sleeps);
-    let queues = [awake, asleep].map(|jobs| Mutex::new(jobs.into_iter()));
-    let (send, receive) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for worker in 0..workers * (1 + SLEEPERS) {
-            let (queue, send) = (&queues[usize::from(worker >= workers)], send.clone());
-            scope.spawn(move || {
-                loop {
-                    let Some(job) = queue.lock().expect("no holder panics").next() else { return };
-                    let start = Instant::now();
-                    let outcome = (job.work)(worker)
-                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
-                    if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(send);
-        receive.into_iter().for_each(|(job, outcome, seconds)| each(job, outcome, seconds));
-    });
-}
-
 struct Group {
     name: String,
     left: usize,
@@ -278,8 +203,6 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use clap::Parser;
 
     use super::*;
@@ -289,34 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn those_that_may_take_longest_come_first() {
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let job = |(name, limit): (&'static str, f64)| {
-            let order = Arc::clone(&order);
-            let job = Job::new(name, "", move |_| {
-                order.lock().unwrap().push(name);
-                Ok(Outcome::Passed)
-            });
-            Job { limit, ..job }
-        };
-        let jobs = [("unknown", 0.0), ("usual", 30.0), ("long", 240.0), ("usual, too", 30.0)];
-        report().run(jobs.map(job).into());
-        assert_eq!(*order.lock().unwrap(), ["long", "usual", "usual, too", "unknown"]);
-    }
-
-    #[test]
     fn a_build_counts_only_if_it_fails() {
         let build = |name, outcome: fn() -> Outcome| {
             let job = Job::new(name, "(build)", move |_| Ok(outcome()));
             Job { builds: true, ..job }
         };
         let mut report = report();
-        let broken = report.run(vec![
+        report.run(vec![
             build("right", || Outcome::Passed),
             build("wrong", || Outcome::Failed("an error".into())),
             Job::new("test", "", |_| Ok(Outcome::Passed)),
         ]);
-        assert_eq!(broken, ["wrong"]);
         assert_eq!((report.passed, report.failed, report.skipped), (1, 1, 0));
         assert!(!report.close());
     }

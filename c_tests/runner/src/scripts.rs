@@ -14,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use sched_tools::process::without_settings;
 
+use crate::dispatch::{Job, Outcome};
 use crate::exec::run;
-use crate::report::{Job, Outcome};
 use crate::session::Session;
 
 const LIMIT: f64 = 60.0;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::compile::Toolchain;
+use crate::dispatch::Job;
 use crate::matrix::Matrix;
 use crate::options::{Options, Slice};
-use crate::report::Job;
 use crate::setting::{Part, Setting};
 
-/// With `--programs`, and for a benchmark, a run has so many combinations of the 35 or so that
-/// cover all pairs.
+/// With `--programs`, and where a marker says so, a run has so many combinations of the 35 or so
+/// that cover all pairs.
 const FEW: usize = 8;
 
 pub struct Session {
@@ -25,20 +25,12 @@ pub struct Session {
 impl Session {
     /// The settings of a part of the matrix for the run called `name`.
     pub fn settings(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let few = part.few || !self.options.programs.is_empty();
         let part = self.options.part(part);
         match self.options.knobs {
             Some(_) => self.matrix.all(&part),
-            None if self.options.programs.is_empty() => self.matrix.some(&part, name),
-            None => self.matrix.few(&part, name, FEW),
-        }
-    }
-
-    /// As above, for a program whose promise hardly depends on the settings: a few outside of
-    /// `--knobs`.
-    pub fn few_settings(&self, part: &Part, name: &str) -> Vec<Setting> {
-        match self.options.knobs {
-            Some(_) => self.settings(part, name),
-            None => self.matrix.few(&self.options.part(part), name, FEW),
+            None if few => self.matrix.few(&part, name, FEW),
+            None => self.matrix.some(&part, name),
         }
     }
 

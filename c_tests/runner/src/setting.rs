@@ -28,6 +28,8 @@ pub struct Part {
     /// The values that are left of the variables named here. If a variable is not one of the base
     /// and has a single value left, it has this value in the base, too.
     pub only: BTreeMap<String, Vec<String>>,
+    /// A few settings, but with `--knobs`.
+    pub few: bool,
     /// The base alone.
     pub plain: bool,
     /// With spawns that are refused (`ASKED_FOR`).

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::report::{Job, Outcome};
+use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
 /// glibc owns these; a library that defines one breaks the program it is linked into.

@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::dispatch::{Job, Outcome};
 use crate::fuzz::program::Generator;
 use crate::fuzz::run::{Delays, Interpreter, Ran};
-use crate::report::{Job, Outcome};
 use crate::session::Session;
 use crate::setting::{Part, Setting};
 use crate::stress::scattered;

@@ -1,0 +1,239 @@
+//! The jobs, and the threads that do them.
+//!
+//! A program's build comes before its runs. The other checks, and the runs of programs that are
+//! built already, go on beside it. Jobs that sleep have threads of their own.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Condvar, Mutex, mpsc};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::setting::Setting;
+
+pub enum Outcome {
+    Passed,
+    Skipped(String),
+    /// What happened, with the output and a command line that repeats it.
+    Failed(String),
+}
+
+/// One test. Its work gets the number of a thread, for the names of files that no other job uses.
+pub struct Job {
+    /// The name of the program: its jobs are counted together.
+    pub group: String,
+    /// The rest of its name.
+    pub detail: String,
+    /// The setting of the matrix that it runs with.
+    pub setting: Option<Setting>,
+    /// The test sleeps nearly all the time and needs hardly any processor time.
+    pub sleeps: bool,
+    /// It builds the program `group`, and counts as a test only if it fails: the runs of what is
+    /// built are tests.
+    pub builds: bool,
+    /// Seconds that the test may take, if its limit is known. Those that may take longest come
+    /// first, so that none of them is left when other threads have nothing to do any more.
+    pub limit: f64,
+    pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
+}
+
+impl Job {
+    pub fn new<F>(group: impl Into<String>, detail: impl Into<String>, work: F) -> Job
+    where
+        F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
+    {
+        let (group, detail, work) = (group.into(), detail.into(), Box::new(work));
+        Job { group, detail, setting: None, sleeps: false, builds: false, limit: 0.0, work }
+    }
+
+    pub fn name(&self) -> String {
+        format!("{} {}", self.group, self.detail).trim().to_string()
+    }
+
+    /// The program that it builds or runs: the group `name[static]` has runs of `name`.
+    pub fn program(&self) -> &str {
+        self.group.split('[').next().unwrap_or(&self.group)
+    }
+}
+
+/// How many of the jobs that sleep are done beside each thread of the others.
+const SLEEPERS: usize = 3;
+
+/// Puts the jobs into the order in which they begin.
+fn sort(jobs: &mut [Job]) {
+    let programs = |wanted: fn(&Job) -> bool| -> HashSet<String> {
+        jobs.iter().filter(|job| wanted(job)).map(|job| job.program().to_string()).collect()
+    };
+    let (built, asleep) = (programs(|job| job.builds), programs(|job| job.sleeps));
+    let stage = |job: &Job| match job {
+        // What sleeps goes on beside all that follows.
+        job if job.builds && asleep.contains(job.program()) => 0,
+        job if job.builds => 2,
+        job if built.contains(job.program()) => 3,
+        _ => 1,
+    };
+    let longest_first = |one: &Job, other: &Job| other.limit.total_cmp(&one.limit);
+    jobs.sort_by(|one, other| stage(one).cmp(&stage(other)).then(longest_first(one, other)));
+}
+
+/// The jobs that have not begun.
+struct Waiting<'a> {
+    awake: VecDeque<&'a Job>,
+    asleep: VecDeque<&'a Job>,
+    /// The programs whose builds have not ended.
+    unbuilt: HashSet<&'a str>,
+}
+
+enum Next<'a> {
+    Job(&'a Job),
+    /// There is none before a build ends.
+    Later,
+    Never,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(jobs: &'a [Job]) -> Waiting<'a> {
+        let (asleep, awake) = jobs.iter().partition(|job| job.sleeps);
+        let unbuilt = jobs.iter().filter(|job| job.builds).map(Job::program).collect();
+        Waiting { awake, asleep, unbuilt }
+    }
+
+    fn next(&mut self, sleeps: bool) -> Next<'a> {
+        let jobs = if sleeps { &mut self.asleep } else { &mut self.awake };
+        let may_begin = |job: &&Job| job.builds || !self.unbuilt.contains(job.program());
+        match jobs.iter().position(may_begin).and_then(|at| jobs.remove(at)) {
+            Some(job) => Next::Job(job),
+            None if jobs.is_empty() => Next::Never,
+            None => Next::Later,
+        }
+    }
+
+    /// The runs of a program that could not be built are given up.
+    fn built(&mut self, program: &str, outcome: &Outcome) {
+        self.unbuilt.remove(program);
+        if !matches!(outcome, Outcome::Passed) {
+            self.awake.retain(|job| job.program() != program);
+            self.asleep.retain(|job| job.program() != program);
+        }
+    }
+}
+
+/// Does the jobs on so many threads, beside those for jobs that sleep, and calls `each` with each
+/// outcome, and the seconds it took, as they come.
+pub fn dispatch<'a>(
+    threads: usize,
+    jobs: &'a mut [Job],
+    mut each: impl FnMut(&'a Job, Outcome, f64),
+) {
+    sort(jobs);
+    let (waiting, a_build_ended) = (&Mutex::new(Waiting::new(jobs)), &Condvar::new());
+    let (send, receive) = mpsc::channel();
+    let next = move |sleeps: bool| -> Option<&'a Job> {
+        let mut waiting = waiting.lock().expect("no holder panics");
+        loop {
+            match waiting.next(sleeps) {
+                Next::Job(job) => return Some(job),
+                Next::Never => return None,
+                Next::Later => waiting = a_build_ended.wait(waiting).expect("no holder panics"),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..threads * (1 + SLEEPERS) {
+            let send = send.clone();
+            scope.spawn(move || {
+                while let Some(job) = next(thread >= threads) {
+                    let start = Instant::now();
+                    let outcome = (job.work)(thread)
+                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
+                    if job.builds {
+                        let mut waiting = waiting.lock().expect("no holder panics");
+                        waiting.built(job.program(), &outcome);
+                        a_build_ended.notify_all();
+                    }
+                    if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        receive.into_iter().for_each(|(job, outcome, seconds)| each(job, outcome, seconds));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    type Names = Arc<Mutex<Vec<String>>>;
+
+    fn named(begun: &Names, name: &str, outcome: fn() -> Outcome) -> Job {
+        let (begun, noted) = (Arc::clone(begun), name.to_string());
+        Job::new(name, "", move |_| {
+            begun.lock().unwrap().push(noted.clone());
+            Ok(outcome())
+        })
+    }
+
+    fn begun(threads: usize, mut jobs: Vec<Job>, begun: &Names) -> Vec<String> {
+        dispatch(threads, &mut jobs, |_, _, _| ());
+        begun.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn those_that_may_take_longest_come_first() {
+        let names = Names::default();
+        let jobs = [("unknown", 0.0), ("usual", 30.0), ("long", 240.0), ("usual, too", 30.0)];
+        let job = |(name, limit)| Job { limit, ..named(&names, name, || Outcome::Passed) };
+        assert_eq!(
+            begun(1, jobs.map(job).into(), &names),
+            ["long", "usual", "usual, too", "unknown"]
+        );
+    }
+
+    #[test]
+    fn a_program_is_built_before_it_runs() {
+        let names = Names::default();
+        let run = |name, sleeps| Job { sleeps, ..named(&names, name, || Outcome::Passed) };
+        let build = |name| {
+            let job = named(&names, name, || {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                Outcome::Passed
+            });
+            Job { builds: true, ..job }
+        };
+        for threads in 1..4 {
+            names.lock().unwrap().clear();
+            let jobs = vec![
+                run("loud[static]", false),
+                run("check", false),
+                run("quiet[debug]", true),
+                build("loud"),
+                build("quiet"),
+            ];
+            let order = begun(threads, jobs, &names);
+            let at = |name| order.iter().position(|begun| begun == name);
+            assert_eq!(order.len(), 5, "{order:?}");
+            assert!(
+                at("quiet") < at("quiet[debug]") && at("loud") < at("loud[static]"),
+                "{order:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_built_does_not_run() {
+        let names = Names::default();
+        let wrong = named(&names, "wrong", || Outcome::Failed("an error".to_string()));
+        let jobs = vec![
+            named(&names, "wrong[static]", || Outcome::Passed),
+            Job { sleeps: true, ..named(&names, "wrong", || Outcome::Passed) },
+            named(&names, "wrong_too", || Outcome::Passed),
+            Job { builds: true, ..wrong },
+        ];
+        assert_eq!(begun(1, jobs, &names), ["wrong", "wrong_too"]);
+    }
+}
