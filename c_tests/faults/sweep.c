@@ -4,7 +4,8 @@
  * A point is a kind, a scene, a call, an errno and k; once with one failure, and once with all calls from the k-th on.
  * In its process the scene is played four times: with the fault in a process that has not used the library yet; without
  * a fault, when every call has to succeed; with the fault in what is then used already; and again without. For every
- * fourth point of a series the third is repeated: what is held must not grow each time. */
+ * fourth point of a series (where each call is to fail, for every 32nd) the third is repeated: what is held must not
+ * grow each time. */
 #include "point.h"
 #include <sys/wait.h>
 
@@ -18,7 +19,7 @@ static const struct fault {
 #undef X
 };
 
-enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160, LEAKS_OF = 4,
+enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160, LEAKS_OF = 4, LEAKS_OF_ALL = 32,
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100,
     DENSE = 64, THINNER = 16 };
@@ -30,7 +31,7 @@ struct series {
 
 /* What all processes of the sweep count. */
 struct totals {
-    atomic_int next; /* series */
+    atomic_int next, stopped_at; /* series */
     atomic_long points[FAULT_COUNT][RESULTS], wrong, processes;
 };
 
@@ -164,7 +165,7 @@ static void sweep_series(const struct series *series)
         return;
     }
     for (long skip = 0, points = 0; absent < ENDS_AFTER; skip += step, points++) {
-        int is_leak_point = points % LEAKS_OF == 0;
+        int is_leak_point = points % (at_most ? LEAKS_OF : LEAKS_OF_ALL) == 0;
         step = at_most ? series->calls / at_most + 1 : to_next(series, skip);
         absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
         if (at_most && skip >= series->calls)
@@ -222,7 +223,7 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
 static void stop(int signal)
 {
     (void)signal;
-    totals->next = MOST_SERIES;
+    totals->stopped_at = atomic_exchange(&totals->next, MOST_SERIES);
 }
 
 static void sweep(int series, int jobs)
@@ -245,7 +246,7 @@ static void sweep(int series, int jobs)
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static int print(double began)
+static int print(double began, int series)
 {
     long sum[RESULTS] = {0}, points = 0;
     printf("%-62s %5s", "call that fails", "errno");
@@ -270,6 +271,8 @@ static int print(double began)
     for (int result = 0; result < RESULTS; result++)
         printf(" %s: %ld;", words[result], sum[result]);
     printf(" %ld processes, %.0f s\n", (long)totals->processes, now() - began);
+    if (totals->stopped_at > 0)
+        printf("stopped: %d of %d series have been tried\n", totals->stopped_at, series);
     return totals->wrong == 0 && points > 0 ? 0 : 1;
 }
 
@@ -301,5 +304,5 @@ int main(int argc, char **argv)
     const char *scene = argc > 4 && strcmp(argv[4], "any") != 0 ? argv[4] : NULL;
     int series = plan(kind, scene, argc > 5 ? atoi(argv[5]) : -1);
     sweep(series, atoi(argv[1]));
-    return print(began);
+    return print(began, series);
 }
