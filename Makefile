@@ -479,8 +479,8 @@ check-deep: $(GATES:%=record-%)
 IN_PART := knobs_KNOBS=1/100 mutants_MUTANTS=1/24 asan_SLICE=1/2 tsan_SLICE=1/2 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 \
            valgrind_SLICE=1/4 faults_FAULTS=1 stress_MINUTES=2 fuzz_MINUTES=3
 
-.PHONY: $(GATES:%=record-%) trust
-$(GATES:%=record-%): record-%:
+.PHONY: record-test $(GATES:%=record-%) trust
+record-test $(GATES:%=record-%): record-%:
 	@$(TOOL) run --quiet --package sched-trust -- run $* $(if $(FULL),,$(patsubst $*_%,%,$(filter $*_%,$(IN_PART)))) $(MAKEOVERRIDES)
 
 # docs/TRUST.md from the records.

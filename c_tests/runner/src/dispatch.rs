@@ -4,6 +4,7 @@
 //! built already, go on beside it. Jobs that sleep have threads of their own.
 
 use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, mpsc};
 use std::time::Instant;
 
@@ -108,6 +109,12 @@ impl<'a> Waiting<'a> {
         }
     }
 
+    /// Nothing begins any more.
+    fn give_up(&mut self) {
+        self.awake.clear();
+        self.asleep.clear();
+    }
+
     /// The runs of a program that could not be built are given up.
     fn built(&mut self, program: &str, outcome: &Outcome) {
         self.unbuilt.remove(program);
@@ -115,6 +122,17 @@ impl<'a> Waiting<'a> {
             self.awake.retain(|job| job.program() != program);
             self.asleep.retain(|job| job.program() != program);
         }
+    }
+}
+
+const UNPOISONED: &str = "no holder of the lock panics";
+
+/// What becomes of the job. A panic is a failure: others may wait for the end of a build.
+fn outcome_of(job: &Job, thread: usize) -> Outcome {
+    match catch_unwind(AssertUnwindSafe(|| (job.work)(thread))) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::Failed(format!("{error:#}\n")),
+        Err(_) => Outcome::Failed("it panicked\n".to_string()),
     }
 }
 
@@ -129,12 +147,12 @@ pub fn dispatch<'a>(
     let (waiting, a_build_ended) = (&Mutex::new(Waiting::new(jobs)), &Condvar::new());
     let (send, receive) = mpsc::channel();
     let next = move |sleeps: bool| -> Option<&'a Job> {
-        let mut waiting = waiting.lock().expect("no holder panics");
+        let mut waiting = waiting.lock().expect(UNPOISONED);
         loop {
             match waiting.next(sleeps) {
                 Next::Job(job) => return Some(job),
                 Next::Never => return None,
-                Next::Later => waiting = a_build_ended.wait(waiting).expect("no holder panics"),
+                Next::Later => waiting = a_build_ended.wait(waiting).expect(UNPOISONED),
             }
         }
     };
@@ -144,15 +162,15 @@ pub fn dispatch<'a>(
             scope.spawn(move || {
                 while let Some(job) = next(thread >= threads) {
                     let start = Instant::now();
-                    let outcome = (job.work)(thread)
-                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
+                    let outcome = outcome_of(job, thread);
                     if job.builds {
-                        let mut waiting = waiting.lock().expect("no holder panics");
-                        waiting.built(job.program(), &outcome);
+                        waiting.lock().expect(UNPOISONED).built(job.program(), &outcome);
                         a_build_ended.notify_all();
                     }
                     if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
-                        return;
+                        // `each` has panicked.
+                        waiting.lock().expect(UNPOISONED).give_up();
+                        a_build_ended.notify_all();
                     }
                 }
             });
@@ -235,5 +253,33 @@ mod tests {
             Job { builds: true, ..wrong },
         ];
         assert_eq!(begun(1, jobs, &names), ["wrong", "wrong_too"]);
+    }
+
+    #[test]
+    fn a_build_that_panics_is_a_failure() {
+        let names = Names::default();
+        let panics = named(&names, "wrong", || panic!("planted"));
+        let mut jobs = vec![
+            Job { sleeps: true, ..named(&names, "wrong", || Outcome::Passed) },
+            Job { builds: true, ..panics },
+        ];
+        let mut failed = 0;
+        dispatch(2, &mut jobs, |_, outcome, _| {
+            failed += usize::from(matches!(outcome, Outcome::Failed(_)));
+        });
+        assert_eq!((failed, names.lock().unwrap().len()), (1, 1));
+    }
+
+    #[test]
+    fn a_panic_of_the_receiver_ends_all() {
+        let names = Names::default();
+        let program = |i: usize| {
+            let name = format!("sleeper {i}");
+            let run = Job { sleeps: true, ..named(&names, &name, || Outcome::Passed) };
+            [run, Job { builds: true, ..named(&names, &name, || Outcome::Passed) }]
+        };
+        let mut jobs: Vec<Job> = (0..16).flat_map(program).collect();
+        let all = AssertUnwindSafe(|| dispatch(3, &mut jobs, |_, _, _| panic!("planted")));
+        assert!(catch_unwind(all).is_err());
     }
 }

@@ -14,8 +14,9 @@
 //! run: each pair of values of all variables meets many programs, in many combinations. A test of
 //! its own checks that no pair is left out.
 //!
-//! With `--programs`, which is for slow tools, a run has a few of all combinations. With `--knobs`
-//! it has every combination, some 2,700 if nothing is restricted, which can be divided into slices.
+//! With `--programs`, which is for slow tools, and where a marker says `few`, a run has the first of
+//! these settings and a few of all combinations. With `--knobs` it has every combination, some 3,000
+//! if nothing is restricted, which can be divided into slices.
 //!
 //! `serial` is one setting: it has one thread, whatever the other variables say.
 //! `SCHED_OVERFLOW=refuse` makes spawns fail at the number of tasks that the program has asked for.
@@ -113,12 +114,15 @@ impl Matrix {
         settings
     }
 
-    /// At most `n` of all combinations, chosen for pairs; if the part is plain, the base.
+    /// At most `n` settings: the default, if the part has it, and combinations that are chosen for
+    /// pairs; if the part is plain, the base.
     pub fn few(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
         if part.plain {
             return self.base(part);
         }
-        self.chosen(part, name, n).into_iter().chain(self.alone(part)).collect()
+        let default = self.some(part, name).into_iter().next();
+        let chosen = self.chosen(part, name, n.saturating_sub(1));
+        default.into_iter().chain(chosen).chain(self.alone(part)).collect()
     }
 
     fn chosen(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {

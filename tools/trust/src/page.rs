@@ -17,8 +17,11 @@ const INTRODUCTION: &str = "\
 
 `make trust` writes this page from the records in `docs/trust`, and `make check` fails if the page differs from
 them. Each gate is a target of the Makefile. `make check-deep` runs them all and records each one; `make record-NAME`
-runs and records one. A record is of the gate's last run on some machine, and holds for the commit that it names. The
-library is still the same where `git rev-parse --short=12 HEAD:src` prints what the record calls src.
+runs and records one. Each record describes the last run of a gate: commit, machine, result. It says nothing of later
+commits, unless the library is the same: `git rev-parse --short=12 HEAD:src` prints what the record calls src.
+
+A gate that takes hours may have done a part of its work: the column *with* has what it was told (`SLICE=1/12`: a
+twelfth of the programs). Where it has nothing, or FULL=1 alone, the gate has done all.
 ";
 
 /// The page as it has to be.
@@ -30,14 +33,14 @@ pub fn page(table: &Table, record: impl Fn(&str) -> Result<Option<Record>>) -> R
         rows.push(row(gate, record.as_ref()));
         sections += &section(gate, record.as_ref());
     }
-    let head =
-        ["gate", "result", "counted", "last run, UTC", "commit", "minutes"].map(String::from);
+    let head = ["gate", "with", "result", "counted", "last run, UTC", "commit", "minutes"]
+        .map(String::from);
     let never = table.never.iter().map(|n| vec![n.method.clone(), n.why.clone()]);
     let never =
         markdown(2, &["method", "not run, because"].map(String::from), &Vec::from_iter(never));
     Ok(format!(
         "{INTRODUCTION}\n{}\n\n## Methods that have not run\n\n{never}\n\n## The gates\n{sections}",
-        markdown(5, &head, &rows)
+        markdown(6, &head, &rows)
     ))
 }
 
@@ -61,13 +64,18 @@ fn counted(record: &Record) -> String {
     first.map_or("-".into(), |n| format!("{} {}", thousands(n.value), n.name))
 }
 
+/// What the gate was told.
+fn with(record: &Record) -> String {
+    record.command.split(' ').skip(2).collect::<Vec<_>>().join(" ")
+}
+
 fn row(gate: &Gate, record: Option<&Record>) -> Vec<String> {
     let cells = match record {
         Some(r) => {
             let minutes = format!("{:.1}", r.seconds as f64 / 60.0);
-            [result(r), counted(r), r.began.clone(), commit(r), minutes]
+            [with(r), result(r), counted(r), r.began.clone(), commit(r), minutes]
         }
-        None => ["not recorded", "-", "-", "-", "-"].map(String::from),
+        None => ["-", "not recorded", "-", "-", "-", "-"].map(String::from),
     };
     [vec![gate.name.clone()], cells.to_vec()].concat()
 }
@@ -142,7 +150,7 @@ mod tests {
     fn record(outcome: Outcome, clean: bool) -> Record {
         Record {
             gate: "ran".into(),
-            command: "make ran".into(),
+            command: "make ran PART=1/2".into(),
             outcome,
             began: "2025-01-02 03:04".into(),
             seconds: 90,
@@ -163,8 +171,8 @@ mod tests {
     fn a_page_says_what_ran_and_what_did_not() {
         let page = shown(Outcome::Passed, true);
         for part in [
-            "| ran | passed | 1,234 tests passed | 2025-01-02 03:04 | abc | 1.5 |",
-            "| lacks | not recorded | - | - | - | - |",
+            "| ran | PART=1/2 | passed | 1,234 tests passed | 2025-01-02 03:04 | abc | 1.5 |",
+            "| lacks | - | not recorded | - | - | - | - |",
             "| Miri | no threads of C |",
             "- tests passed: 1,234\n",
             "There is no tool.",
@@ -176,8 +184,8 @@ mod tests {
 
     #[test]
     fn failures_and_changes_are_not_hidden() {
-        assert!(shown(Outcome::Failed, true).contains("| ran | **failed** |"));
+        assert!(shown(Outcome::Failed, true).contains("| ran | PART=1/2 | **failed** |"));
         assert!(shown(Outcome::Passed, false).contains("abc, with changes"));
-        assert!(shown(Outcome::Skipped, true).contains("| ran | skipped |"));
+        assert!(shown(Outcome::Skipped, true).contains("| ran | PART=1/2 | skipped |"));
     }
 }

@@ -90,7 +90,7 @@ impl Record {
         let skipped = skips(&gate.name, &lines);
         Ok(Record {
             gate: gate.name.clone(),
-            command: [&["make".to_string(), gate.name.clone()], arguments].concat().join(" "),
+            command: shown(&gate.name, arguments),
             outcome: judge(ok, &numbers, &skipped),
             began,
             seconds: start.elapsed().as_secs(),
@@ -101,6 +101,19 @@ impl Record {
             skipped,
         })
     }
+}
+
+/// The command, as it can be repeated. `GATES` is for the make that has called this.
+fn shown(gate: &str, arguments: &[String]) -> String {
+    let mut words = vec!["make".to_string(), gate.to_string()];
+    for argument in arguments.iter().filter(|argument| !argument.starts_with("GATES=")) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "=/.,:_-".contains(c);
+        words.push(match argument.chars().all(is_plain) {
+            true => argument.clone(),
+            false => format!("'{}'", argument.replace('\'', "'\\''")),
+        });
+    }
+    words.join(" ")
 }
 
 /// A gate that ends well but has counted nothing has done nothing. That is a failure, unless it
@@ -116,14 +129,19 @@ fn judge(ok: bool, numbers: &[Number], skipped: &[String]) -> Outcome {
 /// Lines `GATE: … skipped …` of the gate itself, and `skipped TEST: …` of a runner.
 fn skips(gate: &str, lines: &[String]) -> Vec<String> {
     let own = format!("{gate}: ");
-    let is_skip = |line: &&String| {
-        line.starts_with("skipped ") || (line.starts_with(&own) && line.contains("skipped"))
-    };
+    let own_skip = |line: &String| line.contains("skipped") && !line.contains("skipped: 0");
+    let is_skip =
+        |line: &&String| line.starts_with("skipped ") || line.starts_with(&own) && own_skip(line);
     let mut kept: Vec<String> = Vec::new();
     for line in lines.iter().filter(is_skip) {
-        if !kept.contains(line) && kept.len() < MOST_SKIPS {
+        if !kept.contains(line) {
             kept.push(line.clone());
         }
+    }
+    let more = kept.len().saturating_sub(MOST_SKIPS);
+    if more > 0 {
+        kept.truncate(MOST_SKIPS);
+        kept.push(format!("and {more} more"));
     }
     kept
 }
@@ -180,6 +198,15 @@ mod tests {
             ["x: no clang here, skipped", "skipped cpuset: not root", "y: skipped", "x: on"];
         let lines: Vec<String> = lines.iter().chain(&lines).map(|line| line.to_string()).collect();
         assert_eq!(skips("x", &lines), lines[..2]);
+        assert!(skips("x", &["x: 7 points; killed: 3; skipped: 0; 9 s".to_string()]).is_empty());
+        let many: Vec<String> = (0..20).map(|i| format!("skipped {i}: why")).collect();
+        assert_eq!(skips("x", &many).last().unwrap(), "and 8 more");
+    }
+
+    #[test]
+    fn a_command_can_be_repeated() {
+        let arguments = ["SLICE=1/12", "GATES=loom fuzz", "CC=gcc -m64"].map(String::from);
+        assert_eq!(shown("tsan", &arguments), "make tsan SLICE=1/12 'CC=gcc -m64'");
     }
 
     #[test]
