@@ -83,7 +83,7 @@ for gate in $(sed -n 's/^GATES := //p' Makefile); do
     grep -q "^name = \"$gate\"$" docs/trust/gates.toml || say "docs/trust/gates.toml has no row for make $gate"
 done
 for gate in $(sed -n 's/^name = "\(.*\)"$/\1/p' docs/trust/gates.toml); do
-    sed -n 's/^GATES := \(.*\)/ \1 /p' Makefile | grep -q " $gate " || say "docs/trust/gates.toml has $gate, no gate of the Makefile"
+    sed -n 's/^GATES := \(.*\)/ test \1 /p' Makefile | grep -q " $gate " || say "docs/trust/gates.toml has $gate, no gate of the Makefile"
 done
 
 # The licences of an expression, sorted; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".
