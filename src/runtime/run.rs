@@ -185,13 +185,19 @@ impl Run {
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
+    /// The run has ended, or does not start. Afterwards no observer (the watchdog, the proof of a
+    /// deadlock) comes to it through a record, and none is looking at it.
+    fn withdraw(&self) {
+        self.workers.iter().for_each(|worker| worker.retire());
+    }
+
     /// Waits for the end of the run. No thread outside of the run can wake a worker after that, so
     /// no more threads are called. Then waits for the threads that are still at work, and prints
     /// the report.
     fn finish(&self) {
         self.ends_awaited.fetch_add(1, Ordering::Relaxed); // before this thread sleeps
         self.end.wait();
-        self.workers.iter().for_each(|worker| worker.retire());
+        self.withdraw();
         self.threads.finish();
         detector::acquire(self);
         // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
@@ -288,12 +294,12 @@ pub fn start<P: Policy>(
     let first = observed::wrap_outside(&run, first);
     // SAFETY: the run has not started, so nobody occupies the worker. A task that was refused has
     // not left this thread.
-    unsafe {
-        policy.spawn(worker, first).map_err(|_| {
-            observed::unwrap(first, None);
-            NO_MEMORY
-        })
-    }?;
+    if unsafe { policy.spawn(worker, first) }.is_err() {
+        // SAFETY: as above.
+        unsafe { observed::unwrap(first, None) };
+        run.withdraw(); // before the policy and the run are dropped
+        return Err(NO_MEMORY);
+    }
     if !policy.starts_asleep() {
         // SAFETY: called once, after `make_ready`.
         unsafe { run.call_other_workers() };
@@ -373,6 +379,7 @@ pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     let asleep = run.policy.starts_asleep();
     // SAFETY: called once, after `make_ready`. From now on the run has started.
     if !unsafe { run.run.call(0) } {
+        run.run.withdraw(); // before the run and the policy are dropped
         return Err(Errno(libc::EAGAIN));
     }
     if !asleep {
