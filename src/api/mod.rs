@@ -207,9 +207,12 @@ fn wait_nested(latch: &impl Latch, what: WaitsFor, outer: &Worker) {
         let Some(below) = below else {
             return wait_in_task(latch, what, mine.fiber(), Join::Suspend);
         };
+        // A task of the outer run may wait by NULL, which means the inner run. It must not move to
+        // another worker of that run with the caller's stack, on which it lies.
         // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
         // with no other task in between.
-        while !latch.is_over() && unsafe { yielding::help_once(below) } {}
+        let help = || unsafe { yielding::help_once(below) };
+        while !latch.is_over() && mine.fiber().pinned_during(help) {}
         yielding::yield_now(&mine);
         looks += 1;
         if looks.is_multiple_of(LOOKS_PER_SLEEP) {

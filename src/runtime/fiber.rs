@@ -148,6 +148,15 @@ impl Fiber {
         self.update_leave_limit();
     }
 
+    /// Does the work on top of the fiber, which is pinned meanwhile.
+    pub fn pinned_during<T>(&self, work: impl FnOnce() -> T) -> T {
+        let was_pinned = self.pinned.get();
+        self.set_pinned(true);
+        let result = work();
+        self.set_pinned(was_pinned);
+        result
+    }
+
     /// Takes the task that the worker runs next if the task here is left. The worker looks where
     /// `first` says, or at the injector first, if a look there is due.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
