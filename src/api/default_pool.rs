@@ -116,11 +116,12 @@ extern "C" fn at_exit() {
     if worker.mine().is_some() || identity::any_section_in_run_of(worker) {
         return; // a task of the pool has called exit
     }
-    default_worker::forget();
     let _uncancelled = Uncancelled::begin();
-    // SAFETY: the pool is never freed. It is this process's pool, since `default_worker` has a
-    // worker. Only one caller gets here for each pool.
-    let pool = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
+    let newest = || NEWEST.load(Ordering::Acquire);
+    let Some(pool) = default_worker::forget(newest) else { return };
+    // SAFETY: the pool is never freed. It is the one that `default_worker` had, since another
+    // thread could make none before `newest` was called. Only one caller gets here for each pool.
+    let pool = unsafe { &mut *pool };
     detector::ignored(|| end(pool));
 }
 

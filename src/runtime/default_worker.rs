@@ -52,15 +52,19 @@ pub fn get_or_make<E>(
     })
 }
 
-/// Forgets the pool, so that the next `get_or_make` makes a new one. Returns the worker of the
-/// forgotten pool.
-pub fn forget() -> Option<&'static Worker> {
+/// Forgets the pool, so that the next `get_or_make` makes a new one. Returns what `newest` returns,
+/// which is called while no other thread makes a pool; None if there is no pool.
+pub fn forget<T>(newest: impl FnOnce() -> T) -> Option<T> {
+    MAKING.with(|()| forget_worker().then(newest))
+}
+
+/// False if there is no pool. The caller holds the lock, or is alone.
+fn forget_worker() -> bool {
     let worker = WORKER.swap(ptr::null_mut(), Ordering::Relaxed);
     if !worker.is_null() {
         FORMER.store(worker, Ordering::Release); // pairs with the load in `former`
     }
-    // SAFETY: records are never freed.
-    unsafe { worker.as_ref() }
+    !worker.is_null()
 }
 
 /// To be called in a child made by fork.
@@ -68,7 +72,7 @@ pub fn forget() -> Option<&'static Worker> {
 /// # Safety
 /// No other thread of this process uses the functions of this file before this function returns.
 pub unsafe fn renew() {
-    forget();
+    forget_worker();
     // SAFETY: nobody uses the lock now, by the caller's promise.
     unsafe { MAKING.reset(()) };
 }
