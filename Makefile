@@ -94,7 +94,7 @@ help:
 	@echo 'make examples      build and run examples/*.c and *.cpp'
 	@echo 'make programs      build the tools of programs/ into target/programs'
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
-	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
+	@echo 'make test          all tests: 4 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
 	@echo 'make fuzz          random programs for MINUTES=10. SEED=N: the first one; REPLAY=FILE: those of a file'
 	@echo 'make check-deep    $(GATES): an hour, FULL=1 hours; each is a target, too'
@@ -371,7 +371,7 @@ scaling: lab-programs
 CTEST = $(TOOL) run $(CTEST_LINTED) --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
-# 720 s of processor time, and 50 s in which one processor has nothing to do.
+# 640 s of processor time, and 30 s in which one processor has nothing to do.
 NPROC := $(shell nproc)
 TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
@@ -390,7 +390,7 @@ test:
 	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
 	@if [ -s $(TARGET)/test-seconds ]; then \
 	     echo "make test: $$(cat $(TARGET)/test-seconds) seconds the last time"; \
-	 else echo "make test: about $$((720 / $(NPROC) + 50)) seconds, with $(NPROC) processors to itself"; fi
+	 else echo "make test: about $$((640 / $(NPROC) + 30)) seconds, with $(NPROC) processors to itself"; fi
 	@echo "1 of 3: lints, libraries, programs"
 	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs
 	@echo "2 of 3: unit tests"
