@@ -188,7 +188,7 @@ const struct limit limits[] = {
     GROUP_THREADS("0", 0, SHOWS), GROUP_THREADS("1", 1, SHOWS), GROUP_THREADS("2", 2, 0), GROUP_THREADS("16", 16, FITS),
     GROUP_MEMORY("1 MB", MIB, KILLS | SHOWS), GROUP_MEMORY("4 MB", 4 * MIB, KILLS), GROUP_MEMORY("16 MB", 16 * MIB, KILLS),
     GROUP_MEMORY("64 MB", 64 * MIB, 0), GROUP_MEMORY("256 MB", 256 * MIB, FITS),
-    LOCKED("0", 0, SHOWS | MUTE), LOCKED("1 MB", MIB, SHOWS | MUTE), LOCKED("7 MB", 7 * MIB, SHOWS),
+    LOCKED("0", 0, SHOWS | MUTE), LOCKED("1 MB", MIB, SHOWS | MUTE), LOCKED("7 MB", 7 * MIB, SHOWS | MUTE),
     {.name = "RLIMIT_STACK: 64 KB", .value = 64 * KIB, .prepare = limit_stack, .flags = FITS | AT_START},
     {.name = "RLIMIT_STACK: unlimited", .value = -1, .prepare = limit_stack, .flags = FITS | AT_START},
     {.name = "RLIMIT_NOFILE: 0", .value = 0, .apply = limit_descriptors, .lift = lift_limit, .error = EMFILE,
