@@ -543,8 +543,8 @@ loom-results:
 	$(TOOL) run --quiet --package sched-tools --bin mutants -- --models $(TARGET)/loom.log
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
-# how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them, an hour or
-# two (of clock_gettime, which a waiting thread calls 10^5 times, ever fewer after the 64th).
+# how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them, half an
+# hour (of clock_gettime, which a waiting thread calls 10^5 times, ever fewer after the 64th).
 FAULTS ?= 2
 
 faults: stage

@@ -1,7 +1,8 @@
 /* A task of an outer run that is run on top of a task of an inner run may wait by NULL: it goes on on its own run's thread,
  * though the inner run has other workers that could continue the stack on which it lies.
  * ctest: static debug
- * ctest: matrix kind=steal,lifo,fifo idle=park threads=2 */
+ * ctest: matrix kind=steal,lifo,fifo idle=park threads=2
+ * ctest: matrix kind=cont idle=park threads=1 args=alone */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
@@ -51,16 +52,45 @@ static void inner(void *unused, struct scheduler *s)
     CHECK_EQ(sched_group_wait(&group, outer), 0);
 }
 
+/* The only worker of the inner run: a thread of the program posts. The spawn leaves the task a stack for children, in
+ * kind cont, when it waits. */
+static void *posts_alone(void *unused)
+{
+    posts(unused, NULL);
+    return NULL;
+}
+
+static void nothing(void *unused, struct scheduler *s)
+{
+    (void)unused;
+    (void)s;
+}
+
+static void inner_alone(void *unused, struct scheduler *s)
+{
+    pthread_t poster;
+    (void)unused;
+    CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_EQ(pthread_create(&poster, NULL, posts_alone, NULL), 0);
+    CHECK_EQ(sched_group_spawn(&group, waits_by_null, NULL, outer), 0);
+    CHECK_EQ(sched_group_wait(&group, outer), 0);
+    CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_EQ(pthread_join(poster, NULL), 0);
+}
+
+static int is_alone;
+
 static void starts_inner(void *unused, struct scheduler *s)
 {
     (void)unused;
     outer = s;
     thread = pthread_self();
-    CHECK_EQ(sched_init(2, 0, inner, NULL), 0);
+    CHECK_EQ(is_alone ? sched_init(1, 0, inner_alone, NULL) : sched_init(2, 0, inner, NULL), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    is_alone = argc > 1 && strcmp(argv[1], "alone") == 0;
     unsetenv("SCHED_THREADS"); /* the outer run has one worker, the inner one two */
     for (int i = 0; i < ROUNDS; i++) {
         group = (struct sched_group)SCHED_GROUP_INIT;

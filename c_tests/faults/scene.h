@@ -42,8 +42,8 @@ extern int file_error;
 /* Whether the call has succeeded. If not, errno is one of `allowed`, which ends with 0. */
 int succeeded(const char *call, int result, int error, int repeated, const int *allowed);
 
-/* Makes the call at most so often; whether it has succeeded. The further arguments are the errors that the call may
- * report. */
+/* Makes the call, up to `times` times, until it succeeds. True if it has succeeded. The further arguments are the errors
+ * that the call may report. */
 #define TRIED(times, call, ...)                                                                               \
     __extension__({                                                                                           \
         int done_ = 0;                                                                                        \
@@ -54,7 +54,7 @@ int succeeded(const char *call, int result, int error, int repeated, const int *
         }                                                                                                     \
         done_;                                                                                                \
     })
-/* After a single failure the call has to succeed. */
+/* As TRIED; if only one call of the system fails, the second try has to succeed. */
 #define DONE(call, ...) TRIED(phase == ONCE ? 2 : 1, call, __VA_ARGS__)
 
 /* A task that is to run exactly once, if it is accepted. */

@@ -19,10 +19,11 @@ static const struct fault {
 #undef X
 };
 
-enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160, LEAKS_OF = 4, LEAKS_OF_ALL = 32,
+enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160,
+    LEAKS_OF = 4, LEAKS_OF_ALL = 32, /* of so many points one looks for leaks */
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100,
-    DENSE = 64, THINNER = 16 };
+    DENSE = 64, THINNER = 16 }; /* see to_next */
 /* A series: the points that differ in k alone. */
 struct series {
     int kind, scene, fault, lasting;
@@ -159,12 +160,11 @@ static void sweep_series(const struct series *series)
 {
     enum { ENDS_AFTER = 3 }; /* the number of some calls differs from time to time */
     int absent = 0;
-    long step;
     if (is_sample && faults[series->fault].call > THREAD) {
         sweep_point(series, series->calls / 2, 1);
         return;
     }
-    for (long skip = 0, points = 0; absent < ENDS_AFTER; skip += step, points++) {
+    for (long skip = 0, step, points = 0; absent < ENDS_AFTER; skip += step, points++) {
         int is_leak_point = points % (at_most ? LEAKS_OF : LEAKS_OF_ALL) == 0;
         step = at_most ? series->calls / at_most + 1 : to_next(series, skip);
         absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
@@ -223,7 +223,9 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
 static void stop(int signal)
 {
     (void)signal;
-    totals->stopped_at = atomic_exchange(&totals->next, MOST_SERIES);
+    int begun = atomic_exchange(&totals->next, MOST_SERIES);
+    if (begun < MOST_SERIES)
+        totals->stopped_at = begun;
 }
 
 static void sweep(int series, int jobs)
@@ -271,7 +273,7 @@ static int print(double began, int series)
     for (int result = 0; result < RESULTS; result++)
         printf(" %s: %ld;", words[result], sum[result]);
     printf(" %ld processes, %.0f s\n", (long)totals->processes, now() - began);
-    if (totals->stopped_at > 0)
+    if (totals->stopped_at > 0 && totals->stopped_at < series)
         printf("stopped: %d of %d series have been tried\n", totals->stopped_at, series);
     return totals->wrong == 0 && points > 0 ? 0 : 1;
 }

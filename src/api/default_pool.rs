@@ -119,8 +119,9 @@ extern "C" fn at_exit() {
     let _uncancelled = Uncancelled::begin();
     let newest = || NEWEST.load(Ordering::Acquire);
     let Some(pool) = default_worker::forget(newest) else { return };
-    // SAFETY: the pool is never freed. It is the one that `default_worker` had, since another
-    // thread could make none before `newest` was called. Only one caller gets here for each pool.
+    // SAFETY: the pool is never freed. It is the pool that `default_worker` has just forgotten,
+    // because no thread can make another one before `newest` has returned. `forget` lets one caller
+    // pass for each pool.
     let pool = unsafe { &mut *pool };
     detector::ignored(|| end(pool));
 }

@@ -148,10 +148,9 @@ impl Fiber {
         self.update_leave_limit();
     }
 
-    /// Does the work on top of the fiber, which is pinned meanwhile.
+    /// Pins the fiber, as `pin` does, while the work is done on top of it.
     pub fn pinned_during<T>(&self, work: impl FnOnce() -> T) -> T {
-        let was_pinned = self.pinned.get();
-        self.set_pinned(true);
+        let was_pinned = self.pin();
         let result = work();
         self.set_pinned(was_pinned);
         result

@@ -185,8 +185,9 @@ impl Run {
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
-    /// The run has ended, or does not start. Afterwards no observer (the watchdog, the proof of a
-    /// deadlock) comes to it through a record, and none is looking at it.
+    /// Closes the records of a run that has ended, or that cannot start. The observers of all runs
+    /// (the watchdog, the proof of a deadlock) have let go of the run when this returns, and do not
+    /// find it any more. So it has to be called before the run or its policy is dropped.
     fn withdraw(&self) {
         self.workers.iter().for_each(|worker| worker.retire());
     }
@@ -297,7 +298,7 @@ pub fn start<P: Policy>(
     if unsafe { policy.spawn(worker, first) }.is_err() {
         // SAFETY: as above.
         unsafe { observed::unwrap(first, None) };
-        run.withdraw(); // before the policy and the run are dropped
+        run.withdraw();
         return Err(NO_MEMORY);
     }
     if !policy.starts_asleep() {
@@ -379,7 +380,7 @@ pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     let asleep = run.policy.starts_asleep();
     // SAFETY: called once, after `make_ready`. From now on the run has started.
     if !unsafe { run.run.call(0) } {
-        run.run.withdraw(); // before the run and the policy are dropped
+        run.run.withdraw();
         return Err(Errno(libc::EAGAIN));
     }
     if !asleep {

@@ -300,8 +300,8 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     let continuation: *const Continuation = continuation.cast();
     // SAFETY: as in `queue_continuation`; records are never freed.
     let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
-    // The fiber is pinned if a task on it has started another run: then the calling thread is also
-    // a worker of that run, and cannot leave the fiber.
+    // The calling thread cannot leave a pinned fiber. A fiber is pinned if a task on it has started
+    // another run, or if a task of an outer run lies on it.
     // SAFETY: `is_mine` has compared the owner just now.
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
     (!mine.fiber().pinned.get()).then(|| {

@@ -261,8 +261,8 @@ impl Ignored {
         Ignored { before: may_be_present().then(|| set_ignored(true)) }
     }
 
-    /// For a function of the program's. (A closure that captures by reference would keep what it
-    /// captures in memory.)
+    /// Ends the ignoring while a function of the program runs. (A guard, and no function that takes
+    /// a closure: such a closure keeps in memory what it captures by reference.)
     #[inline(always)]
     pub fn pause() -> Self {
         Ignored { before: may_be_present().then(|| set_ignored(false)) }

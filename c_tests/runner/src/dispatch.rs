@@ -27,13 +27,13 @@ pub struct Job {
     pub detail: String,
     /// The setting of the matrix that it runs with.
     pub setting: Option<Setting>,
-    /// The test sleeps nearly all the time and needs hardly any processor time.
+    /// The test needs hardly any processor time, because it sleeps nearly all the time.
     pub sleeps: bool,
     /// It builds the program `group`, and counts as a test only if it fails: the runs of what is
     /// built are tests.
     pub builds: bool,
-    /// Seconds that the test may take, if its limit is known. Those that may take longest come
-    /// first, so that none of them is left when other threads have nothing to do any more.
+    /// The seconds that the test may take; 0 if that is not known. Jobs with the longest limits
+    /// begin first, so that none of them runs alone at the end.
     pub limit: f64,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }
@@ -67,7 +67,7 @@ fn sort(jobs: &mut [Job]) {
     };
     let (built, asleep) = (programs(|job| job.builds), programs(|job| job.sleeps));
     let stage = |job: &Job| match job {
-        // What sleeps goes on beside all that follows.
+        // The runs that sleep go on beside all other jobs, so their programs are built first.
         job if job.builds && asleep.contains(job.program()) => 0,
         job if job.builds => 2,
         job if built.contains(job.program()) => 3,
@@ -109,13 +109,13 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Nothing begins any more.
+    /// Drops all jobs that have not begun.
     fn give_up(&mut self) {
         self.awake.clear();
         self.asleep.clear();
     }
 
-    /// The runs of a program that could not be built are given up.
+    /// A build has ended. If it failed, drops the runs of its program.
     fn built(&mut self, program: &str, outcome: &Outcome) {
         self.unbuilt.remove(program);
         if !matches!(outcome, Outcome::Passed) {
@@ -127,7 +127,8 @@ impl<'a> Waiting<'a> {
 
 const UNPOISONED: &str = "no holder of the lock panics";
 
-/// What becomes of the job. A panic is a failure: others may wait for the end of a build.
+/// Does the job. A panic counts as a failure, so that a build that panics has an end, for which
+/// other threads wait.
 fn outcome_of(job: &Job, thread: usize) -> Outcome {
     match catch_unwind(AssertUnwindSafe(|| (job.work)(thread))) {
         Ok(Ok(outcome)) => outcome,
@@ -136,8 +137,8 @@ fn outcome_of(job: &Job, thread: usize) -> Outcome {
     }
 }
 
-/// Does the jobs on so many threads, beside those for jobs that sleep, and calls `each` with each
-/// outcome, and the seconds it took, as they come.
+/// Does the jobs on `threads` threads, and those that sleep on further ones. Calls `each` with every
+/// outcome as it comes, and with the seconds that the job took.
 pub fn dispatch<'a>(
     threads: usize,
     jobs: &'a mut [Job],

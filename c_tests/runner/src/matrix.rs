@@ -14,9 +14,9 @@
 //! run: each pair of values of all variables meets many programs, in many combinations. A test of
 //! its own checks that no pair is left out.
 //!
-//! With `--programs`, which is for slow tools, and where a marker says `few`, a run has the first of
-//! these settings and a few of all combinations. With `--knobs` it has every combination, some 3,000
-//! if nothing is restricted, which can be divided into slices.
+//! With `--programs`, which is for slow tools, and where a marker says `few`, a run has the default
+//! setting and a few combinations of all values. With `--knobs` a run has every combination: some
+//! 3,000 if nothing is restricted. `--knobs K/N` takes a slice of them.
 //!
 //! `serial` is one setting: it has one thread, whatever the other variables say.
 //! `SCHED_OVERFLOW=refuse` makes spawns fail at the number of tasks that the program has asked for.

@@ -103,7 +103,7 @@ impl Record {
     }
 }
 
-/// The command, as it can be repeated. `GATES` is for the make that has called this.
+/// The command, quoted for a shell. `GATES` is left out, because only `make check-deep` reads it.
 fn shown(gate: &str, arguments: &[String]) -> String {
     let mut words = vec!["make".to_string(), gate.to_string()];
     for argument in arguments.iter().filter(|argument| !argument.starts_with("GATES=")) {
