@@ -24,9 +24,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of the worker that begins the range. `is_asked`: other workers look for tasks, or sleep.
-    pub fn of_first(is_asked: bool) -> Self {
-        Pace { begun: is_asked.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
+    /// Of the worker that begins the range. The measurement begins at once, or when a thief comes.
+    pub fn of_first(at_once: bool) -> Self {
+        Pace { begun: at_once.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
     }
 
     /// Of a thief.

@@ -24,7 +24,7 @@ impl Range {
     /// The first number of a unit, and that of the next one.
     #[inline]
     pub fn ends_of(self, unit: usize) -> (usize, usize) {
-        let lo = self.start_of(unit);
+        let lo = self.lo + unit * self.grain; // less than `hi`: there is no overflow
         (lo, lo + self.grain.min(self.hi - lo))
     }
 

@@ -10,18 +10,29 @@
 //! The right halves on offer lie in the owner's deque, whose younger part is private. As in a loop
 //! (the essay of [`loops`](super::loops)), the owner answers thieves between two units. Once the
 //! [`pace`](super::pace) is known, it also shares long new offers before each unit, without a
-//! question. Offers that are not worth a theft are not shared, but they are made: a part that is
-//! not divided would keep its units from other workers when the pace changes.
+//! question. Offers that are not worth a theft are not shared, but all except the smallest are made:
+//! a long part that is not divided would keep its units from other workers when the pace changes.
 //!
 //! With 100 units of 3 µs and one that takes a fifth of the time, a reduction on two workers took
 //! 16 to 17 % more than the ideal time without these rules, and takes 4 to 9 % more with them
-//! (`bench_c/reductions.c`). What is left with 1024 short units is the price of a unit, 14 ns: two
-//! calls, a copy of the identity, the frame of a half, a fork and a join. Fewer units would balance
-//! worse on many workers.
+//! (`bench_c/reductions.c`).
+//!
+//! # Few short units
+//!
+//! Up to `MOST_UNOFFERED` units that together are not worth a theft are reduced without offers, in
+//! a small frame: `halves_unoffered`. With them a unit costs 9 ns in place of 13 (two calls, a copy
+//! of the identity and its part of the frames), and 20 to 25 in place of 35 to 45 where an offer
+//! needs a lock.
+//!
+//! If the pace slows down, the rest of such units is out of reach for as long as one of them takes.
+//! Then the worker sees that thieves have asked, measures the pace, and offers the other units. A
+//! worker that thieves cannot ask measures the pace before each such group of units. So a change of
+//! the pace can delay each worker by `MOST_UNOFFERED` units once.
 //!
 //! Rejected: right halves offered when thieves come, as a loop does. Of the price of a unit that
-//! saved 1.5 ns, and no time on two workers. Rejected: no offers of what takes a microsecond or
-//! less. That saved no time on two workers, either.
+//! saved 1.5 ns, and no time on two workers. Rejected: fewer units. They would balance worse on
+//! many workers. (The units depend on the arguments alone, so they cannot depend on the number of
+//! workers or on the pace.)
 
 use crate::api::fork;
 use crate::api::fork::Forked;
@@ -35,6 +46,7 @@ use crate::sys::errno;
 use crate::sys::unwind::{Reducer, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// The size up to which an accumulator needs no memory from the heap.
@@ -45,9 +57,15 @@ const INLINE_BYTES: usize = 128;
 const MAX_UNITS: usize = 1024;
 const MIN_UNITS: usize = 64;
 
+/// At most so many units are done without offers, if all of them are not worth a theft.
+const MOST_UNOFFERED: usize = 8;
+
 /// An offer is shared without a question if it is so many times as long as one that is worth a
 /// theft: about as long as the raid that it saves.
 const UNASKED: usize = 4;
+
+/// So many units are worth a measurement of the pace, even if no thief has asked.
+const MANY: usize = 64;
 
 #[derive(Clone, Copy)]
 pub struct Reduction {
@@ -67,7 +85,13 @@ struct Shared {
     /// The most units that are not worth a theft, as the last measurement of any worker says; 0:
     /// the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
+    /// At most so many units are done without offers.
+    most_unoffered: usize,
 }
+
+/// The place of an accumulator that needs no memory from the heap.
+#[repr(align(64))]
+struct Inline(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; INLINE_BYTES]>);
 
 /// A right half, which another worker may reduce.
 struct Offer<'a> {
@@ -88,8 +112,12 @@ struct Walk<'a> {
     youngest: *const Offer<'a>,
     /// The units of the largest offer that was made since offers were shared.
     unshared: usize,
-    /// Offers before the first unit were shared, if thieves wanted them.
-    has_offered: bool,
+    /// Thieves have come: long offers are shared without a question.
+    is_wanted: bool,
+    /// As long as the pace is not known, the worker looks after so many units; and then after so
+    /// many.
+    look: usize,
+    next_look: usize,
 }
 
 /// The grain of a reduction over `n` numbers that is given none.
@@ -116,18 +144,20 @@ impl Reduction {
         };
         let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else { return no_memory() };
         let accumulator = whole.start();
+        let is_plain = self.size <= INLINE_BYTES && !detector::is_present();
         let shared = Shared {
             reduction: *self,
             range,
             failed: AtomicBool::new(false),
             small: AtomicUsize::new(0),
+            most_unoffered: if is_plain { MOST_UNOFFERED } else { 0 },
         };
         detector::own(&shared);
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the rest is
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
-                let mut walk = Walk::new(mine, Pace::of_first(mine.is_asked()));
+                let mut walk = Walk::of_first(mine, range.units());
                 detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
             })
         };
@@ -160,6 +190,9 @@ impl Shared {
         if to - from == 1 {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
+        } else if to - from <= self.most_unoffered && self.are_short(to - from, walk) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.halves_unoffered(from, to, accumulator, walk) };
         } else {
             // SAFETY: by the caller's promise.
             unsafe { self.halves(from, to, accumulator, walk) };
@@ -221,17 +254,86 @@ impl Shared {
         }
     }
 
+    /// True if so many units are not worth a theft, as far as the worker knows. Before its first
+    /// unit it does not: another worker may have measured the pace in quick units.
+    #[inline(always)]
+    fn are_short(&self, units: usize, walk: &mut Walk) -> bool {
+        if walk.pace.done == 0 {
+            return false;
+        }
+        if !walk.worker.can_be_asked() {
+            walk.pace.measure(&self.small); // no thief will make this worker measure it
+        }
+        units <= self.small.load(Ordering::Relaxed)
+    }
+
+    /// As `halves`, for few units that are not worth a theft. It does not offer the right half. An
+    /// accumulator has at most `INLINE_BYTES`, and there is no detector.
+    ///
+    /// # Safety
+    /// As for `reduce`.
+    #[inline(never)]
+    unsafe fn halves_unoffered<'a>(
+        &'a self,
+        from: usize,
+        to: usize,
+        accumulator: *mut u8,
+        walk: &mut Walk<'a>,
+    ) {
+        let mut upper = Inline(MaybeUninit::uninit());
+        let upper: *mut u8 = (&raw mut upper).cast();
+        let middle = from + (to - from) / 2;
+        // SAFETY: each half has an accumulator of its own; the rest is the caller's promise.
+        unsafe {
+            if middle - from == 1 {
+                self.call(from, accumulator, walk);
+                self.answer(walk);
+            } else {
+                self.halves_unoffered(from, middle, accumulator, walk);
+            }
+            if to - middle == 1 {
+                self.call(middle, upper, walk);
+            } else {
+                self.reduce(middle, to, upper, walk); // the pace may have changed
+            }
+        }
+        let Reduction { combine, ctx, .. } = self.reduction;
+        // SAFETY: both accumulators are filled, and `combine` accepts them.
+        unsafe { combine(accumulator.cast(), upper.cast(), ctx) };
+    }
+
     /// Reduces one unit into `accumulator`, and shares offers before and after it.
     ///
     /// # Safety
     /// As for `reduce`.
     #[inline(always)]
     unsafe fn unit<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
-        let Reduction { size, identity, body, ctx, .. } = self.reduction;
-        if walk.unshared > 0 && (walk.pace.is_begun() || !walk.has_offered) {
-            // SAFETY: the caller owns the worker.
-            unsafe { self.share_new_offers(walk) };
+        if walk.unshared > 0 {
+            let small = self.small.load(Ordering::Relaxed);
+            if small == 0 && walk.pace.done >= walk.look {
+                // SAFETY: the caller owns the worker.
+                unsafe { self.look(walk) };
+            } else if walk.is_wanted && small > 0 && walk.unshared / UNASKED >= small {
+                // SAFETY: the caller owns the worker.
+                unsafe { self.share_offers(walk) };
+            }
         }
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.call(unit, accumulator, walk);
+            if !walk.youngest.is_null() {
+                self.answer(walk);
+            }
+        }
+    }
+
+    /// Reduces one unit into `accumulator`.
+    ///
+    /// # Safety
+    /// As for `reduce`.
+    #[inline(always)]
+    unsafe fn call<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
+        let Reduction { size, identity, body, ctx, .. } = self.reduction;
         let (lo, hi) = self.range.ends_of(unit);
         // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes, by the caller's
         // promise. The worker is the caller's; if the body has waited, it is the one that has
@@ -244,33 +346,36 @@ impl Shared {
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
         }
         walk.pace.done += 1;
-        if !walk.youngest.is_null() && walk.worker.is_asked() {
+    }
+
+    /// Measures the pace and shares offers, if thieves have asked.
+    ///
+    /// # Safety
+    /// The caller owns the walk's worker.
+    #[inline(always)]
+    unsafe fn answer(&self, walk: &mut Walk) {
+        if walk.worker.is_asked() {
+            walk.is_wanted = true;
             walk.pace.measure(&self.small);
             // SAFETY: the caller owns the worker.
             unsafe { self.share_offers(walk) };
         }
     }
 
-    /// Shares offers that were made since offers were shared last, without a question: if the pace
-    /// is known, and they are long. As long as it is not, the first offers are shared if thieves
-    /// want them.
+    /// Measures the pace, which is not known yet. Before the first unit, shares the first offers if
+    /// thieves want them.
     ///
     /// # Safety
     /// The caller owns the walk's worker.
-    unsafe fn share_new_offers(&self, walk: &mut Walk) {
-        if self.small.load(Ordering::Relaxed) == 0 {
+    #[cold]
+    unsafe fn look(&self, walk: &mut Walk) {
+        (walk.look, walk.next_look) = (walk.next_look, walk.next_look.saturating_mul(2));
+        if walk.pace.done == 0 {
+            // SAFETY: the caller owns the worker.
+            unsafe { walk.worker.share(None) };
+        } else {
             walk.pace.measure(&self.small);
         }
-        let small = self.small.load(Ordering::Relaxed);
-        // SAFETY: the caller owns the worker.
-        unsafe {
-            if small > 0 && walk.unshared / UNASKED >= small {
-                self.share_offers(walk);
-            } else if small == 0 && !walk.has_offered {
-                walk.worker.share(None);
-            }
-        }
-        walk.has_offered = true;
     }
 
     /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
@@ -279,6 +384,7 @@ impl Shared {
     /// # Safety
     /// The caller owns the walk's worker.
     #[cold]
+    #[inline(never)]
     unsafe fn share_offers(&self, walk: &mut Walk) {
         let small = self.small.load(Ordering::Relaxed);
         let (mut largest, mut all) = (0, 0);
@@ -316,8 +422,36 @@ unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
 }
 
 impl<'a> Walk<'a> {
-    fn new(worker: &'a Worker, pace: Pace) -> Self {
-        Walk { worker, pace, youngest: ptr::null(), unshared: 0, has_offered: false }
+    /// Of the worker that begins a reduction of so many units.
+    fn of_first(worker: &'a Worker, units: usize) -> Self {
+        let is_asked = worker.is_asked();
+        let next_look = match (is_asked, units >= MANY) {
+            (true, _) => 1,
+            (false, true) => MANY / 2,
+            (false, false) => usize::MAX,
+        };
+        Walk {
+            worker,
+            pace: Pace::of_first(is_asked || units >= MANY),
+            youngest: ptr::null(),
+            unshared: 0,
+            is_wanted: is_asked,
+            look: 0,
+            next_look,
+        }
+    }
+
+    /// Of a thief.
+    fn of_thief(worker: &'a Worker) -> Self {
+        Walk {
+            worker,
+            pace: Pace::from_now(),
+            youngest: ptr::null(),
+            unshared: 0,
+            is_wanted: true,
+            look: 0,
+            next_look: 1,
+        }
     }
 }
 
@@ -329,7 +463,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the offer and what it refers to live until it is joined; `s` is the worker that runs
     // the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
-    let mut walk = Walk::new(worker, Pace::from_now());
+    let mut walk = Walk::of_thief(worker);
     // SAFETY: as in `Shared::reduce`, for this half.
     let reduce = || unsafe {
         offer.whole.reduce(offer.from, offer.to, offer.accumulator, &mut walk);

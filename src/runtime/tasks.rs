@@ -89,6 +89,12 @@ impl Worker {
         taken
     }
 
+    /// True if thieves can ask for this worker's tasks: else `is_asked` is always false.
+    #[inline]
+    pub fn can_be_asked(&self) -> bool {
+        !self.built_in.load(Ordering::Relaxed).is_null()
+    }
+
     /// True if a thief or a sleeper has asked for this worker's tasks. One load.
     #[inline]
     pub fn is_asked(&self) -> bool {

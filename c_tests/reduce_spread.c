@@ -1,0 +1,67 @@
+/* A reduction without a grain keeps all workers busy: a few long parts go to a worker each at once, and where one part
+ * is much longer than the others these are taken meanwhile, except up to seven short ones beside it.
+ * ctest: matrix idle=park threads=2,4 */
+#include "check.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+
+enum { PARTS = 1000, LATE = 700, BESIDE = 7 };
+
+static atomic_int inside;
+static atomic_long done;
+
+/* Ends when so many are in it at the same time. */
+static void meet(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
+{
+    int all = *(int *)ctx;
+    (void)s;
+    CHECK_EQ(hi - lo, 1);
+    atomic_fetch_add(&inside, 1);
+    while (inside < all)
+        pause_us(50);
+    *(long *)into += (long)lo;
+}
+
+/* Part `ctx` ends after all others, except those beside it if it comes late. */
+static void last_of_all(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
+{
+    size_t last = *(size_t *)ctx;
+    (void)s;
+    CHECK_EQ(hi - lo, 1);
+    while (lo == last && done < PARTS - 1 - (last > 0 ? BESIDE : 0))
+        pause_us(50);
+    *(long *)into += (long)lo;
+    atomic_fetch_add(&done, 1);
+}
+
+static void add(void *into, const void *from, void *ctx)
+{
+    (void)ctx;
+    *(long *)into += *(const long *)from;
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    int workers = *(int *)closure;
+    const long none = 0;
+    for (int round = 0; round < 20; round++) {
+        long sum = -1;
+        inside = 0;
+        CHECK_EQ(sched_reduce(0, (size_t)workers, 0, sizeof none, &none, meet, add, &workers, &sum, s), 0);
+        CHECK_EQ(sum, workers * (workers - 1L) / 2);
+        for (size_t last = 0; last <= LATE; last += LATE) {
+            done = 0;
+            CHECK_EQ(sched_reduce(0, PARTS, 0, sizeof none, &none, last_of_all, add, &last, &sum, s), 0);
+            CHECK_EQ(sum, PARTS * (PARTS - 1L) / 2);
+            CHECK_EQ(done, PARTS);
+        }
+    }
+}
+
+int main(void)
+{
+    int workers = threads_of(4);
+    if (workers > 1)
+        CHECK_EQ(sched_init(4, 10, root, &workers), 0);
+    return 0;
+}
