@@ -13,7 +13,7 @@ const MOST_SMALL: u128 = usize::MAX as u128 / 2;
 
 /// Measures the pace of a worker in its part of a range.
 pub struct Pace {
-    /// The start of the measurement; None: no thief has come yet.
+    /// The start of the measurement; None: it has not begun.
     begun: Option<Instant>,
     /// The units done since `begun`; the worker counts them.
     pub done: usize,
@@ -21,17 +21,26 @@ pub struct Pace {
     is_exact: bool,
     /// What a unit took in the last measurement, in seconds; 0: there was none.
     unit: f64,
+    /// What the last measurement wrote; `usize::MAX`: there was none.
+    own_small: usize,
 }
 
 impl Pace {
-    /// Of the worker that begins the range. The measurement begins at once, or when a thief comes.
+    /// Of the worker that begins the range. The measurement begins at once, or with the first call
+    /// of `measure`.
     pub fn of_first(at_once: bool) -> Self {
-        Pace { begun: at_once.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
+        Pace {
+            begun: at_once.then(Instant::now),
+            done: 0,
+            is_exact: true,
+            unit: 0.0,
+            own_small: usize::MAX,
+        }
     }
 
     /// Of a thief.
     pub fn from_now() -> Self {
-        Pace { begun: Some(Instant::now()), done: 0, is_exact: false, unit: 0.0 }
+        Pace { is_exact: false, ..Self::of_first(true) }
     }
 
     /// The time that so many units will take, at the pace that this worker measured last. If it has
@@ -42,15 +51,27 @@ impl Pace {
         Duration::try_from_secs_f64(unit * units as f64).unwrap_or(Duration::MAX)
     }
 
-    /// True if a thief has come or was expected, so that the pace is measured.
+    /// True if the worker that measures has done no unit yet, as far as it knows.
+    pub fn is_unknown(&self) -> bool {
+        self.done == 0 && self.own_small == usize::MAX
+    }
+
+    /// True if so many units are not worth a theft, neither at the pace of this worker's last
+    /// measurement nor at that of `small`.
+    #[inline]
+    pub fn are_short(&self, units: usize, small: &AtomicUsize) -> bool {
+        units <= self.own_small.min(small.load(Ordering::Relaxed))
+    }
+
+    /// True if the pace is measured.
     pub fn is_begun(&self) -> bool {
         self.begun.is_some()
     }
 
     /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
     /// measurement. Writes nothing if the worker has done no unit since then. A measurement of less
-    /// than `WORTHWHILE` has large errors: it is written only if it is the first one of a thief and
-    /// `small` is not known.
+    /// than `WORTHWHILE` has large errors: it is written only if it is not the first one of the worker that
+    /// began the range, and `small` is not known.
     pub fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
@@ -63,7 +84,8 @@ impl Pace {
                 return;
             }
             let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed.as_nanos().max(1);
-            small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
+            self.own_small = units.clamp(1, MOST_SMALL) as usize;
+            small.store(self.own_small, Ordering::Relaxed);
             self.unit = elapsed.as_secs_f64() / self.done as f64;
         }
         *self = Pace { begun: Some(now), done: 0, is_exact: false, ..*self };

@@ -21,10 +21,10 @@ impl Range {
         (self.hi - self.lo).div_ceil(self.grain)
     }
 
-    /// The first number of a unit, and that of the next one.
+    /// The first number of a unit, and that of the next one. `unit` is less than `units()`.
     #[inline]
     pub fn ends_of(self, unit: usize) -> (usize, usize) {
-        let lo = self.lo + unit * self.grain; // less than `hi`: there is no overflow
+        let lo = self.lo + unit * self.grain; // less than `hi`
         (lo, lo + self.grain.min(self.hi - lo))
     }
 

@@ -20,14 +20,15 @@
 //! # Few short units
 //!
 //! Up to `MOST_UNOFFERED` units that together are not worth a theft are reduced without offers, in
-//! a small frame: `halves_unoffered`. With them a unit costs 9 ns in place of 13 (two calls, a copy
-//! of the identity and its part of the frames), and 20 to 25 in place of 35 to 45 where an offer
-//! needs a lock.
+//! a small frame: `halves_unoffered`. On one worker, a unit with an empty body then takes 9 ns
+//! instead of 13: two calls, a copy of the identity, and for each group of units the frame of a
+//! half, a fork and a join. Where an offer needs a lock, it takes 20 to 25 ns instead of 35 to 45.
 //!
-//! If the pace slows down, the rest of such units is out of reach for as long as one of them takes.
-//! Then the worker sees that thieves have asked, measures the pace, and offers the other units. A
-//! worker that thieves cannot ask measures the pace before each such group of units. So a change of
-//! the pace can delay each worker by `MOST_UNOFFERED` units once.
+//! If the pace slows down, the rest of such a group is out of reach for a while. After each left
+//! half the worker looks whether thieves have asked. If so, it measures the pace, and offers the
+//! right halves that it comes to. A worker that thieves cannot ask measures the pace before it
+//! divides a group. So of each part of the range that a worker has begun, at most `MOST_UNOFFERED`
+//! units are out of reach.
 //!
 //! Rejected: right halves offered when thieves come, as a loop does. Of the price of a unit that
 //! saved 1.5 ns, and no time on two workers. Rejected: fewer units. They would balance worse on
@@ -39,6 +40,7 @@ use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::api::scratch::Scratch;
+use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
@@ -114,8 +116,8 @@ struct Walk<'a> {
     unshared: usize,
     /// Thieves have come: long offers are shared without a question.
     is_wanted: bool,
-    /// As long as the pace is not known, the worker looks after so many units; and then after so
-    /// many.
+    /// As long as the pace is not known, the worker measures it after so many units, and the next
+    /// time after `next_look`.
     look: usize,
     next_look: usize,
 }
@@ -144,7 +146,10 @@ impl Reduction {
         };
         let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else { return no_memory() };
         let accumulator = whole.start();
-        let is_plain = self.size <= INLINE_BYTES && !detector::is_present();
+        // A profile shows the same parallelism at any pace.
+        let is_plain = self.size <= INLINE_BYTES
+            && !detector::is_present()
+            && profiled::path_lengths(worker).is_none();
         let shared = Shared {
             reduction: *self,
             range,
@@ -192,7 +197,10 @@ impl Shared {
             unsafe { self.unit(from, accumulator, walk) };
         } else if to - from <= self.most_unoffered && self.are_short(to - from, walk) {
             // SAFETY: by the caller's promise.
-            unsafe { self.halves_unoffered(from, to, accumulator, walk) };
+            unsafe {
+                self.share_new_offers(walk);
+                self.halves_unoffered(from, to, accumulator, walk);
+            }
         } else {
             // SAFETY: by the caller's promise.
             unsafe { self.halves(from, to, accumulator, walk) };
@@ -241,16 +249,17 @@ impl Shared {
             if !offered || offer.task.take_back(walk.worker) {
                 self.reduce(middle, to, upper, walk);
             } else {
-                // The join may have waited.
+                // A thief has come, and the join may have waited.
+                walk.is_wanted = true;
                 walk.worker = Worker::current_in_run_of(walk.worker.handle());
                 walk.pace.measure(&self.small);
             }
         }
         if !self.failed.load(Ordering::Relaxed) {
-            let Reduction { combine, ctx, .. } = self.reduction;
-            let _heeded = Ignored::pause();
-            // SAFETY: both accumulators are filled, and `combine` accepts them.
-            unsafe { combine(accumulator.cast(), upper.cast(), ctx) };
+            let heeded = Ignored::pause();
+            // SAFETY: both accumulators are filled; the rest is the caller's promise.
+            unsafe { self.combine(accumulator, upper, walk) };
+            drop(heeded);
         }
     }
 
@@ -258,13 +267,13 @@ impl Shared {
     /// unit it does not: another worker may have measured the pace in quick units.
     #[inline(always)]
     fn are_short(&self, units: usize, walk: &mut Walk) -> bool {
-        if walk.pace.done == 0 {
+        if walk.pace.is_unknown() {
             return false;
         }
         if !walk.worker.can_be_asked() {
             walk.pace.measure(&self.small); // no thief will make this worker measure it
         }
-        units <= self.small.load(Ordering::Relaxed)
+        walk.pace.are_short(units, &self.small)
     }
 
     /// As `halves`, for few units that are not worth a theft. It does not offer the right half. An
@@ -287,19 +296,32 @@ impl Shared {
         unsafe {
             if middle - from == 1 {
                 self.call(from, accumulator, walk);
-                self.answer(walk);
             } else {
                 self.halves_unoffered(from, middle, accumulator, walk);
             }
+            self.answer(walk);
             if to - middle == 1 {
                 self.call(middle, upper, walk);
             } else {
                 self.reduce(middle, to, upper, walk); // the pace may have changed
             }
+            self.combine(accumulator, upper, walk);
         }
+    }
+
+    /// Combines two accumulators.
+    ///
+    /// # Safety
+    /// Both are filled; the rest as for `reduce`.
+    #[inline(always)]
+    unsafe fn combine<'a>(&'a self, into: *mut u8, from: *mut u8, walk: &mut Walk<'a>) {
         let Reduction { combine, ctx, .. } = self.reduction;
-        // SAFETY: both accumulators are filled, and `combine` accepts them.
-        unsafe { combine(accumulator.cast(), upper.cast(), ctx) };
+        // SAFETY: `combine` accepts the accumulators, by the caller's promise. The worker is the
+        // caller's; if the call has waited, it is the one that has continued it.
+        unsafe {
+            combine(into.cast(), from.cast(), ctx);
+            walk.worker = Worker::current_in_run_of(walk.worker.handle());
+        }
     }
 
     /// Reduces one unit into `accumulator`, and shares offers before and after it.
@@ -308,6 +330,24 @@ impl Shared {
     /// As for `reduce`.
     #[inline(always)]
     unsafe fn unit<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
+        // SAFETY: the caller owns the worker.
+        unsafe { self.share_new_offers(walk) };
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.call(unit, accumulator, walk);
+            if !walk.youngest.is_null() {
+                self.answer(walk);
+            }
+        }
+    }
+
+    /// Shares offers that were made since offers were shared last, if thieves may want them: if the
+    /// pace is known, and the offers are long.
+    ///
+    /// # Safety
+    /// The caller owns the walk's worker.
+    #[inline(always)]
+    unsafe fn share_new_offers(&self, walk: &mut Walk) {
         if walk.unshared > 0 {
             let small = self.small.load(Ordering::Relaxed);
             if small == 0 && walk.pace.done >= walk.look {
@@ -318,16 +358,9 @@ impl Shared {
                 unsafe { self.share_offers(walk) };
             }
         }
-        // SAFETY: by the caller's promise.
-        unsafe {
-            self.call(unit, accumulator, walk);
-            if !walk.youngest.is_null() {
-                self.answer(walk);
-            }
-        }
     }
 
-    /// Reduces one unit into `accumulator`.
+    /// Reduces one unit into `accumulator`, and counts it.
     ///
     /// # Safety
     /// As for `reduce`.
@@ -363,7 +396,7 @@ impl Shared {
     }
 
     /// Measures the pace, which is not known yet. Before the first unit, shares the first offers if
-    /// thieves want them.
+    /// several thieves wait for them.
     ///
     /// # Safety
     /// The caller owns the walk's worker.

@@ -25,6 +25,8 @@ pub type sched_range =
 /// fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
 /// nothing is called.
 ///
+/// No part may wait for another one: the same task may do several parts, one after the other.
+///
 /// grain  0: the library chooses. The first part has one number; the size of the next ones depends
 ///        on how many numbers are left and on whether workers are idle.
 ///        More than 0: each part has exactly grain numbers; the last one may have fewer.
@@ -93,6 +95,8 @@ pub unsafe extern "C" fn sched_for(
 ///
 /// grain  0: the library chooses from hi - lo and size; there are at most 1024 parts.
 ///
+/// No part may wait for another one: the same task may reduce several parts, one after the other.
+///
 /// The values are aligned for any type. Any worker of the run may call the two functions, several
 /// workers at a time; each call of body gets the s of its worker. Both functions must return;
 /// longjmp out of them is undefined.
@@ -104,8 +108,8 @@ pub unsafe extern "C" fn sched_for(
 /// parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
 /// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; if
-/// size is more than 128, an allocation, too.
+/// Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except
+/// for some short parts, a fork; if size is more than 128, an allocation, too.
 ///
 /// Example:
 ///

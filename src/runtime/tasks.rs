@@ -89,7 +89,7 @@ impl Worker {
         taken
     }
 
-    /// True if thieves can ask for this worker's tasks: else `is_asked` is always false.
+    /// True if `is_asked` tells when thieves ask for this worker's tasks; else it is always false.
     #[inline]
     pub fn can_be_asked(&self) -> bool {
         !self.built_in.load(Ordering::Relaxed).is_null()
