@@ -190,7 +190,7 @@ pub unsafe extern "C" fn sched_for(
 ) -> c_int {
     let Some(body) = body else { return invalid() };
     let s = run_of(s);
-    let part = Part::new(lo, hi, grain);
+    let part = Part::of_loop(lo, hi, grain);
     // SAFETY: by the caller's promise.
     unsafe { part.run(&Piece { body: Body::Each(body), context }, s) };
     0
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn sched_reduce(
     }
     let s = run_of(s);
     let body = Body::Reduce { body, combine, identity, size };
-    let part = Part::new(lo, hi, grain);
+    let part = Part::of_reduction(lo, hi, grain, size);
     // SAFETY: by the caller's promise.
     unsafe {
         let sum = part.run(&Piece { body, context }, s);

@@ -7,9 +7,15 @@ use crate::stack::{Descriptor, Serial};
 
 pub type Combine = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void);
 
-/// The number of parts, if the program leaves the division to the library. The library divides as
-/// long as a worker has nothing to do, and the simulator has up to 1024 workers.
-const PARTS: usize = 4096;
+/// The number of parts of a loop, if the program leaves the division to the library. The library
+/// divides as long as a worker has nothing to do, and the simulator has up to 1024 workers.
+const LOOP_PARTS: usize = 4096;
+
+/// The same of a reduction whose values have `size` bytes: as in the library, where it does not
+/// depend on the workers.
+fn reduction_parts(size: usize) -> usize {
+    (1024 * 128 / size.max(128)).max(64)
+}
 
 pub enum Body {
     Each(unsafe extern "C" fn(usize, usize, *mut c_void, *mut Serial)),
@@ -44,10 +50,19 @@ struct Other<'a> {
 }
 
 impl Part {
-    /// `grain` as in the header.
-    pub fn new(lo: usize, hi: usize, grain: usize) -> Part {
+    /// Of a loop; `grain` as in the header.
+    pub fn of_loop(lo: usize, hi: usize, grain: usize) -> Part {
+        Part::new(lo, hi, grain, LOOP_PARTS)
+    }
+
+    /// Of a reduction; `grain` and `size` as in the header.
+    pub fn of_reduction(lo: usize, hi: usize, grain: usize, size: usize) -> Part {
+        Part::new(lo, hi, grain, reduction_parts(size))
+    }
+
+    fn new(lo: usize, hi: usize, grain: usize, parts: usize) -> Part {
         let hi = hi.max(lo);
-        let grain = if grain > 0 { grain } else { (hi - lo).div_ceil(PARTS).max(1) };
+        let grain = if grain > 0 { grain } else { (hi - lo).div_ceil(parts).max(1) };
         Part { lo, hi, grain }
     }
 
@@ -138,7 +153,7 @@ mod tests {
     #[test]
     fn parts_are_of_one_size_and_cover_the_range() {
         for (lo, hi, grain) in [(3, 3, 0), (5, 4, 1), (0, 1000, 7), (10, 20, 100), (0, 9999, 0)] {
-            let mut closure = (Part::new(lo, hi, grain), Vec::<(usize, usize)>::new());
+            let mut closure = (Part::of_loop(lo, hi, grain), Vec::<(usize, usize)>::new());
             let mut serial = Serial::new();
             // SAFETY: all of it is this thread's.
             unsafe { Serial::run(&mut serial, first, (&raw mut closure).cast(), true) };
@@ -161,7 +176,7 @@ mod tests {
         let piece = Piece { body, context: ptr::null_mut() };
         // SAFETY: the closure is a number.
         unsafe {
-            let value = Part::new(0, 1000, 0).run(&piece, s);
+            let value = Part::of_reduction(0, 1000, 0, size).run(&piece, s);
             *closure.cast::<usize>() = *value.as_ptr().cast();
         }
     }
