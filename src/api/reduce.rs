@@ -87,8 +87,6 @@ struct Shared {
     /// The most units that are not worth a theft, as the last measurement of any worker says; 0:
     /// the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
-    /// At most so many units are done without offers.
-    most_unoffered: usize,
 }
 
 /// The place of an accumulator that needs no memory from the heap.
@@ -114,6 +112,8 @@ struct Walk<'a> {
     youngest: *const Offer<'a>,
     /// The units of the largest offer that was made since offers were shared.
     unshared: usize,
+    /// At most so many units are done without offers.
+    most_unoffered: usize,
     /// Thieves have come: long offers are shared without a question.
     is_wanted: bool,
     /// As long as the pace is not known, the worker measures it after so many units, and the next
@@ -146,23 +146,18 @@ impl Reduction {
         };
         let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else { return no_memory() };
         let accumulator = whole.start();
-        // A profile shows the same parallelism at any pace.
-        let is_plain = self.size <= INLINE_BYTES
-            && !detector::is_present()
-            && profiled::path_lengths(worker).is_none();
         let shared = Shared {
             reduction: *self,
             range,
             failed: AtomicBool::new(false),
             small: AtomicUsize::new(0),
-            most_unoffered: if is_plain { MOST_UNOFFERED } else { 0 },
         };
         detector::own(&shared);
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the rest is
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
-                let mut walk = Walk::of_first(mine, range.units());
+                let mut walk = Walk::of_first(mine, &shared);
                 detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
             })
         };
@@ -195,7 +190,7 @@ impl Shared {
         if to - from == 1 {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
-        } else if to - from <= self.most_unoffered && self.are_short(to - from, walk) {
+        } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
             // SAFETY: by the caller's promise.
             unsafe {
                 self.share_new_offers(walk);
@@ -261,6 +256,15 @@ impl Shared {
             unsafe { self.combine(accumulator, upper, walk) };
             drop(heeded);
         }
+    }
+
+    /// At most so many units are done without offers on this worker. (A profile shows the same
+    /// parallelism at any pace.)
+    fn most_unoffered(&self, worker: &Worker) -> usize {
+        let is_plain = self.reduction.size <= INLINE_BYTES
+            && !detector::is_present()
+            && !profiled::is_profiled(worker);
+        if is_plain { MOST_UNOFFERED } else { 0 }
     }
 
     /// True if so many units are not worth a theft, as far as the worker knows. Before its first
@@ -455,19 +459,20 @@ unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
 }
 
 impl<'a> Walk<'a> {
-    /// Of the worker that begins a reduction of so many units.
-    fn of_first(worker: &'a Worker, units: usize) -> Self {
-        let is_asked = worker.is_asked();
-        let next_look = match (is_asked, units >= MANY) {
+    /// Of the worker that begins the reduction.
+    fn of_first(worker: &'a Worker, whole: &Shared) -> Self {
+        let (is_asked, is_long) = (worker.is_asked(), whole.range.units() >= MANY);
+        let next_look = match (is_asked, is_long) {
             (true, _) => 1,
             (false, true) => MANY / 2,
             (false, false) => usize::MAX,
         };
         Walk {
             worker,
-            pace: Pace::of_first(is_asked || units >= MANY),
+            pace: Pace::of_first(is_asked || is_long),
             youngest: ptr::null(),
             unshared: 0,
+            most_unoffered: whole.most_unoffered(worker),
             is_wanted: is_asked,
             look: 0,
             next_look,
@@ -475,12 +480,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Of a thief.
-    fn of_thief(worker: &'a Worker) -> Self {
+    fn of_thief(worker: &'a Worker, whole: &Shared) -> Self {
         Walk {
             worker,
             pace: Pace::from_now(),
             youngest: ptr::null(),
             unshared: 0,
+            most_unoffered: whole.most_unoffered(worker),
             is_wanted: true,
             look: 0,
             next_look: 1,
@@ -496,7 +502,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the offer and what it refers to live until it is joined; `s` is the worker that runs
     // the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
-    let mut walk = Walk::of_thief(worker);
+    let mut walk = Walk::of_thief(worker, offer.whole);
     // SAFETY: as in `Shared::reduce`, for this half.
     let reduce = || unsafe {
         offer.whole.reduce(offer.from, offer.to, offer.accumulator, &mut walk);

@@ -16,6 +16,11 @@ fn profiled_task(worker: &Worker) -> Option<&Watched> {
     worker.mine().and_then(|mine| mine.fiber().youngest_task())
 }
 
+/// True if the worker's run, which has not ended, is profiled.
+pub fn is_profiled(worker: &Worker) -> bool {
+    worker.sums().is_some()
+}
+
 /// The lengths of the paths to where the caller is, if the run is profiled.
 #[inline]
 pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
