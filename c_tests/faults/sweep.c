@@ -4,7 +4,7 @@
  * A point is a kind, a scene, a call, an errno and k; once with one failure, and once with all calls from the k-th on.
  * In its process the scene is played four times: with the fault in a process that has not used the library yet; without
  * a fault, when every call has to succeed; with the fault in what is then used already; and again without. For every
- * fourth point of a series (where each call is to fail, for every 32nd) the third is repeated: what is held must not
+ * fifth point (where each call is to fail, for every 32nd of a series) the third is repeated: what is held must not
  * grow each time. */
 #include "point.h"
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ static const struct fault {
 };
 
 enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160,
-    LEAKS_OF = 4, LEAKS_OF_ALL = 32, /* of so many points one looks for leaks */
+    LEAKS_OF = 5, LEAKS_OF_ALL = 32, /* of so many points one looks for leaks */
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100,
     DENSE = 64, THINNER = 16 }; /* see to_next */
@@ -29,6 +29,8 @@ struct series {
     int kind, scene, fault, lasting;
     long calls;
 };
+
+static struct series all[MOST_SERIES];
 
 /* What all processes of the sweep count. */
 struct totals {
@@ -165,15 +167,13 @@ static void sweep_series(const struct series *series)
         return;
     }
     for (long skip = 0, step, points = 0; absent < ENDS_AFTER; skip += step, points++) {
-        int is_leak_point = points % (at_most ? LEAKS_OF : LEAKS_OF_ALL) == 0;
+        int is_leak_point = at_most ? (series - all + points) % LEAKS_OF == 0 : points % LEAKS_OF_ALL == 0;
         step = at_most ? series->calls / at_most + 1 : to_next(series, skip);
         absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
         if (at_most && skip >= series->calls)
             break;
     }
 }
-
-static struct series all[MOST_SERIES];
 
 /* Each fault under one kind and in one scene, if the call is made there. */
 static int is_in_sample(int kind, int scene, int fault)
