@@ -14,6 +14,8 @@
 //! joined, which has joined the one before it.
 //!
 //! *The process's exit* joins no thread: the caller of exit may hold what a destructor waits for.
+//! (A thread that ends, and is just joining the one before it, gets some time for that: tools
+//! report a thread that has ended and was not joined.)
 //! From then on no resting thread ends, so no destructor of a thread-local variable runs beside the
 //! destructors of the program's static variables. A resting thread stays until the process is gone.
 //! A host may still unload a plugin later in its exit, but these threads need the plugin's code. So
@@ -29,10 +31,11 @@
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::thread::Uncancelled;
 use crate::sys::weak::weak;
-use crate::sys::{detector, process, thread};
+use crate::sys::{detector, process, thread, time};
 use crate::threads::cache::records::{CACHE, ThreadCache};
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::time::Duration;
 
 /// The process's exit has begun: no resting thread ends any more. Relaxed: threads read it under
 /// the cache's lock, and it is written under that lock unless there is only one thread; `unload`
@@ -45,6 +48,10 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 /// and then loads it. So either `unload` finds the threads, or the drop sees the store.
 #[unsafe(link_section = "sched_words")]
 static UNLOADED: AtomicBool = AtomicBool::new(false);
+
+/// So often, and for so long each time, the exit sleeps while a thread joins another one.
+const JOIN_NAPS: u32 = 200;
+const JOIN_NAP: Duration = Duration::from_micros(50);
 
 /// For a resting thread, under the cache's lock.
 pub(super) fn is_exiting() -> bool {
@@ -87,10 +94,14 @@ extern "C" fn at_exit() {
         EXITING.store(true, Ordering::Relaxed); // a child of fork has no threads
         return;
     }
-    let ended = CACHE.with(|cache| {
-        EXITING.store(true, Ordering::Relaxed);
-        cache.last_ended.take()
-    });
+    CACHE.with(|_| EXITING.store(true, Ordering::Relaxed));
+    for _ in 0..JOIN_NAPS {
+        if CACHE.with(|cache| cache.joining == 0) {
+            break;
+        }
+        time::sleep(JOIN_NAP);
+    }
+    let ended = CACHE.with(|cache| cache.last_ended.take());
     if let Some(id) = ended {
         // For tools that look for threads that were never joined: joins a thread that has already
         // ended. A race detector does not know this call, but the other one.

@@ -148,12 +148,17 @@ impl ThreadSlot {
                 }
                 // SAFETY: the call has no arguments.
                 let me = unsafe { libc::pthread_self() };
-                Some(if detached { None } else { cache.last_ended.replace(me) })
+                let before = if detached { None } else { cache.last_ended.replace(me) };
+                cache.joining += usize::from(before.is_some());
+                Some(before)
             });
             if let Some(before) = ends {
-                // SAFETY: that thread ends without this one's help, and only the thread that takes
-                // its id from the cache joins it.
-                before.inspect(|&id| unsafe { join_ended(id) });
+                if let Some(id) = before {
+                    // SAFETY: that thread ends without this one's help, and only the thread that
+                    // takes its id from the cache joins it.
+                    unsafe { join_ended(id) };
+                    CACHE.with(|cache| cache.joining -= 1);
+                }
                 return false;
             }
         }

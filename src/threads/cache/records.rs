@@ -93,6 +93,8 @@ pub(super) struct ThreadCache {
     pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to; not joined yet. See `ending`.
     pub(super) last_ended: Option<libc::pthread_t>,
+    /// So many threads that are about to end join the one that has ended before them.
+    pub(super) joining: usize,
 }
 
 // SAFETY: any thread may use the slots, under the cache's lock.
@@ -154,7 +156,7 @@ impl ThreadSlot {
 
 impl ThreadCache {
     pub(super) const fn none() -> Self {
-        ThreadCache { warm: ptr::null(), blank: ptr::null(), last_ended: None }
+        ThreadCache { warm: ptr::null(), blank: ptr::null(), last_ended: None, joining: 0 }
     }
 
     pub(super) fn add_blank(&mut self, slot: &ThreadSlot) {
