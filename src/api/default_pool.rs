@@ -119,9 +119,8 @@ extern "C" fn at_exit() {
     let _uncancelled = Uncancelled::begin();
     let newest = || NEWEST.load(Ordering::Acquire);
     let Some(pool) = default_worker::forget(newest) else { return };
-    // SAFETY: the pool is never freed. It is the pool that `default_worker` has just forgotten,
-    // because no thread can make another one before `newest` has returned. `forget` lets one caller
-    // pass for each pool.
+    // SAFETY: a pool is never freed. `forget` calls `newest` before any thread can make another
+    // pool, so this is the pool that was forgotten. Only one caller gets it.
     let pool = unsafe { &mut *pool };
     detector::ignored(|| end(pool));
 }

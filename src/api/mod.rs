@@ -207,9 +207,9 @@ fn wait_nested(latch: &impl Latch, what: WaitsFor, outer: &Worker) {
         let Some(below) = below else {
             return wait_in_task(latch, what, mine.fiber(), Join::Suspend);
         };
-        // The outer run's task lies on the caller's fiber. If it waits by NULL, it waits in the inner
-        // run, whose other workers could then continue this fiber, and with it a task that is not of
-        // their run. So the fiber is pinned.
+        // The outer run's task lies on the caller's fiber. If it waits by NULL, it waits in the
+        // inner run, whose other workers could then continue this fiber, and with it a task that is
+        // not of their run. So the fiber is pinned.
         // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
         // with no other task in between.
         let help = || unsafe { yielding::help_once(below) };

@@ -21,21 +21,13 @@ pub struct Pace {
     is_exact: bool,
     /// What a unit took in the last measurement, in seconds; 0: there was none.
     unit: f64,
-    /// What the last measurement wrote; `usize::MAX`: there was none.
-    own_small: usize,
 }
 
 impl Pace {
     /// Of the worker that begins the range. The measurement begins at once, or with the first call
     /// of `measure`.
     pub fn of_first(at_once: bool) -> Self {
-        Pace {
-            begun: at_once.then(Instant::now),
-            done: 0,
-            is_exact: true,
-            unit: 0.0,
-            own_small: usize::MAX,
-        }
+        Pace { begun: at_once.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
     }
 
     /// Of a thief.
@@ -51,16 +43,17 @@ impl Pace {
         Duration::try_from_secs_f64(unit * units as f64).unwrap_or(Duration::MAX)
     }
 
-    /// True if the worker that measures has done no unit yet, as far as it knows.
+    /// True if this worker has measured no pace and has done no unit since `begun`.
     pub fn is_unknown(&self) -> bool {
-        self.done == 0 && self.own_small == usize::MAX
+        self.done == 0 && self.unit == 0.0
     }
 
     /// True if so many units are not worth a theft, neither at the pace of this worker's last
     /// measurement nor at that of `small`.
     #[inline]
     pub fn are_short(&self, units: usize, small: &AtomicUsize) -> bool {
-        units <= self.own_small.min(small.load(Ordering::Relaxed))
+        let takes = self.unit * units as f64; // 0 if this worker has measured no pace
+        units <= small.load(Ordering::Relaxed) && takes <= WORTHWHILE.as_secs_f64()
     }
 
     /// True if the pace is measured.
@@ -70,8 +63,8 @@ impl Pace {
 
     /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
     /// measurement. Writes nothing if the worker has done no unit since then. A measurement of less
-    /// than `WORTHWHILE` has large errors: it is written only if it is not the first one of the worker that
-    /// began the range, and `small` is not known.
+    /// than `WORTHWHILE` has large errors: it is written only if `small` is not known, and if it is
+    /// not the first measurement of the worker that began the range.
     pub fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
@@ -84,8 +77,7 @@ impl Pace {
                 return;
             }
             let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed.as_nanos().max(1);
-            self.own_small = units.clamp(1, MOST_SMALL) as usize;
-            small.store(self.own_small, Ordering::Relaxed);
+            small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
             self.unit = elapsed.as_secs_f64() / self.done as f64;
         }
         *self = Pace { begun: Some(now), done: 0, is_exact: false, ..*self };

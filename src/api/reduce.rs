@@ -10,8 +10,9 @@
 //! The right halves on offer lie in the owner's deque, whose younger part is private. As in a loop
 //! (the essay of [`loops`](super::loops)), the owner answers thieves between two units. Once the
 //! [`pace`](super::pace) is known, it also shares long new offers before each unit, without a
-//! question. Offers that are not worth a theft are not shared, but all except the smallest are made:
-//! a long part that is not divided would keep its units from other workers when the pace changes.
+//! question. Offers that are not worth a theft are not shared. All except the smallest are made
+//! nevertheless: a long part that is not divided would keep its units from other workers when the
+//! pace changes.
 //!
 //! With 100 units of 3 µs and one that takes a fifth of the time, a reduction on two workers took
 //! 16 to 17 % more than the ideal time without these rules, and takes 4 to 9 % more with them
@@ -24,11 +25,11 @@
 //! instead of 13: two calls, a copy of the identity, and for each group of units the frame of a
 //! half, a fork and a join. Where an offer needs a lock, it takes 20 to 25 ns instead of 35 to 45.
 //!
-//! If the pace slows down, the rest of such a group is out of reach for a while. After each left
-//! half the worker looks whether thieves have asked. If so, it measures the pace, and offers the
-//! right halves that it comes to. A worker that thieves cannot ask measures the pace before it
-//! divides a group. So of each part of the range that a worker has begun, at most `MOST_UNOFFERED`
-//! units are out of reach.
+//! If the units of such a group become slow, thieves cannot take them for a while. Therefore the
+//! worker checks after each left half whether a thief has asked. If one has, the worker measures
+//! the pace again, and offers the next right halves if they are long by now. Under some kinds
+//! thieves cannot ask; there the worker measures the pace before it divides a group. So at most
+//! `MOST_UNOFFERED` units of the part that a worker has begun are out of the thieves' reach.
 //!
 //! Rejected: right halves offered when thieves come, as a loop does. Of the price of a unit that
 //! saved 1.5 ns, and no time on two workers. Rejected: fewer units. They would balance worse on
@@ -39,7 +40,7 @@ use crate::api::fork;
 use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
-use crate::api::scratch::Scratch;
+use crate::api::scratch::{Few, Scratch};
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,7 +49,6 @@ use crate::sys::errno;
 use crate::sys::unwind::{Reducer, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr;
 
 /// The size up to which an accumulator needs no memory from the heap.
@@ -89,10 +89,6 @@ struct Shared {
     small: AtomicUsize,
 }
 
-/// The place of an accumulator that needs no memory from the heap.
-#[repr(align(64))]
-struct Inline(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; INLINE_BYTES]>);
-
 /// A right half, which another worker may reduce.
 struct Offer<'a> {
     task: Forked,
@@ -114,11 +110,9 @@ struct Walk<'a> {
     unshared: usize,
     /// At most so many units are done without offers.
     most_unoffered: usize,
-    /// Thieves have come: long offers are shared without a question.
+    /// A thief has come, so this worker shares long offers before a thief asks for them.
     is_wanted: bool,
-    /// As long as the pace is not known, the worker measures it after so many units, and the next
-    /// time after `next_look`.
-    look: usize,
+    /// As long as nobody knows the pace, this worker calls `look` after so many units.
     next_look: usize,
 }
 
@@ -157,7 +151,9 @@ impl Reduction {
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
-                let mut walk = Walk::of_first(mine, &shared);
+                let is_asked = mine.is_asked();
+                let pace = Pace::of_first(is_asked || range.units() >= MANY);
+                let mut walk = Walk::new(mine, &shared, pace, is_asked);
                 detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
             })
         };
@@ -251,10 +247,8 @@ impl Shared {
             }
         }
         if !self.failed.load(Ordering::Relaxed) {
-            let heeded = Ignored::pause();
-            // SAFETY: both accumulators are filled; the rest is the caller's promise.
-            unsafe { self.combine(accumulator, upper, walk) };
-            drop(heeded);
+            // SAFETY: the halves have filled both accumulators; the caller promises the rest.
+            detector::heeded(|| unsafe { self.combine(accumulator, upper, walk) });
         }
     }
 
@@ -293,8 +287,8 @@ impl Shared {
         accumulator: *mut u8,
         walk: &mut Walk<'a>,
     ) {
-        let mut upper = Inline(MaybeUninit::uninit());
-        let upper: *mut u8 = (&raw mut upper).cast();
+        let mut few = Few::<INLINE_BYTES>::empty();
+        let upper = few.start();
         let middle = from + (to - from) / 2;
         // SAFETY: each half has an accumulator of its own; the rest is the caller's promise.
         unsafe {
@@ -354,7 +348,7 @@ impl Shared {
     unsafe fn share_new_offers(&self, walk: &mut Walk) {
         if walk.unshared > 0 {
             let small = self.small.load(Ordering::Relaxed);
-            if small == 0 && walk.pace.done >= walk.look {
+            if small == 0 && walk.pace.done >= walk.next_look {
                 // SAFETY: the caller owns the worker.
                 unsafe { self.look(walk) };
             } else if walk.is_wanted && small > 0 && walk.unshared / UNASKED >= small {
@@ -406,7 +400,12 @@ impl Shared {
     /// The caller owns the walk's worker.
     #[cold]
     unsafe fn look(&self, walk: &mut Walk) {
-        (walk.look, walk.next_look) = (walk.next_look, walk.next_look.saturating_mul(2));
+        walk.next_look = match walk.next_look {
+            0 if walk.is_wanted => 1,
+            0 if walk.pace.is_begun() => MANY / 2,
+            0 => usize::MAX,
+            units => units.saturating_mul(2),
+        };
         if walk.pace.done == 0 {
             // SAFETY: the caller owns the worker.
             unsafe { walk.worker.share(None) };
@@ -459,37 +458,15 @@ unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
 }
 
 impl<'a> Walk<'a> {
-    /// Of the worker that begins the reduction.
-    fn of_first(worker: &'a Worker, whole: &Shared) -> Self {
-        let (is_asked, is_long) = (worker.is_asked(), whole.range.units() >= MANY);
-        let next_look = match (is_asked, is_long) {
-            (true, _) => 1,
-            (false, true) => MANY / 2,
-            (false, false) => usize::MAX,
-        };
+    fn new(worker: &'a Worker, whole: &Shared, pace: Pace, is_wanted: bool) -> Self {
         Walk {
             worker,
-            pace: Pace::of_first(is_asked || is_long),
+            pace,
             youngest: ptr::null(),
             unshared: 0,
             most_unoffered: whole.most_unoffered(worker),
-            is_wanted: is_asked,
-            look: 0,
-            next_look,
-        }
-    }
-
-    /// Of a thief.
-    fn of_thief(worker: &'a Worker, whole: &Shared) -> Self {
-        Walk {
-            worker,
-            pace: Pace::from_now(),
-            youngest: ptr::null(),
-            unshared: 0,
-            most_unoffered: whole.most_unoffered(worker),
-            is_wanted: true,
-            look: 0,
-            next_look: 1,
+            is_wanted,
+            next_look: 0,
         }
     }
 }
@@ -502,7 +479,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the offer and what it refers to live until it is joined; `s` is the worker that runs
     // the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
-    let mut walk = Walk::of_thief(worker, offer.whole);
+    let mut walk = Walk::new(worker, offer.whole, Pace::from_now(), true);
     // SAFETY: as in `Shared::reduce`, for this half.
     let reduce = || unsafe {
         offer.whole.reduce(offer.from, offer.to, offer.accumulator, &mut walk);

@@ -8,8 +8,22 @@ use std::mem::MaybeUninit;
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
 
+/// The bytes of a `Scratch` that needs no memory from the heap.
 #[repr(align(64))]
-struct Few<const FEW: usize>(MaybeUninit<[u8; FEW]>);
+pub struct Few<const FEW: usize>(MaybeUninit<[u8; FEW]>);
+
+impl<const FEW: usize> Few<FEW> {
+    #[inline]
+    pub fn empty() -> Self {
+        Few(MaybeUninit::uninit())
+    }
+
+    /// The start of the bytes. They move with the value.
+    #[inline]
+    pub fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
 
 /// Bytes, aligned for any type. Up to `FEW` bytes are in the value itself.
 pub struct Scratch<const FEW: usize> {
@@ -26,14 +40,14 @@ impl<const FEW: usize> Scratch<FEW> {
             // SAFETY: a line may hold any bytes.
             Some(unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?)
         };
-        Ok(Scratch { few: Few(MaybeUninit::uninit()), many })
+        Ok(Scratch { few: Few::empty(), many })
     }
 
     /// The start of the bytes. They move with the value.
     #[inline]
     pub fn start(&mut self) -> *mut u8 {
         match &self.many {
-            None => self.few.0.as_mut_ptr().cast(),
+            None => self.few.start(),
             Some(block) => block.start().cast(),
         }
     }

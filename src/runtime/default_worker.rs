@@ -3,8 +3,8 @@
 //!
 //! `WORKER` is that worker, or null if this process has no pool. The Release store in `get_or_make`
 //! pairs with the Acquire load in `get`: a thread that finds the worker finds a run that is ready
-//! for use. `MAKING` is held while a pool is made or forgotten. A child made by fork has neither the pool's
-//! threads nor the thread that holds the lock, so `renew` resets both variables there.
+//! for use. `MAKING` is held while a pool is made or forgotten. A child made by fork has neither the
+//! pool's threads nor the thread that holds the lock, so `renew` resets both variables there.
 //!
 //! `FORMER` is the worker of the previous pool: the parent's pool, or a pool that was released at
 //! exit. For this process the run of that pool has ended. A call that waits for one of its tasks
@@ -52,8 +52,8 @@ pub fn get_or_make<E>(
     })
 }
 
-/// Forgets the pool, so that the next `get_or_make` makes a new one. Then calls `newest`, before any
-/// thread can make that new pool, and returns its result. None if there is no pool.
+/// Forgets the pool, so that the next `get_or_make` makes a new one. Then calls `newest`, before
+/// any thread can make that new pool, and returns its result. None if there is no pool.
 pub fn forget<T>(newest: impl FnOnce() -> T) -> Option<T> {
     MAKING.with(|()| forget_worker().then(newest))
 }

@@ -148,7 +148,7 @@ impl Fiber {
         self.update_leave_limit();
     }
 
-    /// Pins the fiber, as `pin` does, while the work is done on top of it.
+    /// Calls `work`. Meanwhile the fiber is pinned, as by `pin`.
     pub fn pinned_during<T>(&self, work: impl FnOnce() -> T) -> T {
         let was_pinned = self.pin();
         let result = work();

@@ -31,7 +31,7 @@ pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
 /// where they were before. Returns the lengths of those through `aside`, if the run is profiled.
 #[inline]
 pub fn call_aside(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
-    if worker.sums().is_some() {
+    if is_profiled(worker) {
         return call_aside_of_path(worker, aside);
     }
     aside();

@@ -49,7 +49,8 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = "sched_words")]
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// So often, and for so long each time, the exit sleeps while a thread joins another one.
+/// While a thread joins another one, the exit sleeps `JOIN_NAP` at a time, at most `JOIN_NAPS`
+/// times.
 const JOIN_NAPS: u32 = 200;
 const JOIN_NAP: Duration = Duration::from_micros(50);
 

@@ -103,7 +103,8 @@ impl Record {
     }
 }
 
-/// The command, quoted for a shell. `GATES` is left out, because only `make check-deep` reads it.
+/// Returns the command line, quoted for a shell. It omits `GATES`, which only `make check-deep`
+/// reads.
 fn shown(gate: &str, arguments: &[String]) -> String {
     let mut words = vec!["make".to_string(), gate.to_string()];
     for argument in arguments.iter().filter(|argument| !argument.starts_with("GATES=")) {
