@@ -94,11 +94,13 @@ impl Calibration {
     }
 
     /// True if a theft is taken to cost what it costs under `steal`. In the flood of the
-    /// calibration `cont` may have nothing to steal, and a bounded deque sends most tasks through
-    /// the queue of all.
+    /// calibration `cont` has hardly anything to steal, and a bounded deque sends most tasks
+    /// through the queue of all. `steal` itself has nobody to borrow from.
     pub fn borrows_theft(&self, policy: Policy) -> bool {
-        let own = |rounds| usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-        !policy.shares() && (policy.places().is_some() || !self.measured(policy).is_some_and(own))
+        let own = |rounds| usual_of_most(rounds, "thief", "wake").is_some_and(|thief| thief > 0.0);
+        !policy.shares()
+            && policy != Policy::Steal
+            && (policy.places().is_some() || !self.measured(policy).is_some_and(own))
     }
 
     /// None if the library does not know the policy.
@@ -212,6 +214,15 @@ fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(Estimate::of(all(measured, name)?).map_or(f64::NAN, |of| of.value))
 }
 
+/// The usual value, if most rounds have one. The process that prints it also prints `always`, which
+/// every round has. If few rounds have a value, these rounds are unusual, and so is their middle:
+/// the rounds without a value cannot outweigh them.
+fn usual_of_most(measured: &Measured, name: &str, always: &str) -> Option<f64> {
+    let rounds = all(measured, always).ok()?.len();
+    let values = all(measured, name).ok()?;
+    if 2 * values.len() > rounds { usual(measured, name).ok() } else { None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,6 +308,36 @@ mod tests {
         assert_eq!(Policy::ALL.map(borrows), [false, true, true, false, false]);
         assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
         assert_eq!(calibration.prices(Policy::Lifo).unwrap(), None);
+    }
+
+    /// Twenty rounds, some of which have measured the price of a theft.
+    fn rounds(thefts: &[f64]) -> Measured {
+        let mut rounds = Measured::new();
+        rounds.insert("thief".to_owned(), thefts.to_vec());
+        rounds.insert("wake".to_owned(), vec![12_000.0; 20]);
+        rounds
+    }
+
+    #[test]
+    fn a_theft_in_a_few_rounds_is_not_the_usual_one() {
+        let absurd = 759_326.0;
+        let borrows = |policy, thefts: &[f64]| {
+            let policies = vec![(policy, rounds(thefts))];
+            let calibration = Calibration { policies, ..Calibration::default() };
+            calibration.borrows_theft(policy)
+        };
+        for thefts in [&[][..], &[absurd], &[absurd; 10]] {
+            assert!(borrows(Policy::Cont, thefts), "{thefts:?}");
+            assert!(!borrows(Policy::Steal, thefts), "{thefts:?}");
+        }
+        assert!(!borrows(Policy::Cont, &[40.0; 11]));
+    }
+
+    #[test]
+    fn one_absurd_theft_among_many_does_not_count() {
+        let mut thefts = [40.0; 11];
+        thefts[3] = 759_326.0;
+        assert_eq!(usual_of_most(&rounds(&thefts), "thief", "wake"), Some(40.0));
     }
 
     #[test]
