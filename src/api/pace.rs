@@ -56,6 +56,15 @@ impl Pace {
         units <= small.load(Ordering::Relaxed) && takes <= WORTHWHILE.as_secs_f64()
     }
 
+    /// True if so many units take at least `LONG` times what is worth a theft, at the pace of
+    /// `small`, or at that of this worker's last measurement: `small` is 1 for all long units.
+    #[inline]
+    pub fn are_long(&self, units: usize, small: usize) -> bool {
+        const LONG: usize = 2;
+        let least = LONG as f64 * WORTHWHILE.as_secs_f64();
+        units / LONG >= small || small == 1 && self.unit * units as f64 >= least
+    }
+
     /// True if the pace is measured.
     pub fn is_begun(&self) -> bool {
         self.begun.is_some()
