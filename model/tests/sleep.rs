@@ -8,7 +8,7 @@ use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Owner, PrivatePart, Steal};
+use sched::queue::{Deque, Owner, Portion, PrivatePart, Steal};
 use sched::sys::fence::{self, Asymmetric};
 use sched::task::Task;
 use sched_model::{Modelled, Reached, count, explore, join};
@@ -206,7 +206,7 @@ fn the_question_overwritten() {
             let deque = Arc::clone(&deque);
             thread::spawn(move || deque.ask())
         };
-        owner.answer(|| announced.load(Relaxed), || false);
+        owner.answer(Portion::Half, || announced.load(Relaxed), || false);
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
         SILENT.note(silent);

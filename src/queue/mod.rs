@@ -239,6 +239,9 @@ pub trait PrivatePart: Sized {
     /// asks for its attention. Cheap.
     fn request(&self);
 
+    /// True if a request is pending. A hint.
+    fn is_requested(&self) -> bool;
+
     /// Raids the deque, if the owner has private tasks and has not answered a request.
     fn press(&self) -> Press;
 
@@ -285,6 +288,8 @@ pub enum Portion {
     Half,
     /// The older half, or a task that is alone.
     HalfOrLone,
+    /// All, if thieves have no task to steal.
+    AllIfNone,
     /// All, whether or not thieves have tasks to steal.
     All,
 }
@@ -331,6 +336,10 @@ impl PrivatePart for Infallible {
     }
 
     fn request(&self) {
+        match *self {}
+    }
+
+    fn is_requested(&self) -> bool {
         match *self {}
     }
 

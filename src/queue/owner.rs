@@ -79,12 +79,17 @@ impl<'a, D: Deque> Owner<'a, D> {
 }
 
 impl<P: PrivatePart> Owner<'_, P> {
-    /// Does what the owner was asked for: thieves want tasks, and sleepers want to be woken for
-    /// tasks. The next push answers again, as long as `anybody` says that there is a worker to be
-    /// woken, or `searched` says that a worker searches while no task is public.
-    pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
+    /// Does what the owner was asked for: thieves want tasks, and get this `portion`; sleepers want
+    /// to be woken for tasks. The next push answers again, as long as `anybody` says that there is a
+    /// worker to be woken, or `searched` says that a worker searches while no task is public.
+    pub fn answer(
+        &mut self,
+        portion: Portion,
+        anybody: impl Fn() -> bool,
+        searched: impl Fn() -> bool,
+    ) {
         let wakes = anybody();
-        let silent = match self.publish(if wakes { Portion::HalfOrLone } else { Portion::Half }) {
+        let silent = match self.publish(if wakes { Portion::HalfOrLone } else { portion }) {
             Published::Some => true,
             Published::None => !searched(),
             Published::Busy => false,

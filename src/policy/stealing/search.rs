@@ -35,8 +35,13 @@ const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// The most workers that a woken worker wakes in turn.
-const FANOUT: usize = 4;
+/// The most workers that a woken worker wakes in turn, and the owner of a loop that is known to be
+/// long.
+pub(super) const FANOUT: usize = 4;
+
+/// The most workers that the owner of a loop wakes before it begins. (With four the owner itself
+/// begins later, and the loop takes no less time: `idle::eventcount`, "Waking in a tree".)
+pub(super) const FIRST_WAKES: usize = 2;
 
 /// The longest sleep after the heavy fence has failed.
 const UNSURE: Duration = Duration::from_millis(1);
@@ -111,7 +116,7 @@ impl<D: Deque> Stealing<D> {
         let owner = victim;
         let victim = &self.deques[owner];
         if !victim.offers() {
-            if !self.open(victim, reach) {
+            if !self.open(owner, reach) {
                 return None;
             }
             place.note(Event::Raid(owner));
@@ -129,12 +134,15 @@ impl<D: Deque> Stealing<D> {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
                     place.note(Event::Steal(owner));
-                    if let Some(private) = victim.private_part()
-                        && victim.looks_empty()
-                    {
-                        private.ask();
-                        if self.lending.taken(place.index(), owner) {
-                            self.ask(place.index());
+                    if let Some(private) = victim.private_part() {
+                        if private.is_requested() {
+                            self.requests.note(owner); // the theft has requested the rest
+                        }
+                        if victim.looks_empty() {
+                            private.ask();
+                            if self.lending.taken(place.index(), owner) {
+                                self.ask(place.index());
+                            }
                         }
                     }
                     return Some(task);
@@ -147,17 +155,26 @@ impl<D: Deque> Stealing<D> {
         None
     }
 
-    /// Does what `reach` allows to make a victim's private tasks stealable. True if there are tasks
+    /// Does what `reach` allows to make the private tasks of `owner` stealable. True if there are tasks
     /// to steal now.
-    fn open(&self, victim: &D, reach: Reach) -> bool {
+    fn open(&self, owner: usize, reach: Reach) -> bool {
+        let victim = &self.deques[owner];
         let Some(private) = victim.private_part() else { return false };
         match reach {
             Reach::Public => false,
             Reach::Request => {
+                if !private.is_requested() {
+                    self.requests.note(owner);
+                }
                 private.request();
                 false
             }
-            Reach::Press => self.raid_cost.measure(|| private.press()) == Press::Opened,
+            Reach::Press => {
+                let raid_cost = self.raid_cost.get();
+                private.is_requested()
+                    && self.requests.age(owner) >= raid_cost
+                    && self.raid_cost.measure(|| private.press()) == Press::Opened
+            }
             Reach::Raid => !victim.looks_empty() && private.raid(),
         }
     }
@@ -296,7 +313,7 @@ impl<D: Deque> Stealing<D> {
                 let task = self.search_until(until, place, reach);
                 if task.is_some() {
                     if was_woken {
-                        self.wake_others(place, 1);
+                        self.wake_others(place, 1, FANOUT);
                     } else {
                         naps.patience.found(Duration::ZERO, last); // else `woken` has noted it
                     }
@@ -338,21 +355,25 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
-    /// in a tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already.
-    pub(super) fn wake_others(&self, place: &impl Place, busy: usize) {
-        for _ in 0..FANOUT {
+    /// Wakes as many others as there are tasks for, at most `most`: `idle::eventcount`, "Waking in a
+    /// tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already. Returns how
+    /// many it has woken.
+    pub(super) fn wake_others(&self, place: &impl Place, busy: usize, most: usize) -> usize {
+        let mut woken = 0;
+        while woken < most {
             // There must be a task for each of the other searchers, and one more.
             let searching = self.sleepers.searching();
             let woke = self.sleepers.has_sleepers()
                 && self.has_tasks(searching + 1 - busy)
                 && self.sleepers.wake_another(searching, |worker| place.start(worker));
             if !woke {
-                return;
+                break;
             }
+            woken += 1;
             place.counters().wakes.add(1);
             place.note(Event::Wake(1));
         }
+        woken
     }
 
     pub(super) fn surplus(&self) -> bool {

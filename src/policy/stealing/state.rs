@@ -3,7 +3,7 @@
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
 use crate::policy::stealing::amounts::Amounts;
-use crate::policy::stealing::demands::RaidCost;
+use crate::policy::stealing::demands::{RaidCost, Requests};
 use crate::policy::stealing::lending::Lending;
 use crate::policy::{DequePolicy, Event, Place};
 use crate::queue::injector::Injector;
@@ -20,6 +20,7 @@ pub struct Stealing<D: Deque> {
     pub(super) idle: Idle,
     pub(super) amounts: Amounts,
     pub(super) lending: Lending,
+    pub(super) requests: Requests,
     pub(super) raid_cost: RaidCost,
     /// A task that yields stays in the worker's own deque, if there is room.
     pub(super) lines_up: bool,

@@ -24,6 +24,11 @@ impl<M: Mode> PrivatePart for Split<M> {
         }
     }
 
+    /// (Certain, if the caller holds the lock.)
+    fn is_requested(&self) -> bool {
+        self.open() < self.split()
+    }
+
     fn press(&self) -> Press {
         // (A request above an empty deque is answered by the owner's next push and pop.)
         if !self.is_requested() || self.looks_empty() {
@@ -43,7 +48,7 @@ impl<M: Mode> PrivatePart for Split<M> {
         let part_of = |tasks: isize| match portion {
             Portion::Half => tasks / 2,
             Portion::HalfOrLone => (tasks + 1) / 2,
-            Portion::All => tasks,
+            Portion::AllIfNone | Portion::All => tasks,
         };
         let (bot, open) = (self.bot(), self.open());
         let (are_public, more) = (self.top() != open, part_of(slots(open, bot)));

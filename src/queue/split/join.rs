@@ -1,6 +1,7 @@
 //! A pop in two halves, for a join, which takes one particular task. The first half claims the
 //! youngest task. The second half takes that task, or undoes the claim.
 
+use crate::queue::PrivatePart;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 use crate::queue::split::record::LAYOUT;
 use crate::queue::split::record::{ABANDONED, Held, Slot, Split};

@@ -2,6 +2,7 @@
 //! reads or writes which word, and when.
 
 use crate::lock::trylock::TryLock;
+use crate::queue::PrivatePart;
 use crate::queue::length::Length;
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell, spin_loop};
@@ -214,11 +215,6 @@ impl<M: Mode> Split<M> {
     pub(super) fn divide(&self, end: *mut Slot) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end, Ordering::Relaxed);
-    }
-
-    /// True if a request is pending. A hint, unless the caller holds the lock.
-    pub(super) fn is_requested(&self) -> bool {
-        self.open() < self.split()
     }
 
     /// Requests the private tasks, if there are any. The caller holds the lock, and no task is
