@@ -92,3 +92,36 @@ impl Pace {
         *self = Pace { begun: Some(now), done: 0, is_exact: false, ..*self };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a worker that has measured units of so many microseconds, and what it writes to `small`.
+    fn measured(micros: f64) -> (Pace, usize) {
+        let small = (WORTHWHILE.as_secs_f64() * 1e6 / micros) as usize;
+        (Pace { unit: micros * 1e-6, ..Pace::from_now() }, small.max(1))
+    }
+
+    #[test]
+    fn so_many_units_are_long_as_take_twice_what_is_worth_a_theft() {
+        for (micros, least) in [(0.01, 400), (0.1, 40), (1.0, 4), (2.0, 2), (3.0, 2), (6.0, 1)] {
+            let (pace, small) = measured(micros);
+            assert!(pace.are_long(least, small), "{least} units of {micros} µs are short");
+            assert!(!pace.are_long(least - 1, small), "{} of {micros} µs are long", least - 1);
+        }
+        let unmeasured = Pace::from_now();
+        assert!(!unmeasured.are_long(1, 1));
+        assert!(unmeasured.are_long(2, 1));
+    }
+
+    #[test]
+    fn a_worker_without_a_measurement_knows_the_pace_of_the_others() {
+        let small = AtomicUsize::new(8);
+        assert!(Pace::from_now().are_short(8, &small));
+        assert!(!Pace::from_now().are_short(9, &small));
+        assert_eq!(Pace::from_now().time_of(8, 8), WORTHWHILE);
+        let (slow, _) = measured(1.0); // here 8 units are not short
+        assert!(!slow.are_short(8, &small));
+    }
+}

@@ -238,3 +238,20 @@ impl Patience {
         Next::Search
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn pauses_grow_with_the_searchers_and_end_with_what_is_awaited() {
+        assert_eq!(pause(0, || false), LEAST_PAUSES);
+        assert_eq!(pause(10, || false), 10 * PAUSES_A_SEARCHER);
+        assert_eq!(pause(usize::MAX / PAUSES_A_SEARCHER, || false), PAUSES);
+        assert_eq!(pause(10, || true), 0);
+        let looks = Cell::new(0);
+        let third_look = || looks.replace(looks.get() + 1) == 2;
+        assert_eq!(pause(10, third_look), 2);
+    }
+}

@@ -123,3 +123,37 @@ impl RaidCost {
         outcome
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_as_old_as_its_note() {
+        let requests = Requests::new(2).ok().expect("no memory");
+        assert!(requests.age(0) > LONGEST_PAUSE, "no request was noted");
+        let begun = Instant::now();
+        requests.note(1);
+        std::thread::sleep(Duration::from_millis(2));
+        let (age, most) = (requests.age(1), begun.elapsed());
+        assert!((Duration::from_millis(2)..=most).contains(&age), "{age:?}, at most {most:?}");
+        assert!(requests.age(0) > age, "the request to another owner was noted");
+    }
+
+    #[test]
+    fn a_searcher_requests_and_then_presses_ever_more_seldom() {
+        let raid_cost = Duration::from_micros(5);
+        let mut now = Instant::now();
+        let mut demands = Demands::new(now);
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..8 {
+            assert_eq!(demands.reach(now, raid_cost), Reach::Request);
+            assert_eq!(demands.reach(now, raid_cost), Reach::Public, "the owner may answer");
+            now = now + raid_cost;
+            assert_eq!(demands.reach(now, raid_cost), Reach::Press);
+            assert_eq!(demands.reach(now, raid_cost), Reach::Public, "the searcher pauses");
+            now = now + pause;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
