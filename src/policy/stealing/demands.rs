@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_request_is_as_old_as_its_note() {
-        let requests = Requests::new(2).ok().expect("no memory");
+        let requests = Requests::new(2).expect("no memory");
         assert!(requests.age(0) > LONGEST_PAUSE, "no request was noted");
         let begun = Instant::now();
         requests.note(1);
