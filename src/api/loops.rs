@@ -60,6 +60,12 @@
 //! this pace are not offered. The pace may change at any moment. So a worker whose rest is too
 //! short to be offered measures the pace again after each chunk.
 //!
+//! If sleepers are to be woken, they should be woken at once. So a worker remembers how long its last
+//! loop took, and a loop with the same body is expected to take as long for each unit: if that is
+//! several times what a wake-up takes, the worker wakes several sleepers before it begins. (Without
+//! this, loops of 1 ms on 8 and 16 workers, after gaps of 1 ms, took 5 to 15 % longer. Rejected:
+//! that each loop does this. Loops of 1 µs after gaps of 1 ms then took 12 µs instead of 5.)
+//!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
 //! owner does its first unit, however long that takes (c_tests/for_spread.c).
@@ -78,7 +84,7 @@ use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::profile::path::Lengths;
 use crate::runtime::profiled;
-use crate::runtime::record::Worker;
+use crate::runtime::record::{LastLoop, Worker};
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::{LoopBody, call_guarded};
@@ -86,6 +92,7 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::time::Duration;
 
 /// The C side's `sched_range`; not NULL.
 pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler);
@@ -101,6 +108,9 @@ const WORTHWHILE_CHUNKS: usize = 4;
 
 /// A rest is long if it takes so many times `pace::WORTHWHILE`.
 const LONG: usize = 4;
+
+/// A loop that takes so long shares its first offers in any case.
+const WELL_WORTH: Duration = Duration::from_micros(40);
 
 pub struct Loop {
     range: Range,
@@ -169,7 +179,12 @@ impl Loop {
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
                 detector::ignored(|| {
                     let before = profiled::path_lengths(mine);
-                    self.share(0, self.range.units(), mine, Pace::of_first(mine.is_asked()));
+                    let pace = Pace::of_first(mine.is_asked());
+                    let begun = pace.begun();
+                    self.share(0, self.range.units(), mine, pace, self.expected(mine));
+                    if let Some(begun) = begun {
+                        self.remember(begun.elapsed(), Worker::current_in_run_of(mine.handle()));
+                    }
                     if let Some(before) = before {
                         // Relaxed: the joins order the figures.
                         let path = self.longest.load(Ordering::Relaxed);
@@ -180,6 +195,19 @@ impl Loop {
                 });
             })
         }
+    }
+
+    /// How long the loop will take, if the last loop on this worker had the same body.
+    fn expected(&self, worker: &Worker) -> Option<Duration> {
+        let LastLoop { body, unit } = worker.last_loop.get();
+        let takes = Duration::try_from_secs_f64(unit * self.range.units() as f64);
+        if body == self.body as usize { takes.ok() } else { None }
+    }
+
+    /// The loop has ended on this worker.
+    fn remember(&self, took: Duration, worker: &Worker) {
+        let unit = took.as_secs_f64() / self.range.units() as f64;
+        worker.last_loop.set(LastLoop { body: self.body as usize, unit });
     }
 
     /// Calls the body for the units `from` to `to`.
@@ -200,12 +228,20 @@ impl Loop {
         }
     }
 
-    /// Does the units `from` to `to`, of which it offers parts to other workers. `pace` has
-    /// begun if the caller has taken the units from another worker.
+    /// Does the units `from` to `to`, of which it offers parts to other workers. `pace` has begun if
+    /// the caller has taken the units from another worker. `expected`: how long these units will
+    /// take, if that is known.
     ///
     /// # Safety
     /// As for `call`.
-    unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker, mut pace: Pace) {
+    unsafe fn share(
+        &self,
+        mut from: usize,
+        mut to: usize,
+        mut worker: &Worker,
+        mut pace: Pace,
+        expected: Option<Duration>,
+    ) {
         let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
         detector::own(&room);
         let mut offers =
@@ -239,7 +275,7 @@ impl Loop {
                 // SAFETY: the caller owns the worker and the offers.
                 unsafe {
                     if is_first && self.small() == 0 && offers.count > 1 {
-                        worker.share(None);
+                        worker.share(expected.filter(|&takes| takes > WELL_WORTH));
                     } else if pace.is_begun() {
                         self.share_offers(from, &offers, &pace, worker);
                     }
@@ -391,7 +427,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     } else {
         // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
         call_guarded::<LoopBody, _>(|| unsafe {
-            (*offer.whole_loop).share(offer.from, offer.to, worker, Pace::from_now())
+            (*offer.whole_loop).share(offer.from, offer.to, worker, Pace::from_now(), None)
         });
     }
 }

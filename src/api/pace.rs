@@ -65,6 +65,11 @@ impl Pace {
         units / LONG >= small || small == 1 && self.unit * units as f64 >= least
     }
 
+    /// The start of the measurement that goes on now.
+    pub fn begun(&self) -> Option<Instant> {
+        self.begun
+    }
+
     /// True if the pace is measured.
     pub fn is_begun(&self) -> bool {
         self.begun.is_some()

@@ -122,9 +122,7 @@
 //!
 //! A woken worker that finds work wakes up to four others (`wake_another`), if there are more tasks
 //! than searchers and a processor is free. So the time until n workers are awake grows with log n.
-//! The owner of a loop wakes two more workers than its first offer has woken before it begins, and
-//! up to four when it knows that the loop is long (`Policy::share`). (Without the two, loops of 1 ms
-//! after gaps of 1 ms took 172 to 189 µs on 16 workers, and take 159; loops of 20 µs took no less.)
+//! So does the owner of a long loop, as soon as it knows that the loop is long (`Policy::share`).
 //! A wake-up too many is harmless: the woken worker searches, and goes to sleep by the protocol
 //! above.
 //!
@@ -323,8 +321,8 @@ impl EventCount {
         self.wake_if(|| self.wants_searcher(), start)
     }
 
-    /// As `wake_one`, for a caller that counts as searching: wakes a worker if there are sleepers,
-    /// a processor is free, and at most `searching` workers search.
+    /// As `wake_one`, but also if others search: wakes a worker if there are sleepers, a processor is
+    /// free, and at most `searching` workers search.
     #[cold]
     pub fn wake_another(&self, searching: usize, start: impl Fn(usize) -> bool) -> bool {
         let wanted = || {

@@ -170,9 +170,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// Shares all of the worker's private tasks with thieves, and answers the thieves and sleepers
     /// that have asked for tasks. For a task that computes for long without adding or taking tasks.
     /// `takes`: how long the tasks will take together; if this is many times what a wake-up takes,
-    /// sleepers are woken for them. None: nobody knows; then up to two sleepers are woken, and the
-    /// tasks are shared if two workers look for tasks. (A single thief has the task that was added
-    /// first.)
+    /// sleepers are woken for them. None: nobody knows; then the tasks are shared if two workers
+    /// look for tasks. (A single thief has the task that was added first.)
     ///
     /// # Safety
     /// As for `spawn`.

@@ -236,8 +236,8 @@ pub trait PrivatePart: Sized {
     fn ask(&self);
 
     /// If the owner has private tasks: requests that it shares them at its next pop or join, and
-    /// asks for its attention. Cheap.
-    fn request(&self);
+    /// asks for its attention. Cheap. True if no request was pending before.
+    fn request(&self) -> bool;
 
     /// True if a request is pending. A hint.
     fn is_requested(&self) -> bool;
@@ -335,7 +335,7 @@ impl PrivatePart for Infallible {
         match *self {}
     }
 
-    fn request(&self) {
+    fn request(&self) -> bool {
         match *self {}
     }
 

@@ -41,8 +41,8 @@
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
 //! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
 //! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
-//! owner then publishes the older half of its private tasks (`publish`), and, when no worker
-//! sleeps, arms `lim` again (`rearm`). The owner of a loop also looks for null between two chunks,
+//! owner then publishes the older half of its private tasks (`publish`), or all if several workers
+//! search, and, when no worker sleeps, arms `lim` again (`rearm`). The owner of a loop also looks for null between two chunks,
 //! and then does the same (`Policy::share`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.

@@ -33,7 +33,7 @@
 //! | `counters` | by the owner | any thread |
 //! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
 //! | `host_stack`, `fiber`, `child_fiber`, `outer_worker` | by the owner | the owner |
-//! | `until_injector`, `wakes_until_behind` | by the owner | the owner |
+//! | `until_injector`, `wakes_until_behind`, `last_loop` | by the owner | the owner |
 //! | `next_record` | once, before the record is in the list of all | any thread |
 //! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
@@ -190,6 +190,8 @@ pub struct Worker {
     /// How many more of the tasks that this worker wakes continue soon, before one is queued behind
     /// all others.
     pub(super) wakes_until_behind: Countdown,
+    /// A hint for the next loop on this worker.
+    pub last_loop: Cell<LastLoop>,
     /// The worker that the owner's thread occupied already when it took this place; null: none.
     /// These pointers link all workers that one thread occupies.
     pub outer_worker: Cell<*const Worker>,
@@ -208,6 +210,15 @@ pub struct Worker {
 
 // SAFETY: the table at the top of this file says for each field which threads touch it, and when.
 unsafe impl Sync for Worker {}
+
+/// A loop that has ended, and what it took.
+#[derive(Clone, Copy, Default)]
+pub struct LastLoop {
+    /// The address of the loop's body.
+    pub body: usize,
+    /// The time from the loop's beginning to its end, in seconds, divided by its units.
+    pub unit: f64,
+}
 
 /// The offsets at which sched_inline.h finds `spawn_owner`, `built_in` and the counter of tasks.
 pub const LAYOUT: [usize; 3] = [

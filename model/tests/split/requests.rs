@@ -39,7 +39,7 @@ fn a_request_and_a_raid_beside_pops() {
     static PRESSED: Reached = Reached::not_yet();
     Shared::explore("split, a request, a raid and pops", 2, 3000, 3, |shared, owner| {
         (0..3).for_each(|i| shared.push(owner, i));
-        let requester = Shared::thread(shared, |shared| shared.deque.request());
+        let requester = Shared::thread(shared, |shared| _ = shared.deque.request());
         let raider = Shared::thread(shared, |shared| {
             if shared.deque.press() == Press::Opened {
                 PRESSED.note(shared.steal());
@@ -61,7 +61,7 @@ fn a_request_for_what_is_gone() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let thief = Shared::thread(&shared, |shared| shared.deque.request());
+        let thief = Shared::thread(&shared, |shared| _ = shared.deque.request());
         pop(&mut owner);
         pop(&mut owner);
         thief.join().unwrap();

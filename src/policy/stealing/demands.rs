@@ -30,8 +30,9 @@ pub(super) enum Reach {
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
-/// `idle::Patience`). Another searcher may have made the request just now: [`Requests`] has the time
-/// of each.
+/// `idle::Patience`). Another searcher may have made the request just now, so an owner is raided only
+/// if the pending request is at least half as old as that: [`Requests`] has the time of each. (The
+/// searcher's own request is younger than the wait by the time that its search took.)
 pub(super) struct Demands {
     /// Until this time searches take public tasks only.
     next: Instant,
@@ -77,7 +78,7 @@ impl Requests {
         Ok(Requests(memory::slice(owners, |_| Ok(Pad(AtomicUsize::new(0))))?))
     }
 
-    /// A request to `owner` is about to be made, or was made just now.
+    /// A request to `owner` was made just now.
     pub(super) fn note(&self, owner: usize) {
         self.0[owner].store(Self::now(), Ordering::Relaxed);
     }

@@ -28,7 +28,7 @@ pub use self::state::Stealing;
 use self::amounts::Amounts;
 use self::demands::{RaidCost, Reach, Requests};
 use self::lending::Lending;
-use self::search::{FANOUT, FIRST_WAKES, Until};
+use self::search::Until;
 use crate::idle::eventcount::EventCount;
 #[cfg(loom)]
 use crate::idle::eventcount::Role;
@@ -56,7 +56,7 @@ use std::time::Duration;
 const SUSPENSION: Duration = Duration::from_micros(2);
 
 /// Tasks that take so many times what a wake-up takes are worth several wake-ups.
-const WAKES_WORTH: u32 = 4;
+const WAKES_WORTH: u32 = 2;
 
 impl<D: Deque> Stealing<D> {
     /// The rest of `next_in_line`. If `first` is `AtHome`, `pop_quickly` has found no task.
@@ -237,14 +237,8 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut own = unsafe { self.own(place) };
         let Some(mut private) = own.private_part() else { return };
         let Some(takes) = takes else {
-            let mut share = || {
-                if self.waiting_awake() > 1 {
-                    private.publish(Portion::All);
-                }
-            };
-            share();
-            if self.parks() && self.wake_others(place, 0, FIRST_WAKES) > 0 {
-                share(); // the woken workers count among those that look for tasks
+            if self.waiting_awake() > 1 {
+                private.publish(Portion::All);
             }
             return;
         };
@@ -253,7 +247,7 @@ impl<D: Deque> Policy for Stealing<D> {
             self.added(&mut own, place);
         }
         if self.parks() && takes > self.sleepers.wake_cost() * WAKES_WORTH {
-            self.wake_others(place, 0, FANOUT);
+            self.wake_others(place, 0);
         }
     }
 

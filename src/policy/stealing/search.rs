@@ -35,13 +35,8 @@ const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// The most workers that a woken worker wakes in turn, and the owner of a loop that is known to be
-/// long.
-pub(super) const FANOUT: usize = 4;
-
-/// The most workers that the owner of a loop wakes before it begins. (With four the owner itself
-/// begins later, and the loop takes no less time: `idle::eventcount`, "Waking in a tree".)
-pub(super) const FIRST_WAKES: usize = 2;
+/// The most workers that a woken worker wakes in turn, and the owner of tasks that take long.
+const FANOUT: usize = 4;
 
 /// The longest sleep after the heavy fence has failed.
 const UNSURE: Duration = Duration::from_millis(1);
@@ -163,16 +158,15 @@ impl<D: Deque> Stealing<D> {
         match reach {
             Reach::Public => false,
             Reach::Request => {
-                if !private.is_requested() {
+                if private.request() {
                     self.requests.note(owner);
                 }
-                private.request();
                 false
             }
             Reach::Press => {
                 let raid_cost = self.raid_cost.get();
                 private.is_requested()
-                    && self.requests.age(owner) >= raid_cost
+                    && self.requests.age(owner) >= raid_cost / 2
                     && self.raid_cost.measure(|| private.press()) == Press::Opened
             }
             Reach::Raid => !victim.looks_empty() && private.raid(),
@@ -313,7 +307,7 @@ impl<D: Deque> Stealing<D> {
                 let task = self.search_until(until, place, reach);
                 if task.is_some() {
                     if was_woken {
-                        self.wake_others(place, 1, FANOUT);
+                        self.wake_others(place, 1);
                     } else {
                         naps.patience.found(Duration::ZERO, last); // else `woken` has noted it
                     }
@@ -355,25 +349,21 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Wakes as many others as there are tasks for, at most `most`: `idle::eventcount`, "Waking in a
-    /// tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already. Returns how
-    /// many it has woken.
-    pub(super) fn wake_others(&self, place: &impl Place, busy: usize, most: usize) -> usize {
-        let mut woken = 0;
-        while woken < most {
+    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
+    /// in a tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already.
+    pub(super) fn wake_others(&self, place: &impl Place, busy: usize) {
+        for _ in 0..FANOUT {
             // There must be a task for each of the other searchers, and one more.
             let searching = self.sleepers.searching();
             let woke = self.sleepers.has_sleepers()
                 && self.has_tasks(searching + 1 - busy)
                 && self.sleepers.wake_another(searching, |worker| place.start(worker));
             if !woke {
-                break;
+                return;
             }
-            woken += 1;
             place.counters().wakes.add(1);
             place.note(Event::Wake(1));
         }
-        woken
     }
 
     pub(super) fn surplus(&self) -> bool {

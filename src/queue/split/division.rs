@@ -14,14 +14,17 @@ impl<M: Mode> PrivatePart for Split<M> {
         }
     }
 
-    fn request(&self) {
+    fn request(&self) -> bool {
         // If `split` is at `bot`, no task is private, or a request is pending.
         if self.split() < self.bot()
             && let Some(_held) = Held::as_thief(&self.thieves)
         {
+            let was_pending = self.is_requested();
             self.request_held();
             self.ask();
+            return !was_pending && self.is_requested();
         }
+        false
     }
 
     /// (Certain, if the caller holds the lock.)
