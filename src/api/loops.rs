@@ -83,8 +83,9 @@ use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::profile::path::Lengths;
+use crate::runtime::last_loop::LastLoop;
 use crate::runtime::profiled;
-use crate::runtime::record::{LastLoop, Worker};
+use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::{LoopBody, call_guarded};
@@ -179,35 +180,25 @@ impl Loop {
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
                 detector::ignored(|| {
                     let before = profiled::path_lengths(mine);
+                    let (body, units) = (self.body as usize, self.range.units());
+                    let expected = mine.last_loop.get().expects(body, units);
                     let pace = Pace::of_first(mine.is_asked());
                     let begun = pace.begun();
-                    self.share(0, self.range.units(), mine, pace, self.expected(mine));
+                    self.share(0, units, mine, pace, expected);
                     if let Some(begun) = begun {
-                        self.remember(begun.elapsed(), Worker::current_in_run_of(mine.handle()));
+                        let last = LastLoop::new(body, units, begun.elapsed());
+                        Worker::current_in_run_of(mine.handle()).last_loop.set(last);
                     }
                     if let Some(before) = before {
                         // Relaxed: the joins order the figures.
                         let path = self.longest.load(Ordering::Relaxed);
                         let burdened = self.longest_burdened.load(Ordering::Relaxed);
                         let longest = Lengths { path, burdened };
-                        profiled::note_loop(mine, before, self.range.units(), longest);
+                        profiled::note_loop(mine, before, units, longest);
                     }
                 });
             })
         }
-    }
-
-    /// How long the loop will take, if the last loop on this worker had the same body.
-    fn expected(&self, worker: &Worker) -> Option<Duration> {
-        let LastLoop { body, unit } = worker.last_loop.get();
-        let takes = Duration::try_from_secs_f64(unit * self.range.units() as f64);
-        if body == self.body as usize { takes.ok() } else { None }
-    }
-
-    /// The loop has ended on this worker.
-    fn remember(&self, took: Duration, worker: &Worker) {
-        let unit = took.as_secs_f64() / self.range.units() as f64;
-        worker.last_loop.set(LastLoop { body: self.body as usize, unit });
     }
 
     /// Calls the body for the units `from` to `to`.

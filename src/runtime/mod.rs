@@ -13,6 +13,7 @@ pub mod forked;
 pub mod hooks;
 pub mod host;
 pub mod identity;
+pub mod last_loop;
 pub mod life;
 pub mod observed;
 pub mod place;

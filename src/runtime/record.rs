@@ -67,6 +67,7 @@ use crate::queue::length::Lengths;
 use crate::queue::split::Split;
 use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
+use crate::runtime::last_loop::LastLoop;
 use crate::runtime::wait_note::{Noted, WaitNote};
 use crate::runtime::watch::{Watch, Watched};
 use crate::settings::{Config, Deque, Join};
@@ -210,15 +211,6 @@ pub struct Worker {
 
 // SAFETY: the table at the top of this file says for each field which threads touch it, and when.
 unsafe impl Sync for Worker {}
-
-/// A loop that has ended, and what it took.
-#[derive(Clone, Copy, Default)]
-pub struct LastLoop {
-    /// The address of the loop's body.
-    pub body: usize,
-    /// The time from the loop's beginning to its end, in seconds, divided by its units.
-    pub unit: f64,
-}
 
 /// The offsets at which sched_inline.h finds `spawn_owner`, `built_in` and the counter of tasks.
 pub const LAYOUT: [usize; 3] = [
