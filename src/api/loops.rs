@@ -60,11 +60,11 @@
 //! this pace are not offered. The pace may change at any moment. So a worker whose rest is too
 //! short to be offered measures the pace again after each chunk.
 //!
-//! If sleepers are to be woken, they should be woken at once. So a worker remembers how long its last
-//! loop took, and a loop with the same body is expected to take as long for each unit: if that is
-//! several times what a wake-up takes, the worker wakes several sleepers before it begins. (Without
-//! this, loops of 1 ms on 8 and 16 workers, after gaps of 1 ms, took 5 to 15 % longer. Rejected:
-//! that each loop does this. Loops of 1 µs after gaps of 1 ms then took 12 µs instead of 5.)
+//! Sleepers should be woken before the first unit. So a worker remembers how long its last loop took.
+//! A loop with the same body is expected to take as long for each unit. If that is several times what
+//! a wake-up takes, the worker wakes several sleepers before it begins. (Without this rule, loops of
+//! 1 ms on 8 and 16 workers, after gaps of 1 ms, took 5 to 15 % longer. Rejected: to wake several
+//! sleepers before each loop. Then loops of 1 µs after gaps of 1 ms took 12 µs instead of 5.)
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
@@ -110,7 +110,7 @@ const WORTHWHILE_CHUNKS: usize = 4;
 /// A rest is long if it takes so many times `pace::WORTHWHILE`.
 const LONG: usize = 4;
 
-/// A loop that takes so long shares its first offers in any case.
+/// A loop that is expected to take so long shares its first offers without a question.
 const WELL_WORTH: Duration = Duration::from_micros(40);
 
 pub struct Loop {

@@ -236,7 +236,7 @@ pub trait PrivatePart: Sized {
     fn ask(&self);
 
     /// If the owner has private tasks: requests that it shares them at its next pop or join, and
-    /// asks for its attention. Cheap. True if no request was pending before.
+    /// asks for its attention. Cheap. True if this is the only pending request.
     fn request(&self) -> bool;
 
     /// True if a request is pending. A hint.

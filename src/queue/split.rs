@@ -41,9 +41,9 @@
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
 //! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
 //! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
-//! owner then publishes the older half of its private tasks (`publish`), or all if several workers
-//! search, and, when no worker sleeps, arms `lim` again (`rearm`). The owner of a loop also looks for null between two chunks,
-//! and then does the same (`Policy::share`).
+//! owner then publishes the older half of its private tasks, or all of them if several workers
+//! search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The owner of a
+//! loop also looks for null between two chunks, and then does the same (`Policy::share`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half

@@ -65,12 +65,12 @@ impl Demands {
     }
 }
 
-/// For each owner, the time of the last request that found none pending, in nanoseconds. (Relaxed,
-/// and no secret if two thieves write at the same time: the figure orders no other memory.)
+/// For each owner, the time at which its pending request was made, in nanoseconds. (Relaxed: the
+/// figure orders no other memory. If two thieves write it, the two times are almost the same.)
 ///
-/// Without it thieves raided owners that another thief had requested just now: with 15 thieves, an
-/// owner that spawned 15 tasks was raided in four of five phases of 20 µs, for 6 µs each
-/// (`bench_c/phases.c`, group).
+/// Without these times, a thief raided an owner that another thief had requested just now: with 7
+/// and with 15 thieves, the spawner of a group of 15 tasks was raided in four groups of five, for 6
+/// µs each (`bench_c/phases.c`).
 pub(super) struct Requests(Box<[Pad<AtomicUsize>]>);
 
 impl Requests {
@@ -83,7 +83,7 @@ impl Requests {
         self.0[owner].store(Self::now(), Ordering::Relaxed);
     }
 
-    /// How long the request to `owner` is pending.
+    /// How long the request to `owner` has been pending.
     pub(super) fn age(&self, owner: usize) -> Duration {
         let age = Self::now().wrapping_sub(self.0[owner].load(Ordering::Relaxed));
         Duration::from_nanos(age as u64)

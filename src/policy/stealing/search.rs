@@ -150,8 +150,8 @@ impl<D: Deque> Stealing<D> {
         None
     }
 
-    /// Does what `reach` allows to make the private tasks of `owner` stealable. True if there are tasks
-    /// to steal now.
+    /// Does what `reach` allows to make the private tasks of `owner` stealable. True if there are
+    /// tasks to steal now.
     fn open(&self, owner: usize, reach: Reach) -> bool {
         let victim = &self.deques[owner];
         let Some(private) = victim.private_part() else { return false };
