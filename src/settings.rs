@@ -19,6 +19,7 @@ mod environment;
 mod messages;
 mod resolve;
 mod suits;
+mod told;
 mod typos;
 mod variables;
 mod words;

@@ -1,5 +1,6 @@
 //! The lines on stderr that refuse a value.
 
+use crate::settings::told::{self, Told};
 use crate::sys::output::{self, Out};
 use std::ffi::CStr;
 use std::fmt::{self, Write};
@@ -71,12 +72,19 @@ impl fmt::Display for Choice {
 
 impl Choice {
     /// Prints a line on stderr: the other choices that this one does not suit, and the accepted
-    /// values.
+    /// values. A choice of the user's is refused with a line once.
     pub fn refuse(
         &self,
-        others: impl Iterator<Item = (&'static str, &'static str)>,
+        others: impl Iterator<Item = (&'static str, &'static str)> + Clone,
         accepted: impl Iterator<Item = &'static str>,
     ) -> Refused {
+        let text = |hash: &mut told::Hash| {
+            write!(hash, "{self}")?;
+            others.clone().try_for_each(|(member, word)| write!(hash, " {member}={word}"))
+        };
+        if self.by == Author::User && told::note(text) == Told::Before {
+            return Refused;
+        }
         let mut out = Out::stderr();
         let _ = write!(out, "libsched: {self}: not with");
         for (member, word) in others {

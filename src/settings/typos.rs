@@ -6,9 +6,9 @@
 //! names belong to other programs, and are ignored. Each mistake is reported once in the life of
 //! the process.
 
+use crate::settings::told::{self, Told};
 use crate::sys::output::Out;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const FAR: usize = 3;
 
@@ -19,7 +19,7 @@ const ELSEWHERE: &[&str] = &["SCHED_PIN", "SCHED_FUZZ"];
 /// `known` names. The name is not that of a variable of this version.
 #[cold]
 pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
-    if !is_new(name) {
+    if told::note(|hash| hash.write_str(name)) != Told::Never {
         return;
     }
     if ELSEWHERE.contains(&name) {
@@ -34,23 +34,6 @@ pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
         let mut out = Out::stderr();
         let _ = writeln!(out, "libsched: {name}: no such variable; did you mean {meant}?");
     }
-}
-
-/// False if the process has looked at the name before, or at too many names.
-fn is_new(name: &str) -> bool {
-    #[unsafe(link_section = "sched_words")]
-    static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-    // FNV-1a.
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, add) | 1; // 0 is a free place
-    for place in &SEEN {
-        match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return true,
-            Err(seen) if seen == hash => return false,
-            Err(_) => {}
-        }
-    }
-    false
 }
 
 /// How many letters must be added, removed or changed to turn one name into the other (V.
@@ -93,12 +76,5 @@ mod tests {
         is("SCHED_SEED", "SCHED_KIND", FAR);
         assert!(distance(b"SCHED_RECORD", b"SCHED_THREADS") >= FAR);
         assert!(distance(&[b'x'; 33], &[b'x'; 33]) >= FAR);
-    }
-
-    #[test]
-    fn a_name_is_new_once() {
-        assert!(is_new("SCHED_A"));
-        assert!(is_new("SCHED_B"));
-        assert!(!is_new("SCHED_A"));
     }
 }

@@ -3,6 +3,7 @@
 use crate::settings::config::{Config, TRACE_SIZE, Threads};
 use crate::settings::messages::{Refused, Shown};
 use crate::settings::suits::Transfers;
+use crate::settings::told::{self, Told};
 use crate::settings::words::{
     Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
@@ -239,6 +240,9 @@ impl Var {
     }
 
     pub fn refuse(&self, value: &'static CStr) -> Refused {
+        if told::note(|hash| write!(hash, "{}={}", self.name, Shown(value))) == Told::Before {
+            return Refused;
+        }
         let mut out = Out::stderr();
         let _ = write!(out, "libsched: {}={}: ", self.name, Shown(value));
         let _ = out.write_str("no such value; accepted:");

@@ -137,16 +137,15 @@ impl<D: Deque> Stealing<D> {
     /// Tells thieves and sleepers that tasks were put into the own deque.
     pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
         if let Some(mut private) = own.private_part() {
-            let searched = || self.is_searched();
-            if self.lending.lends(place.index(), searched) {
+            let searching = self.waiting_awake();
+            if self.lending.lends(place.index(), searching > 0) {
                 private.publish(Portion::HalfOrLone); // and the next push comes here again
             } else {
                 // (If an owner shared half of 15 tasks with 15 thieves, it ran the rest at the end: a
                 // group of 15 tasks took 13.8 µs instead of 12.8.)
-                let several = self.waiting_awake() > 1;
-                let portion = if several { Portion::AllIfNone } else { Portion::Half };
+                let portion = if searching > 1 { Portion::AllIfNone } else { Portion::Half };
                 // Sleepers rely on a worker that searches: it will take care of the tasks.
-                private.answer(portion, || self.sleepers.rely_on_spawns(), searched);
+                private.answer(portion, || self.sleepers.rely_on_spawns(), || self.is_searched());
             }
         }
         self.published(place);

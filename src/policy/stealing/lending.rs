@@ -60,10 +60,10 @@ impl Lending {
 
     /// True if the worker lends the task that it has just pushed. `searched` says whether another
     /// worker searches now.
-    pub fn lends(&self, worker: usize, searched: impl Fn() -> bool) -> bool {
+    pub fn lends(&self, worker: usize, searched: bool) -> bool {
         let lender = &self.0[worker];
         if !lender.lends.load(Ordering::Relaxed) {
-            return searched() && lender.is_far();
+            return searched && lender.is_far();
         }
         let lends = lender.fresh.replace(false) || lender.is_far();
         lender.lends.store(lends, Ordering::Relaxed);
