@@ -8,11 +8,12 @@
 //! | `suits` | what a row of the table of kinds accepts |
 //! | `variables` | the table of variables |
 //! | `environment` | a walk through the environment |
+//! | `told` | which lines were printed already |
 //! | `typos` | names that are nearly a variable's |
 //! | `resolve` | from what is asked for to what is in force |
 //!
 //! A value outside a variable's list is refused with a line that names the variable, the value and
-//! the list. An empty value means that the variable is unset. Nothing here allocates.
+//! the list; the line is printed once. An empty value means that the variable is unset. Nothing here allocates.
 
 mod config;
 mod environment;
