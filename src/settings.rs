@@ -12,8 +12,8 @@
 //! | `typos` | names that are nearly a variable's |
 //! | `resolve` | from what is asked for to what is in force |
 //!
-//! A value outside a variable's list is refused with a line that names the variable, the value and
-//! the list; the line is printed once. An empty value means that the variable is unset. Nothing here allocates.
+//! A value outside a variable's list is refused. A line, which is printed once, names the variable,
+//! the value and the list. An empty value means that the variable is unset. Nothing here allocates.
 
 mod config;
 mod environment;

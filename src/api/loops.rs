@@ -173,21 +173,22 @@ impl Loop {
     /// # Safety
     /// The body accepts `ctx`, on any thread.
     pub unsafe fn run(&self, worker: &Worker) -> c_int {
-        // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the body
-        // accepts `ctx`, by the caller's promise.
+        // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task of
+        // that worker's run; the body accepts `ctx`, by the caller's promise.
         unsafe {
             detector::own(self);
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
                 detector::ignored(|| {
                     let before = profiled::path_lengths(mine);
                     let (body, units) = (self.body as usize, self.range.units());
-                    let expected = mine.last_loop.get().expects(body, units);
                     let pace = Pace::of_first(mine.is_asked());
-                    let begun = pace.begun();
+                    let begun = pace.begun(); // None: nobody wants parts
+                    let expected = begun.and_then(|_| mine.last_loop.get().expects(body, units));
                     self.share(0, units, mine, pace, expected);
+                    // The loop may have waited, and have been continued by another worker.
+                    let mine = Worker::current_in_run_of(mine.handle());
                     if let Some(begun) = begun {
-                        let last = LastLoop::new(body, units, begun.elapsed());
-                        Worker::current_in_run_of(mine.handle()).last_loop.set(last);
+                        mine.last_loop.set(LastLoop::new(body, units, begun.elapsed()));
                     }
                     if let Some(before) = before {
                         // Relaxed: the joins order the figures.

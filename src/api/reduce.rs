@@ -107,7 +107,7 @@ struct Walk<'a> {
     unshared: usize,
     /// At most so many units are done without offers.
     most_unoffered: usize,
-    /// A thief has come, so this worker shares long offers before a thief asks for them.
+    /// True once a thief has come. Then this worker shares long offers without being asked.
     is_wanted: bool,
     /// As long as nobody knows the pace, this worker calls `look` after so many units.
     next_look: usize,

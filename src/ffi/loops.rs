@@ -25,7 +25,7 @@ pub type sched_range =
 /// fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
 /// nothing is called.
 ///
-/// A part must not wait for another part: a task may do several parts, one after the other.
+/// A part must not wait for another part, since one task may do both, one after the other.
 ///
 /// grain  0: the library chooses. The first part has one number; the size of the next ones depends
 ///        on how many numbers are left and on whether workers are idle.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn sched_for(
 ///
 /// grain  0: the library chooses from hi - lo and size; there are at most 1024 parts.
 ///
-/// A part must not wait for another part: a task may reduce several parts, one after the other.
+/// A part must not wait for another part, since one task may reduce both, one after the other.
 ///
 /// The values are aligned for any type. Any worker of the run may call the two functions, several
 /// workers at a time; each call of body gets the s of its worker. Both functions must return;

@@ -20,8 +20,10 @@ impl LastLoop {
     /// How long a loop will take if each unit takes as long as in this loop. None: that loop has
     /// another body.
     pub fn expects(self, body: usize, units: usize) -> Option<Duration> {
-        let takes = Duration::try_from_secs_f64(self.unit * units as f64);
-        if self.body == body { takes.ok() } else { None }
+        if self.body != body {
+            return None;
+        }
+        Duration::try_from_secs_f64(self.unit * units as f64).ok()
     }
 }
 

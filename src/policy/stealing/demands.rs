@@ -30,9 +30,10 @@ pub(super) enum Reach {
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
-/// `idle::Patience`). Another searcher may have made the request just now, so an owner is raided only
-/// if the pending request is at least half as old as that: [`Requests`] has the time of each. (The
-/// searcher's own request is younger than the wait by the time that its search took.)
+/// `idle::Patience`). But the pending request may be another searcher's, made a moment ago. So an
+/// owner is raided only if its pending request is at least half as old as a raid is long:
+/// [`Requests`] has the time of each. (Half, because a searcher waits from the beginning of its
+/// search, and makes its requests later.)
 pub(super) struct Demands {
     /// Until this time searches take public tasks only.
     next: Instant,

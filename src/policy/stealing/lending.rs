@@ -1,9 +1,9 @@
 //! Lending: when an owner makes its only task public.
 //!
-//! A task that is alone in a split deque normally stays private, unless several workers search,
-//! because its owner will most likely take it next. (If it became public, owner and thieves could
-//! take it from each other for ever.) But if the owner computes for long meanwhile, a thief has to
-//! raid the deque, which takes some ten microseconds. In kind `cont` this happens at each spawn: the
+//! A task that is alone in a split deque becomes public if several workers search. Otherwise it
+//! normally stays private: its owner will most likely take it next, and owner and thief could take a
+//! public task from each other for ever. But if the owner computes for long meanwhile, the thief has
+//! to raid the deque, which takes some ten microseconds. In kind `cont` this happens at each spawn: the
 //! spawner's continuation lies alone in the deque while the child runs.
 //!
 //! So when a thief takes a task that was alone, both the owner and the thief begin to *lend*: each

@@ -154,8 +154,8 @@ impl ThreadSlot {
             });
             if let Some(before) = ends {
                 if let Some(id) = before {
-                    // SAFETY: that thread ends without this one's help, and only the thread that
-                    // takes its id from the cache joins it.
+                    // SAFETY: the thread `id` ends without the calling thread's help. Only the
+                    // thread that takes an id from the cache joins the thread of that id.
                     unsafe { join_ended(id) };
                     CACHE.with(|cache| cache.joining -= 1);
                 }

@@ -93,7 +93,7 @@ pub(super) struct ThreadCache {
     pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to; not joined yet. See `ending`.
     pub(super) last_ended: Option<libc::pthread_t>,
-    /// So many threads that are about to end join the one that has ended before them.
+    /// How many ending threads are joining the thread that ended before them.
     pub(super) joining: usize,
 }
 
