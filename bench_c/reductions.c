@@ -4,6 +4,11 @@
 
 #include <sched_tasks.h>
 
+#ifndef REDUCE
+#define REDUCTIONS "reductions"
+#define REDUCE sched_reduce
+#endif
+
 static void body(size_t lo, size_t hi, void *into, void *context, struct scheduler *s)
 {
     (void)s;
@@ -22,13 +27,13 @@ static void first_task(void *closure, struct scheduler *s)
     const uint64_t none = 0;
     for (long k = 0; k < count; k++) {
         double start = loops_begin(&loops, k);
-        if (sched_reduce(0, (size_t)loops.iterations, 0, sizeof none, &none, body, add, &loops, &loops.sums[k], s) != 0)
-            bench_die("sched_reduce");
+        if (REDUCE(0, (size_t)loops.iterations, 0, sizeof none, &none, body, add, &loops, &loops.sums[k], s) != 0)
+            bench_die(REDUCTIONS);
         loops_took(&loops, k, start);
     }
 }
 
 int main(int argc, char **argv)
 {
-    return loops_main("reductions", LOOPS_ADDED, first_task, argc, argv);
+    return loops_main(REDUCTIONS, LOOPS_ADDED, first_task, argc, argv);
 }

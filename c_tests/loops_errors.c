@@ -1,4 +1,4 @@
-/* sched_for, sched_reduce and sched_sort refuse with EINVAL, and call and change nothing: NULL
+/* sched_for, the reductions and sched_sort refuse with EINVAL, and call and change nothing: NULL
  * where something must be, a size of 0, numbers that were negative before they became a size_t, the s of a run
  * that has ended, that of the parent in a forked child.
  * ctest: static
@@ -34,8 +34,13 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-#define REDUCE(size, identity, body, combine, result, s) \
-    sched_reduce(0, 10, 1, size, identity, body, combine, NULL, result, s)
+/* Both kinds of reductions. */
+static void refused(size_t size, const void *identity, void (*body)(size_t, size_t, void *, void *, struct scheduler *),
+                    void (*combination)(void *, const void *, void *), void *to, struct scheduler *s)
+{
+    CHECK_ERRNO(sched_reduce(0, 10, 1, size, identity, body, combination, NULL, to, s), EINVAL);
+    CHECK_ERRNO(sched_reduce_relaxed(0, 10, 1, size, identity, body, combination, NULL, to, s), EINVAL);
+}
 
 /* In one of the two, or both; an empty range, too. */
 static void negative(struct scheduler *s)
@@ -46,6 +51,7 @@ static void negative(struct scheduler *s)
         for (size_t grain = 0; grain < 2; grain++) {
             CHECK_ERRNO(sched_for(lo, hi, grain, body, NULL, s), EINVAL);
             CHECK_ERRNO(sched_reduce(lo, hi, grain, sizeof zero, &zero, fold, combine, NULL, &result, s), EINVAL);
+            CHECK_ERRNO(sched_reduce_relaxed(lo, hi, grain, sizeof zero, &zero, fold, combine, NULL, &result, s), EINVAL);
         }
     }
     CHECK_EQ(result, 77);
@@ -55,7 +61,7 @@ static void ended(struct scheduler *s)
 {
     CHECK_ERRNO(sched_for(0, 10, 0, body, NULL, s), EINVAL);
     CHECK_ERRNO(sched_for(0, 0, 0, body, NULL, s), EINVAL);
-    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, combine, &result, s), EINVAL);
+    refused(sizeof zero, &zero, fold, combine, &result, s);
     CHECK_ERRNO(sched_sort(array, 3, sizeof *array, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 0, sizeof *array, compare, s), EINVAL);
     CHECK_EQ(result, 77);
@@ -69,11 +75,11 @@ static void root(void *closure, struct scheduler *s)
     kept = s;
     CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, s), EINVAL);
     CHECK_ERRNO(sched_for(10, 0, 0, NULL, NULL, s), EINVAL);
-    CHECK_ERRNO(REDUCE(0, &zero, fold, combine, &result, s), EINVAL);
-    CHECK_ERRNO(REDUCE(sizeof zero, NULL, fold, combine, &result, s), EINVAL);
-    CHECK_ERRNO(REDUCE(sizeof zero, &zero, NULL, combine, &result, s), EINVAL);
-    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, NULL, &result, s), EINVAL);
-    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, combine, NULL, s), EINVAL);
+    refused(0, &zero, fold, combine, &result, s);
+    refused(sizeof zero, NULL, fold, combine, &result, s);
+    refused(sizeof zero, &zero, NULL, combine, &result, s);
+    refused(sizeof zero, &zero, fold, NULL, &result, s);
+    refused(sizeof zero, &zero, fold, combine, NULL, s);
     negative(s);
     CHECK_ERRNO(sched_sort(NULL, 3, sizeof *array, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 3, 0, compare, s), EINVAL);

@@ -50,6 +50,8 @@ static void all(struct scheduler *s)
     CHECK_EQ(sched_for(0, N, 0, body, a, s), 0);
     CHECK_EQ(sched_reduce(0, N, 0, sizeof sum, &zero, add, plus, a, &sum, s), 0);
     CHECK_EQ(sum, (long)N * (N - 1) / 2);
+    CHECK_EQ(sched_reduce_relaxed(0, N, 0, sizeof sum, &zero, add, plus, a, &sum, s), 0);
+    CHECK_EQ(sum, (long)N * (N - 1) / 2);
     CHECK_EQ(sched_sort(a, N, sizeof *a, compare, s), 0);
     for (int i = 0; i < N; i++)
         CHECK_EQ(a[i], i);

@@ -1,5 +1,6 @@
-/* Memory ends (RLIMIT_AS): sched_sort and sched_reduce return -1 with ENOMEM, the array and the
- * result unchanged; small sorts, small values and loops need none.
+/* Memory ends (RLIMIT_AS): sched_sort and the reductions return -1 with ENOMEM, the array and the
+ * result unchanged; small sorts, small values and loops need none. A relaxed reduction does
+ * with memory for one value.
  * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
 #include "proc.h"
@@ -51,6 +52,16 @@ static void root(void *closure, struct scheduler *s)
         CHECK_ERRNO(sched_reduce(0, 1000, 0, LARGE, array, count, plus, NULL, array + LARGE, s),
                     ENOMEM);
         CHECK_EQ(*(long *)(array + LARGE), 77);
+        CHECK_ERRNO(sched_reduce_relaxed(0, 1000, 0, 2 * LARGE, array, count, plus, NULL, array + LARGE / 2, s),
+                    ENOMEM);
+        CHECK_EQ(*(long *)(array + LARGE), 77);
+        /* There is memory for one value at most; the workers' stacks need some, too. */
+        int is_done = sched_reduce_relaxed(0, 1000, 0, LARGE, array, count, plus, NULL, array + LARGE, s) == 0;
+        if (!is_done)
+            CHECK_EQ(errno, ENOMEM);
+        CHECK_EQ(*(long *)(array + LARGE), is_done ? *(long *)array + 1000 : 77);
+        CHECK_EQ(sched_reduce_relaxed(0, 1000, 0, sizeof sum, &zero, count, plus, NULL, &sum, s), 0);
+        CHECK_EQ(sum, 1000);
         CHECK_EQ(sched_reduce(0, 1000, 0, sizeof sum, &zero, count, plus, NULL, &sum, s), 0);
         CHECK_EQ(sum, 1000);
         CHECK_EQ(sched_for(0, sizeof few, 0, loop, few, s), 0);

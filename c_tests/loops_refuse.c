@@ -57,6 +57,8 @@ static void root(void *closure, struct scheduler *s)
         check_marks(N);
         CHECK_EQ(sched_reduce(0, N, 0, sizeof sum, &zero, add, plus, NULL, &sum, s), 0);
         CHECK_EQ(sum, N);
+        CHECK_EQ(sched_reduce_relaxed(0, N, 0, sizeof sum, &zero, add, plus, NULL, &sum, s), 0);
+        CHECK_EQ(sum, N);
         for (int i = 0; i < N; i++)
             a[i] = (int)((long)i * 7919 % N);
         CHECK_EQ(sched_sort(a, N, sizeof *a, compare, s), 0);

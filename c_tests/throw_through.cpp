@@ -79,6 +79,17 @@ static void do_combine(struct scheduler *s)
     reduce(s, add, combine_badly);
 }
 
+static void reduce_relaxed(struct scheduler *s, decltype(&add) body, decltype(&combine) combination)
+{
+    long zero = 0, sum;
+    CHECK_EQ(sched_reduce_relaxed(0, N, 1, sizeof sum, &zero, body, combination, nullptr, &sum, s), 0);
+}
+
+static void do_reduce_relaxed(struct scheduler *s)
+{
+    reduce_relaxed(s, add_badly, combine);
+}
+
 static void do_sort(struct scheduler *s)
 {
     static long a[2 * N];
@@ -183,6 +194,7 @@ static const struct {
     {do_last_of_for, "a body of sched_for;"},
     {do_reduce, "a body or a combination of sched_reduce;"},
     {do_combine, "a body or a combination of sched_reduce;"},
+    {do_reduce_relaxed, "a body or a combination of sched_reduce_relaxed;"},
     {do_sort, "a comparison of sched_sort;"},
     {do_sort_few, "a comparison of sched_sort;"},
     {do_join, "a task of sched_fork;"},

@@ -456,6 +456,63 @@ int sched_reduce(size_t lo,
                  void *result,
                  struct scheduler *s);
 
+/* As sched_reduce, but which parts there are, and which values are combined, depends on the course
+ * of the run: so there are fewer values. The result is the same each time if the operation is
+ * exact, as with integers. If combine is only nearly associative, like the addition of
+ * floating-point numbers, the result may differ a little.
+ *
+ * body(l, h, acc, ctx, s) adds the numbers l to h - 1 to the value at acc, which is a copy of the
+ * identity or stands for the numbers just before l. So body must add to the value and not replace
+ * it, and it must not matter whether body gets numbers at once or in two calls. combine must be
+ * associative; it need not be commutative.
+ *
+ * grain  As for sched_for.
+ *
+ * The other arguments are those of sched_reduce. Returns 0, or -1 with errno, result unchanged:
+ * EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi is greater than
+ * PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM (size is greater
+ * than 128, and there is no memory for a value; some parts may have been done), EAGAIN (the caller
+ * is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
+ * tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for a value of its own
+ * takes no part.
+ * Suspension point: the task may go on in another thread, see libsched(7).
+ * Thread-safe. Cost: as sched_for; in addition, for each part that another worker takes, a copy of
+ * the identity, an allocation and a call of combine.
+ *
+ * Example: the histogram of n bytes.
+ *
+ *     static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
+ *         size_t *counts = acc;
+ *         const unsigned char *bytes = ctx;
+ *         (void)s;
+ *         for (size_t i = lo; i < hi; i++)
+ *             counts[bytes[i]]++;
+ *     }
+ *     static void add(void *into, const void *from, void *ctx) {
+ *         (void)ctx;
+ *         for (int i = 0; i < 256; i++)
+ *             ((size_t *)into)[i] += ((const size_t *)from)[i];
+ *     }
+ *     ...
+ *     size_t none[256] = {0}, counts[256];
+ *     if (sched_reduce_relaxed(0, n, 0, sizeof counts, none, count, add, bytes, counts, s) != 0)
+ *         err(1, "sched_reduce_relaxed"); */
+SCHED_MUST_USE
+int sched_reduce_relaxed(size_t lo,
+                         size_t hi,
+                         size_t grain,
+                         size_t size,
+                         const void *identity,
+                         void (*body)(size_t lo,
+                                      size_t hi,
+                                      void *acc,
+                                      void *ctx,
+                                      struct scheduler *s),
+                         void (*combine)(void *into, const void *from, void *ctx),
+                         void *ctx,
+                         void *result,
+                         struct scheduler *s);
+
 /* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
  * all workers of the run. The sort is stable: elements that compare equal keep their order. It
  * needs memory for n more elements, and O(n log n) time in every case. An array that is already

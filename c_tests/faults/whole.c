@@ -49,6 +49,11 @@ void use_loops(int *array, struct scheduler *s)
         CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
     else
         CHECK_EQ(sum.sum, -1);
+    sum.sum = -1;
+    if (DONE(sched_reduce_relaxed(0, NUMBERS, 50, sizeof sum, &none, add, plus, NULL, &sum, s), EAGAIN, ENOMEM))
+        CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
+    else
+        CHECK_EQ(sum.sum, -1);
     for (int i = 0; i < ELEMENTS; i++)
         array[i] = (int)(next_random(&x) % 100000);
     int first = array[0];

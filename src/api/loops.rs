@@ -39,6 +39,16 @@
 //! then does not do the units on top of the join: it gives them back. So the stack is equally deep
 //! under all kinds.
 //!
+//! # Values
+//!
+//! A reduction whose parts may depend on the course of the run ([`relaxed`](super::relaxed)) is a
+//! loop whose body adds to a value. A worker does its units in ascending order: after its own part it
+//! takes back the youngest offer, which begins where that part ends. So it adds all of them to one
+//! value. A thief begins a value of its own. When the owner joins the offer, its own value stands
+//! for all units before the offer, and it combines the two. So a reduction has a combination for
+//! each theft, and only one value as long as no thief comes. A thief that has no memory for a value
+//! gives the units back.
+//!
 //! Rejected: one offer at a time from the start. Of n long units on n workers only log2 n would be
 //! begun at once; the next units would be offered when the first unit is over.
 //!
@@ -79,27 +89,24 @@
 //! other offer waits for the end of a chunk, or raids: 20 µs of a loop that takes 150.
 
 use crate::api::fork;
-use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::profile::path::Lengths;
 use crate::runtime::last_loop::LastLoop;
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
-use crate::sys::unwind::{LoopBody, call_guarded};
+use crate::sys::unwind::call_guarded;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
-use std::ptr;
 use std::time::Duration;
 
-/// The C side's `sched_range`; not NULL.
-pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler);
+mod body;
+mod offers;
 
-/// The most offers of one worker at a time: see the essay.
-const MAX_OFFERS: usize = 32;
+pub use body::{Body, Plain};
+use offers::{Offer, Offers, Room};
 
 /// A chunk is at most the units that are left, divided by this number.
 const CHUNK_PART: usize = 4;
@@ -113,12 +120,11 @@ const LONG: usize = 4;
 /// A loop that is expected to take so long shares its first offers without a question.
 const WELL_WORTH: Duration = Duration::from_micros(40);
 
-pub struct Loop {
+pub struct Loop<B: Body> {
     range: Range,
     /// The most units with which `body` is called at once.
     max_chunk: usize,
-    body: Body,
-    ctx: *mut c_void,
+    body: B,
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
@@ -128,36 +134,12 @@ pub struct Loop {
     longest_burdened: AtomicU64,
 }
 
-/// Some units of a loop, which another worker may do.
-struct Offer {
-    task: Forked,
-    whole_loop: *const Loop,
-    from: usize,
-    to: usize,
-    owner: *const Worker,
-    /// The owner has come to join the offer.
-    join_begun: AtomicBool,
-    given_back: AtomicBool,
-}
-
-/// The offers of a worker that are not joined yet, the oldest first. Thieves take the oldest first.
-struct Offers {
-    /// The offers are used through pointers only, since other threads have references to them.
-    room: *mut Offer,
-    count: usize,
-    /// So many offers are known to be taken, the oldest ones.
-    taken: usize,
-    /// The value of `taken` at the last answer.
-    answered: Option<usize>,
-}
-
-impl Loop {
-    pub fn new(range: Range, max_chunk: usize, body: Body, ctx: *mut c_void) -> Self {
+impl<B: Body> Loop<B> {
+    pub fn new(range: Range, max_chunk: usize, body: B) -> Self {
         Loop {
             range,
             max_chunk,
             body,
-            ctx,
             small: AtomicUsize::new(0),
             longest: AtomicU64::new(0),
             longest_burdened: AtomicU64::new(0),
@@ -168,23 +150,23 @@ impl Loop {
         self.small.load(Ordering::Relaxed)
     }
 
-    /// Calls the body for the whole range. Returns as `sched_for` does.
+    /// Calls the body for the whole range, into the value at `into`. Returns as `sched_for` does.
     ///
     /// # Safety
-    /// The body accepts `ctx`, on any thread.
-    pub unsafe fn run(&self, worker: &Worker) -> c_int {
+    /// The body may be called for these numbers, on any thread. `into` is the place of a value.
+    pub unsafe fn run(&self, into: *mut c_void, worker: &Worker) -> c_int {
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task of
-        // that worker's run; the body accepts `ctx`, by the caller's promise.
+        // that worker's run; the body may be called, by the caller's promise.
         unsafe {
             detector::own(self);
-            fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
+            fork::within::<B::Function, _>(self.body.address(), worker, |mine| {
                 detector::ignored(|| {
                     let before = profiled::path_lengths(mine);
-                    let (body, units) = (self.body as usize, self.range.units());
+                    let (body, units) = (self.body.address(), self.range.units());
                     let pace = Pace::of_first(mine.is_asked());
                     let begun = pace.begun(); // None: nobody wants parts
                     let expected = begun.and_then(|_| mine.last_loop.get().expects(body, units));
-                    self.share(0, units, mine, pace, expected);
+                    self.share(0, units, into, mine, pace, expected);
                     // The loop may have waited, and have been continued by another worker.
                     let mine = Worker::current_in_run_of(mine.handle());
                     if let Some(begun) = begun {
@@ -202,15 +184,15 @@ impl Loop {
         }
     }
 
-    /// Calls the body for the units `from` to `to`.
+    /// Calls the body for the units `from` to `to`, into the value at `into`.
     ///
     /// # Safety
     /// As for `run`; the caller owns `worker`.
     #[inline]
-    unsafe fn call(&self, from: usize, to: usize, worker: &Worker) {
+    unsafe fn call(&self, from: usize, to: usize, into: *mut c_void, worker: &Worker) {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
-        // SAFETY: the body accepts `ctx`, by the caller's promise.
-        let body = || unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
+        // SAFETY: by the caller's promise.
+        let body = || unsafe { self.body.call(lo, hi, into, worker.handle()) };
         let lengths = profiled::call_aside(worker, || detector::heeded(body));
         if let Some(Lengths { path, burdened }) = lengths {
             let units = (to - from) as u64;
@@ -220,9 +202,9 @@ impl Loop {
         }
     }
 
-    /// Does the units `from` to `to`, of which it offers parts to other workers. `pace` has begun if
-    /// the caller has taken the units from another worker. `expected`: how long these units will
-    /// take, if that is known.
+    /// Does the units `from` to `to`, into the value at `into`, and offers parts of them to other
+    /// workers. `pace` has begun if the caller has taken the units from another worker. `expected`:
+    /// how long these units will take, if that is known.
     ///
     /// # Safety
     /// As for `call`.
@@ -230,14 +212,13 @@ impl Loop {
         &self,
         mut from: usize,
         mut to: usize,
+        into: *mut c_void,
         mut worker: &Worker,
         mut pace: Pace,
         expected: Option<Duration>,
     ) {
-        let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
-        detector::own(&room);
-        let mut offers =
-            Offers { room: (&raw mut room).cast(), count: 0, taken: 0, answered: None };
+        let mut room = Room::new();
+        let mut offers = Offers::within(&mut room);
         let mut chunk = 1;
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
@@ -245,20 +226,22 @@ impl Loop {
             let untaken = unsafe { offers.untaken() };
             let is_long = pace.is_begun() && (1..(to - from) / LONG).contains(&self.small());
             if untaken <= usize::from(is_long) && to - from > 1 {
-                let is_first = offers.answered.is_none();
+                let is_first = offers.is_unanswered();
                 let thieves_hungry = untaken == 0 && offers.answer();
                 if thieves_hungry || to - from < 2 * self.small() {
                     pace.measure(&self.small);
                 }
                 let least = self.small().max(1); // once: the first division goes down to one unit
-                while to - from >= 2 * least && offers.count < MAX_OFFERS {
+                while to - from >= 2 * least && !offers.is_full() {
                     let middle = from + (to - from) / 2;
-                    // SAFETY: the place is within the array, and no task uses it. The task is
-                    // joined below.
-                    if !unsafe { self.offer(offers.at(offers.count), middle, to, worker) } {
+                    let function = self.body.address();
+                    // SAFETY: the caller owns the worker; the offers are joined below.
+                    let offered = unsafe {
+                        offers.push(self, (middle, to), run_offer::<B>, function, worker)
+                    };
+                    if !offered {
                         break;
                     }
-                    offers.count += 1;
                     to = middle;
                     if !thieves_hungry {
                         break;
@@ -266,7 +249,7 @@ impl Loop {
                 }
                 // SAFETY: the caller owns the worker and the offers.
                 unsafe {
-                    if is_first && self.small() == 0 && offers.count > 1 {
+                    if is_first && self.small() == 0 && offers.count() > 1 {
                         worker.share(expected.filter(|&takes| takes > WELL_WORTH));
                     } else if pace.is_begun() {
                         self.share_offers(from, &offers, &pace, worker);
@@ -278,14 +261,14 @@ impl Loop {
             let most = ((end - from) / CHUNK_PART).max(self.small() / WORTHWHILE_CHUNKS).max(1);
             chunk = chunk.min(most).min(self.max_chunk).min(to - from);
             // SAFETY: the caller owns the worker; the rest is its promise.
-            unsafe { self.call(from, from + chunk, worker) };
+            unsafe { self.call(from, from + chunk, into, worker) };
             // SAFETY: this is the caller's worker; if the body has waited, the worker that has
             // continued it.
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             pace.done += chunk;
             let learns_pace = !knows_pace && pace.is_begun();
-            if offers.count > 0 && (learns_pace || worker.is_asked()) {
+            if offers.count() > 0 && (learns_pace || worker.is_asked()) {
                 pace.measure(&self.small);
                 knows_pace = self.small() > 0;
                 // SAFETY: the caller owns the worker and the offers.
@@ -297,11 +280,15 @@ impl Loop {
                 // SAFETY: the caller owns the worker and the offer, which is not joined yet.
                 let offer = unsafe { &*offer };
                 // SAFETY: as above.
-                if unsafe { offer.take_back(worker) } {
-                    (from, to) = (offer.from, offer.to);
+                match unsafe { offer.join(worker) } {
+                    None => (from, to) = (offer.from, offer.to),
+                    // SAFETY: the units of the offer follow on those that are done.
+                    Some(mut value) => detector::heeded(|| unsafe {
+                        self.body.combine(into, B::place(&mut value));
+                    }),
                 }
                 // SAFETY: as after the body: the join may have waited, also for units that it got
-                // back.
+                // back, and so may the combination.
                 worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             }
         }
@@ -312,7 +299,13 @@ impl Loop {
     ///
     /// # Safety
     /// The caller owns `worker`, which has made these offers.
-    unsafe fn share_offers(&self, from: usize, offers: &Offers, pace: &Pace, worker: &Worker) {
+    unsafe fn share_offers(
+        &self,
+        from: usize,
+        offers: &Offers<Self, B::Value>,
+        pace: &Pace,
+        worker: &Worker,
+    ) {
         let small = self.small();
         // SAFETY: by the caller's promise. (An offer that is younger is smaller.)
         let Some(largest) = (unsafe { offers.oldest_untaken() }) else { return };
@@ -321,105 +314,30 @@ impl Loop {
             unsafe { worker.share(Some(pace.time_of(largest.to - from, small))) };
         }
     }
-
-    /// Offers the units `from` to `to` to other workers. False if no queue has room.
-    ///
-    /// # Safety
-    /// As for `call`; only the caller uses `at` until it has joined the task.
-    #[inline]
-    unsafe fn offer(&self, at: *mut Offer, from: usize, to: usize, worker: &Worker) -> bool {
-        // SAFETY: `at` may be written, and stays until the task is joined, by the caller's promise.
-        unsafe {
-            at.write(Offer {
-                task: Forked::unset(),
-                whole_loop: self,
-                from,
-                to,
-                owner: worker,
-                join_begun: AtomicBool::new(false),
-                given_back: AtomicBool::new(false),
-            });
-            (*at).task.offer(run_offer, at.cast(), self.body as usize, worker)
-        }
-    }
-}
-
-impl Offers {
-    fn at(&self, i: usize) -> *mut Offer {
-        self.room.wrapping_add(i)
-    }
-
-    /// How many offers no thief has taken.
-    ///
-    /// # Safety
-    /// The caller has made the offers, and joins them.
-    #[inline]
-    unsafe fn untaken(&mut self) -> usize {
-        // SAFETY: by the caller's promise there is such an offer.
-        while self.taken < self.count && unsafe { !(*self.at(self.taken)).task.is_untaken() } {
-            self.taken += 1;
-        }
-        self.count - self.taken
-    }
-
-    /// The oldest offer that no thief has taken, as far as `untaken` has seen.
-    ///
-    /// # Safety
-    /// As for `untaken`.
-    #[inline]
-    unsafe fn oldest_untaken(&self) -> Option<&Offer> {
-        // SAFETY: by the caller's promise there is such an offer.
-        (self.taken < self.count).then(|| unsafe { &*self.at(self.taken) })
-    }
-
-    /// The caller answers the thefts that `untaken` has seen. True if there are some that were not
-    /// answered yet, and at first.
-    fn answer(&mut self) -> bool {
-        self.answered.replace(self.taken).is_none_or(|answered| answered < self.taken)
-    }
-
-    /// The youngest offer, which the caller must join.
-    fn pop(&mut self) -> Option<*const Offer> {
-        self.count = self.count.checked_sub(1)?;
-        self.taken = self.taken.min(self.count);
-        self.answered = self.answered.map(|answered| answered.min(self.count));
-        Some(self.at(self.count))
-    }
-}
-
-impl Offer {
-    /// Joins the offer. True: the units are the owner's again. False: they are done.
-    ///
-    /// # Safety
-    /// The caller owns `worker` and the offer, which is not joined yet.
-    #[inline]
-    unsafe fn take_back(&self, worker: &Worker) -> bool {
-        // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
-        self.join_begun.store(true, Ordering::Relaxed);
-        // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
-        let taken = unsafe { self.task.take_back(worker) };
-        // Relaxed: the join, which pairs with the task's end, orders the flag.
-        taken || self.given_back.load(Ordering::Relaxed)
-    }
 }
 
 /// The task of an offer.
 ///
 /// # Safety
-/// `offer` points to an offer that its owner has not joined.
-unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the offer and the loop live until the offer is joined; `s` is the worker that runs
-    // the task.
-    let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
+/// `offer` points to an offer that its owner has not joined; `s` is the worker that runs the task.
+unsafe extern "C" fn run_offer<B: Body>(offer: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the offer and the loop live until the offer is joined, by the caller's promise.
+    let (offer, worker) = unsafe { (&*offer.cast::<Offer<Loop<B>, B::Value>>(), Worker::of(s)) };
+    // SAFETY: as above.
+    let whole = unsafe { offer.whole_loop() };
     let _ignored = Ignored::begin();
-    if ptr::eq(offer.owner, worker) && offer.join_begun.load(Ordering::Relaxed) {
-        // Relaxed: the task's end releases the flag to the join.
-        offer.given_back.store(true, Ordering::Relaxed);
+    // SAFETY: as above.
+    let value = if offer.is_back(worker) { None } else { unsafe { whole.body.value() } };
+    let Some(mut value) = value else {
         profiled::note_given_back(worker);
-    } else {
-        // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
-        call_guarded::<LoopBody, _>(|| unsafe {
-            (*offer.whole_loop).share(offer.from, offer.to, worker, Pace::from_now(), None)
-        });
-    }
+        return;
+    };
+    let into = B::place(&mut value);
+    // SAFETY: the loop lives until the offer is joined, its body may be called, and the value is
+    // this task's.
+    call_guarded::<B::Function, _>(|| unsafe {
+        whole.share(offer.from, offer.to, into, worker, Pace::from_now(), None)
+    });
+    // SAFETY: this is the offer's task.
+    unsafe { offer.done(value) };
 }

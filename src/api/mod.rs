@@ -7,6 +7,7 @@
 //! | [`group`] | any number of tasks, waited for together |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
 //! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers, and their `pace` |
+//! | [`relaxed`] | reductions whose parts depend on the course of the run |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
@@ -42,6 +43,7 @@ mod pace;
 pub mod pool;
 pub mod range;
 pub mod reduce;
+pub mod relaxed;
 pub mod scratch;
 pub mod sort;
 pub mod sync;

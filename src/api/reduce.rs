@@ -53,7 +53,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 /// The size up to which an accumulator needs no memory from the heap.
-const INLINE_BYTES: usize = 128;
+pub const INLINE_BYTES: usize = 128;
 
 /// A range without a grain is cut into at most so many units; into fewer if accumulators are large,
 /// but not into fewer than `MIN_UNITS`.
@@ -66,12 +66,18 @@ const MOST_UNOFFERED: usize = 8;
 /// So many units are worth a measurement of the pace, even if no thief has asked.
 const MANY: usize = 64;
 
+/// The C side's `body` of a reduction: from, to, accumulator, context, worker.
+pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut c_void, *mut Scheduler);
+
+/// The C side's `combine`: into, from, context.
+pub type Combine = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void);
+
 #[derive(Clone, Copy)]
 pub struct Reduction {
     pub size: usize,
     pub identity: *const c_void,
-    pub body: unsafe extern "C" fn(usize, usize, *mut c_void, *mut c_void, *mut Scheduler),
-    pub combine: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void),
+    pub body: Body,
+    pub combine: Combine,
     pub ctx: *mut c_void,
 }
 

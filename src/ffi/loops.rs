@@ -1,17 +1,20 @@
 //! Loops, reductions and sorts in the C interface. `include/sched_tasks.h` is made from this file,
 //! too.
 
-use crate::api::loops::Loop;
+use crate::api::loops::{Loop, Plain};
 use crate::api::range::Range;
 use crate::api::reduce;
 use crate::api::reduce::Reduction;
+use crate::api::relaxed::Relaxed;
 use crate::api::sort;
 use crate::ffi::running;
+use crate::runtime::record::Worker;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
-use crate::sys::unwind::{Comparison, LoopBody, Reducer, call_guarded};
+use crate::sys::unwind::{Comparison, LoopBody, Reducer, RelaxedReducer, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
+use std::ptr;
 
 /// The body of a loop. It does the work for each number from lo to hi - 1.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -65,7 +68,7 @@ pub unsafe extern "C" fn sched_for(
     ctx: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(body) = body else { return errno::failed(libc::EINVAL) };
+    let Some(function) = body else { return errno::failed(libc::EINVAL) };
     if is_negative(lo) || is_negative(hi) {
         return errno::failed(libc::EINVAL);
     }
@@ -75,9 +78,11 @@ pub unsafe extern "C" fn sched_for(
         Err(Errno(error)) => return errno::failed(error),
     };
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
-    let most = if grain == 0 { usize::MAX } else { 1 };
+    let body = Plain { function, ctx };
     // SAFETY: by the caller's promise.
-    call_guarded::<LoopBody, _>(|| unsafe { Loop::new(range, most, body, ctx).run(worker) })
+    call_guarded::<LoopBody, _>(|| unsafe {
+        Loop::new(range, most_units(grain), body).run(ptr::null_mut(), worker)
+    })
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
@@ -152,20 +157,95 @@ pub unsafe extern "C" fn sched_reduce(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let (Some(body), Some(combine)) = (body, combine) else { return errno::failed(libc::EINVAL) };
-    if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
-        return errno::failed(libc::EINVAL);
-    }
     // SAFETY: by the caller's promise.
-    let worker = match unsafe { running(s) } {
-        Ok(worker) => worker,
+    let checked = unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) };
+    let (reduction, worker) = match checked {
+        Ok(checked) => checked,
         Err(Errno(error)) => return errno::failed(error),
     };
     let grain = if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
-    let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
     call_guarded::<Reducer, _>(|| unsafe {
         reduction.run(Range::new(lo, hi, grain), result, worker)
+    })
+}
+
+/// As sched_reduce, but which parts there are, and which values are combined, depends on the course
+/// of the run: so there are fewer values. The result is the same each time if the operation is
+/// exact, as with integers. If combine is only nearly associative, like the addition of
+/// floating-point numbers, the result may differ a little.
+///
+/// body(l, h, acc, ctx, s) adds the numbers l to h - 1 to the value at acc, which is a copy of the
+/// identity or stands for the numbers just before l. So body must add to the value and not replace
+/// it, and it must not matter whether body gets numbers at once or in two calls. combine must be
+/// associative; it need not be commutative.
+///
+/// grain  As for sched_for.
+///
+/// The other arguments are those of sched_reduce. Returns 0, or -1 with errno, result unchanged:
+/// EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi is greater than
+/// PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM (size is greater
+/// than 128, and there is no memory for a value; some parts may have been done), EAGAIN (the caller
+/// is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
+/// tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for a value of its own
+/// takes no part.
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: as sched_for; in addition, for each part that another worker takes, a copy of
+/// the identity, an allocation and a call of combine.
+///
+/// Example: the histogram of n bytes.
+///
+///     static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
+///         size_t *counts = acc;
+///         const unsigned char *bytes = ctx;
+///         (void)s;
+///         for (size_t i = lo; i < hi; i++)
+///             counts[bytes[i]]++;
+///     }
+///     static void add(void *into, const void *from, void *ctx) {
+///         (void)ctx;
+///         for (int i = 0; i < 256; i++)
+///             ((size_t *)into)[i] += ((const size_t *)from)[i];
+///     }
+///     ...
+///     size_t none[256] = {0}, counts[256];
+///     if (sched_reduce_relaxed(0, n, 0, sizeof counts, none, count, add, bytes, counts, s) != 0)
+///         err(1, "sched_reduce_relaxed");
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_reduce_relaxed(
+    lo: usize,
+    hi: usize,
+    grain: usize,
+    size: usize,
+    identity: *const c_void,
+    body: Option<
+        unsafe extern "C" fn(
+            lo: usize,
+            hi: usize,
+            acc: *mut c_void,
+            ctx: *mut c_void,
+            s: *mut Scheduler,
+        ),
+    >,
+    combine: Option<unsafe extern "C" fn(into: *mut c_void, from: *const c_void, ctx: *mut c_void)>,
+    ctx: *mut c_void,
+    result: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: by the caller's promise.
+    let checked = unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) };
+    let (reduction, worker) = match checked {
+        Ok(checked) => checked,
+        Err(Errno(error)) => return errno::failed(error),
+    };
+    let range = Range::new(lo, hi, grain.max(1));
+    // SAFETY: by the caller's promise.
+    call_guarded::<RelaxedReducer, _>(|| unsafe {
+        Relaxed(reduction).run(range, most_units(grain), result, worker)
     })
 }
 
@@ -222,6 +302,36 @@ pub unsafe extern "C" fn sched_sort(
 
 /// True if the number was negative before C converted it to size_t. (A loop to -5 would otherwise
 /// count nearly to SIZE_MAX.)
+/// The reduction and its worker, if the arguments make sense.
+///
+/// # Safety
+/// As for `sched_reduce`.
+#[allow(clippy::too_many_arguments, reason = "those of the interface")]
+unsafe fn checked<'a>(
+    lo: usize,
+    hi: usize,
+    size: usize,
+    identity: *const c_void,
+    body: Option<reduce::Body>,
+    combine: Option<reduce::Combine>,
+    ctx: *mut c_void,
+    result: *mut c_void,
+    s: *mut Scheduler,
+) -> Result<(Reduction, &'a Worker), Errno> {
+    let (Some(body), Some(combine)) = (body, combine) else { return Err(Errno(libc::EINVAL)) };
+    if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
+        return Err(Errno(libc::EINVAL));
+    }
+    // SAFETY: by the caller's promise.
+    let worker = unsafe { running(s) }?;
+    Ok((Reduction { size, identity, body, combine, ctx }, worker))
+}
+
+/// With how many units the body of a loop is called at once.
+fn most_units(grain: usize) -> usize {
+    if grain == 0 { usize::MAX } else { 1 }
+}
+
 fn is_negative(n: usize) -> bool {
     n > isize::MAX as usize
 }

@@ -64,6 +64,7 @@ program_functions! {
     CopyTask: "a task of sched_spawn_copy",
     LoopBody: "a body of sched_for",
     Reducer: "a body or a combination of sched_reduce",
+    RelaxedReducer: "a body or a combination of sched_reduce_relaxed",
     Comparison: "a comparison of sched_sort",
 }
 

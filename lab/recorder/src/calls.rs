@@ -226,6 +226,28 @@ pub unsafe extern "C" fn sched_reduce(
     0
 }
 
+/// Recorded as sched_reduce: the parts depend on the workers, and the simulator has any number of
+/// these.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_reduce_relaxed(
+    lo: usize,
+    hi: usize,
+    grain: usize,
+    size: usize,
+    identity: *const c_void,
+    body: Option<unsafe extern "C" fn(usize, usize, *mut c_void, *mut c_void, *mut Serial)>,
+    combine: Option<Combine>,
+    context: *mut c_void,
+    result: *mut c_void,
+    s: *mut Serial,
+) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { sched_reduce(lo, hi, grain, size, identity, body, combine, context, result, s) }
+}
+
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]

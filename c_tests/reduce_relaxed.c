@@ -1,0 +1,149 @@
+/* sched_reduce_relaxed: each value stands for numbers that follow on each other, and values are combined in their order,
+ * so that the operation need not commute; the parts are those of the grain, if there is one; one worker alone has one
+ * value. Values of any size; the result is written at the end.
+ * ctest: static
+ * ctest: matrix refuse threads=1,4
+ * ctest: matrix idle=park threads=2,16
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
+#include "check.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { MOST = 5000 / SMALLER };
+
+static atomic_long combinations;
+
+/* --- stretches: what follows on what, and a hash that does not commute --------------------- */
+
+struct stretch {
+    size_t lo, hi; /* no numbers: both are 0 */
+    uint64_t hash, power;
+};
+
+static const struct stretch NONE = {0, 0, 0, 1};
+enum { FACTOR = 1000003 };
+
+static void append(struct stretch *stretch, size_t lo, size_t hi)
+{
+    if (stretch->hi == stretch->lo)
+        stretch->lo = lo;
+    else
+        CHECK_EQ(stretch->hi, lo);
+    for (size_t i = lo; i < hi; i++) {
+        stretch->hash = stretch->hash * FACTOR + (i * 31 + 7);
+        stretch->power *= FACTOR;
+    }
+    stretch->hi = hi;
+}
+
+struct grain {
+    size_t lo, hi, grain;
+};
+
+static void body(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
+{
+    const struct grain *all = ctx;
+    CHECK(lo < hi && all->lo <= lo && hi <= all->hi);
+    CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
+    CHECK(sched_worker_index(s) >= 0);
+    if (all->grain > 0) {
+        CHECK_EQ((lo - all->lo) % all->grain, 0);
+        CHECK(hi == all->hi || hi - lo == all->grain);
+    }
+    append(acc, lo, hi);
+}
+
+static void combine(void *into, const void *from, void *ctx)
+{
+    struct stretch *left = into;
+    const struct stretch *right = from;
+    const struct grain *all = ctx;
+    CHECK(left->lo < left->hi && right->lo < right->hi);
+    CHECK_EQ(left->hi, right->lo);
+    CHECK(all->lo <= left->lo && right->hi <= all->hi);
+    left->hash = left->hash * right->power + right->hash;
+    left->power *= right->power;
+    left->hi = right->hi;
+    combinations++;
+}
+
+static void reduce(size_t lo, size_t hi, size_t grain, struct scheduler *s)
+{
+    struct grain all = {lo, hi, grain};
+    struct stretch expected = NONE, result = {7, 7, 7, 7};
+    if (lo < hi)
+        append(&expected, lo, hi);
+    CHECK_EQ(sched_reduce_relaxed(lo, hi, grain, sizeof result, &NONE, body, combine, &all, &result, s), 0);
+    CHECK_EQ(result.lo, expected.lo);
+    CHECK_EQ(result.hi, expected.hi);
+    CHECK_EQ(result.hash, expected.hash);
+    CHECK_EQ(result.power, expected.power);
+}
+
+/* --- sizes ---------------------------------------------------------------------------------- */
+
+static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
+{
+    unsigned char *bytes = acc;
+    (void)s;
+    CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
+    for (size_t k = 0; k < *(size_t *)ctx; k++)
+        bytes[k] = (unsigned char)(bytes[k] + (hi - lo) * (k + 1));
+}
+
+static void join(void *into, const void *from, void *ctx)
+{
+    unsigned char *a = into;
+    const unsigned char *b = from;
+    for (size_t k = 0; k < *(size_t *)ctx; k++)
+        a[k] = (unsigned char)(a[k] + b[k]);
+}
+
+static void sized(size_t size, struct scheduler *s)
+{
+    unsigned char *zero = calloc(1, size), *result = malloc(size + 1);
+    CHECK(zero && result);
+    result[size] = 77;
+    CHECK_EQ(sched_reduce_relaxed(5, 1005, 0, size, zero, count, join, &size, result, s), 0);
+    for (size_t k = 0; k < size; k++)
+        CHECK_EQ(result[k], (unsigned char)(1000 * (k + 1)));
+    CHECK_EQ(result[size], 77);
+    for (size_t k = 0; k < size; k++)
+        CHECK_EQ(zero[k], 0);
+    free(zero);
+    free(result);
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    static const size_t sizes[] = {1, 2, 3, 17, MOST / 5, MOST};
+    static const size_t grains[] = {0, 1, 2, 5, 64, MOST - 1, SIZE_MAX};
+    (void)closure;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
+            reduce(0, sizes[i], grains[k], s);
+            reduce(PTRDIFF_MAX - sizes[i], PTRDIFF_MAX, grains[k], s);
+        }
+    reduce(5, 5, 0, s);
+    reduce(9, 3, 1, s);
+    for (int round = 0; round < 20; round++)
+        reduce(3, 200000 / SMALLER, 0, s);
+    for (size_t size = 1; size < 300; size += 1 + size / 20)
+        sized(size, s);
+    sized(100000 / SMALLER, s);
+    /* The result may be where the identity is. */
+    struct grain all = {0, 5000, 7};
+    struct stretch both = NONE, expected = NONE;
+    append(&expected, 0, 5000);
+    CHECK_EQ(sched_reduce_relaxed(0, 5000, 7, sizeof both, &both, body, combine, &all, &both, s), 0);
+    CHECK_EQ(both.hash, expected.hash);
+    if (threads_of(4) == 1)
+        CHECK_EQ(combinations, 0);
+}
+
+int main(void)
+{
+    CHECK_EQ(sched_init(4, 10, root, NULL), 0);
+    return 0;
+}

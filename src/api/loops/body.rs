@@ -1,0 +1,76 @@
+//! What a loop does with its units.
+
+use crate::sys::unwind::{LoopBody, ProgramFunction};
+use crate::task::Scheduler;
+use std::ffi::c_void;
+use std::ptr;
+
+/// The work of a loop: a function of the program's, and for a reduction the values to which the
+/// function adds. The units that a worker does one after the other, in ascending order, are added
+/// to one value. Each part that another worker takes has a value of its own.
+pub trait Body: Copy {
+    /// The kind of the program's function, for messages.
+    type Function: ProgramFunction;
+    /// Owns the value of a part.
+    type Value;
+
+    /// The address of the program's function.
+    fn address(self) -> usize;
+
+    /// The value of a part of which no unit is done. None: there is no memory.
+    ///
+    /// # Safety
+    /// The caller is within the loop.
+    unsafe fn value(self) -> Option<Self::Value>;
+
+    /// Where the value is. (It may move with its owner.)
+    fn place(value: &mut Self::Value) -> *mut c_void;
+
+    /// Does the work for the numbers `lo` to `hi` - 1, and adds to the value at `into`.
+    ///
+    /// # Safety
+    /// The caller is within the loop and owns the worker `s`; `into` is the place of a value.
+    unsafe fn call(self, lo: usize, hi: usize, into: *mut c_void, s: *mut Scheduler);
+
+    /// Adds the value at `from` to the value at `into`. The numbers of `from` follow directly on
+    /// those of `into`.
+    ///
+    /// # Safety
+    /// As for `call`, for both places.
+    unsafe fn combine(self, into: *mut c_void, from: *mut c_void);
+}
+
+/// The body of `sched_for`: it has no value.
+#[derive(Clone, Copy)]
+pub struct Plain {
+    pub function: unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler),
+    pub ctx: *mut c_void,
+}
+
+impl Body for Plain {
+    type Function = LoopBody;
+    type Value = ();
+
+    fn address(self) -> usize {
+        self.function as usize
+    }
+
+    #[inline(always)]
+    unsafe fn value(self) -> Option<()> {
+        Some(())
+    }
+
+    #[inline(always)]
+    fn place((): &mut ()) -> *mut c_void {
+        ptr::null_mut()
+    }
+
+    #[inline(always)]
+    unsafe fn call(self, lo: usize, hi: usize, _: *mut c_void, s: *mut Scheduler) {
+        // SAFETY: by the caller's promise.
+        unsafe { (self.function)(lo, hi, self.ctx, s) }
+    }
+
+    #[inline(always)]
+    unsafe fn combine(self, _: *mut c_void, _: *mut c_void) {}
+}

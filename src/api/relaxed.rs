@@ -1,0 +1,90 @@
+//! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. They are loops
+//! whose body adds to a value: see "Values" in the essay of [`loops`].
+//!
+//! A part of `sched_reduce` costs two calls, a copy of the identity and some mispredicted branches,
+//! up to 1,024 times in a reduction: the parts must not depend on the number of workers or on the
+//! pace. Here only a theft costs a copy and a combination.
+
+use crate::api::loops::{Body, Loop};
+use crate::api::range::Range;
+use crate::api::reduce::{INLINE_BYTES, Reduction};
+use crate::api::scratch::Scratch;
+use crate::runtime::record::Worker;
+use crate::sys::detector;
+use crate::sys::errno;
+use crate::sys::unwind::RelaxedReducer;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+#[derive(Clone, Copy)]
+pub struct Relaxed(pub Reduction);
+
+impl Relaxed {
+    /// Writes the reduction of the range to `result`. `body` gets at most `max_chunk` units at once.
+    /// Returns as `sched_reduce_relaxed` does.
+    ///
+    /// # Safety
+    /// As for `Reduction::run`.
+    pub unsafe fn run(
+        self,
+        range: Option<Range>,
+        max_chunk: usize,
+        result: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Reduction { size, identity, .. } = self.0;
+        // `result` may be where the identity is, which thieves copy until the end.
+        let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(size) else {
+            return errno::failed(libc::ENOMEM);
+        };
+        let value = whole.start();
+        // SAFETY: all places have `size` bytes, by the caller's promise. The loop ends before the
+        // value does.
+        unsafe {
+            ptr::copy_nonoverlapping(identity.cast(), value, size);
+            if let Some(range) = range {
+                let outcome = Loop::new(range, max_chunk, self).run(value.cast(), worker);
+                if outcome != 0 {
+                    return outcome;
+                }
+            }
+            ptr::copy_nonoverlapping(value, result.cast(), size);
+        }
+        0
+    }
+}
+
+impl Body for Relaxed {
+    type Function = RelaxedReducer;
+    type Value = Scratch<0>; // on the heap: an offer has only room for a pointer
+
+    fn address(self) -> usize {
+        self.0.body as usize
+    }
+
+    unsafe fn value(self) -> Option<Scratch<0>> {
+        let mut value = Scratch::new(self.0.size).ok()?;
+        // SAFETY: both places have `size` bytes.
+        detector::heeded(|| unsafe {
+            ptr::copy_nonoverlapping(self.0.identity.cast(), value.start(), self.0.size);
+        });
+        Some(value)
+    }
+
+    fn place(value: &mut Scratch<0>) -> *mut c_void {
+        value.start().cast()
+    }
+
+    unsafe fn call(self, lo: usize, hi: usize, into: *mut c_void, s: *mut Scheduler) {
+        let Reduction { body, ctx, .. } = self.0;
+        // SAFETY: the body accepts `ctx` and a place of `size` bytes, by the promise of `run`.
+        unsafe { body(lo, hi, into, ctx, s) }
+    }
+
+    unsafe fn combine(self, into: *mut c_void, from: *mut c_void) {
+        let Reduction { combine, ctx, .. } = self.0;
+        // SAFETY: as for the body.
+        unsafe { combine(into, from, ctx) }
+    }
+}
