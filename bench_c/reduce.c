@@ -5,6 +5,11 @@
 
 #include <sched_tasks.h>
 
+#ifndef REDUCE
+#define REDUCE_NAME "reduce"
+#define REDUCE sched_reduce
+#endif
+
 struct sum {
     size_t n;
     uint64_t value;
@@ -27,8 +32,8 @@ static void first_task(void *closure, struct scheduler *s)
 {
     struct sum *sum = closure;
     const uint64_t zero = 0;
-    if (sched_reduce(0, sum->n, 0, sizeof zero, &zero, body, combine, NULL, &sum->value, s) != 0)
-        bench_die("sched_reduce");
+    if (REDUCE(0, sum->n, 0, sizeof zero, &zero, body, combine, NULL, &sum->value, s) != 0)
+        bench_die(REDUCE_NAME);
 }
 
 static void serial_run(void *closure)
@@ -38,7 +43,7 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    "reduce", "terms", 100000000, 1, 1L << 40, NULL,
+    REDUCE_NAME, "terms", 100000000, 1, 1L << 40, NULL,
 };
 
 int main(int argc, char **argv)

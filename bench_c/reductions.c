@@ -5,7 +5,7 @@
 #include <sched_tasks.h>
 
 #ifndef REDUCE
-#define REDUCTIONS "reductions"
+#define REDUCE_NAME "reductions"
 #define REDUCE sched_reduce
 #endif
 
@@ -28,12 +28,12 @@ static void first_task(void *closure, struct scheduler *s)
     for (long k = 0; k < count; k++) {
         double start = loops_begin(&loops, k);
         if (REDUCE(0, (size_t)loops.iterations, 0, sizeof none, &none, body, add, &loops, &loops.sums[k], s) != 0)
-            bench_die(REDUCTIONS);
+            bench_die(REDUCE_NAME);
         loops_took(&loops, k, start);
     }
 }
 
 int main(int argc, char **argv)
 {
-    return loops_main(REDUCTIONS, LOOPS_ADDED, first_task, argc, argv);
+    return loops_main(REDUCE_NAME, LOOPS_ADDED, first_task, argc, argv);
 }

@@ -162,7 +162,7 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
                     .map(|(data, kind)| Setup { kind, data, ..steal.clone() }),
             );
         }
-        "loops" | "reductions" => {
+        "loops" | "reductions" | "reductions_relaxed" => {
             let loops = if base.program == "loops" { LOOPS } else { REDUCTIONS };
             let datas = loops.iter().map(|&(_, data)| data);
             setups.extend(datas.map(|data| Setup { data: Some(data), ..steal.clone() }));

@@ -49,6 +49,7 @@ pub const JOINS: &[Program] = &[
     elements("knapsack", 16, 4, "searches; who finds cancels the others"),
     elements("loop", 50_000_000, 5_000_000, "iterations of a nanosecond or two"),
     elements("reduce", 50_000_000, 5_000_000, "a sum of such terms"),
+    elements("reduce_relaxed", 50_000_000, 5_000_000, "the same, with fewer values"),
     elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
     elements("sort_typed", 1 << 20, 1 << 17, "the same with the comparison compiled in"),
 ];
@@ -66,6 +67,7 @@ pub const OVERHEADS: &[Program] = &[
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
     elements("loops", 60, 20, "loops whose iterations take unequal times"),
     elements("reductions", 60, 20, "sums whose terms take unequal times"),
+    elements("reductions_relaxed", 60, 20, "the same, with fewer values"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// The arguments of `-d` of blocking.
@@ -91,13 +93,13 @@ pub const LOOPS: &[(&str, &str)] = &[
     ("a loop of 300 µs, 10,000 iterations of rising cost", "rising-300-10000"),
     ("... of random cost", "random-300-10000"),
 ];
-/// The arguments of `-d` of reductions.
+/// The arguments of `-d` of reductions and reductions_relaxed.
 pub const REDUCTIONS: &[(&str, &str)] = &[
     ("a sum of 1,000 equal terms in 1,000 µs", "even-1000-1000"),
     ("... terms of rising cost", "rising-1000-1000"),
     ("... of random cost", "random-1000-1000"),
     ("... one of which has 20 % of the work", "huge-1000-1000"),
-    ("... of 100 terms in 300 µs, one of them with 20 %", "huge-300-100"),
+    ("... of 100 terms in 300 µs, one has 20 %", "huge-300-100"),
 ];
 /// What resume hands over, under which kind and with which argument of `-d`, and from which deques.
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[

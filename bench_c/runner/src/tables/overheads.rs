@@ -83,10 +83,14 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
         }
     }
 
-    for (program, loops) in [("loops", LOOPS), ("reductions", REDUCTIONS)] {
+    for (program, loops, how) in [
+        ("loops", LOOPS, ""),
+        ("reductions", REDUCTIONS, ""),
+        ("reductions_relaxed", REDUCTIONS, ", relaxed"),
+    ] {
         for (what, data) in loops {
             let found = own(summary.runs(program, Some(data), None, t), "over_ideal");
-            row(what, Some(t), &format!("× serial/{t}"), found);
+            row(&format!("{what}{how}"), Some(t), &format!("× serial/{t}"), found);
         }
     }
 

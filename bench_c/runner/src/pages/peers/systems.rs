@@ -107,6 +107,7 @@ impl Systems {
             ours(LIBSCHED, "as it is by default", ""),
             ours("inlined", "libsched with sched_inline.h", "_inline"),
             ours("typed", "libsched with sched_typed.h", "_typed"),
+            ours("relaxed", "libsched with sched_reduce_relaxed", "_relaxed"),
         ];
         let mut skipped = Vec::new();
         for peer in PEERS {
