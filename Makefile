@@ -603,7 +603,7 @@ $(FUZZ_LIB): $(SOURCES)
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork
 # beside threads, which the runtimes of these compilers do not stand.) SLICE=K/N runs a slice of them, as KNOBS does.
 WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*,fork_fib,fork_order,\
-           fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,reduce_spread,reduce_waits,sort,sort_runs,sort_t*,sort_wild,inline,copy,copy_tree,\
+           fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,reduce_relaxed,reduce_spread,reduce_waits,sort,sort_runs,sort_t*,sort_wild,inline,copy,copy_tree,\
            copy_anywhere,pool,pool_within,pool_rest,pool_crowd,pool_destroy,planted,block_nested,\
            block_within,cond,cond_turns,mutex,mutex_order,once,cont_fork,cont_late,cont_order,cont_round,\
            foreign,foreign_memory,foreign_turn,help,late,nested,closures,concurrent,longjmp,suspension_points,group_signal

@@ -16,6 +16,7 @@
 //! | last use of a block of arguments → next use by another worker | the run's blocks | the same |
 //! | a thread leaves a worker → another one occupies it | the worker | the worker |
 //! | a suspended task goes on in another thread | its fiber, on another stack | its fiber |
+//! | last use of a stack → next use by another worker | the stack, when the process keeps it | the stack |
 //!
 //! # What the library does itself
 //!
