@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use sched_tools::provenance;
 use sched_tools::text::say;
 use serde::Serialize;
 
@@ -14,6 +15,8 @@ use crate::run::machine::Machine;
 #[derive(Serialize)]
 pub struct Common<'a> {
     machine: &'a Machine,
+    /// When the session ended, in UTC: `2025-03-01 12:30`.
+    date: String,
     load_before: Option<f64>,
     quick: bool,
     seed: u64,
@@ -30,6 +33,7 @@ impl<'a> Common<'a> {
     ) -> Common<'a> {
         Common {
             machine,
+            date: provenance::now(),
             load_before,
             quick: options.quick,
             seed: options.seed,

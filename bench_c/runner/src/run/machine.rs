@@ -13,6 +13,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Machine {
     pub cpu: String,
+    /// What tells the processor apart from others of the same model name; None if nothing does.
+    pub cpu_details: Option<String>,
     pub cores: usize,
     pub kernel: String,
     pub version: &'static str,
@@ -24,6 +26,7 @@ impl Machine {
     pub fn look() -> Machine {
         Machine {
             cpu: cpu_model(),
+            cpu_details: cpu_details(&read("/proc/cpuinfo")),
             cores: thread::available_parallelism().map_or(1, usize::from),
             // Only the version: what follows the dash names a build of one host.
             kernel: read("/proc/sys/kernel/osrelease")
@@ -149,11 +152,27 @@ fn read(path: &str) -> String {
 
 fn cpu_model() -> String {
     let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == "model name").then(|| value.trim().to_owned())
-    });
+    let model = field(&info, "model name").map(str::to_owned);
     model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}
+
+/// "family 25, model 17, virtual". Under a hypervisor the model name often says the vendor only.
+fn cpu_details(info: &str) -> Option<String> {
+    let numbers = [("family", "cpu family"), ("model", "model")];
+    let mut details: Vec<String> = numbers
+        .iter()
+        .filter_map(|(name, key)| Some(format!("{name} {}", field(info, key)?)))
+        .collect();
+    if field(info, "flags")?.split(' ').any(|flag| flag == "hypervisor") {
+        details.push("virtual".to_owned());
+    }
+    (!details.is_empty()).then(|| details.join(", "))
+}
+
+/// The first value of the key in /proc/cpuinfo.
+fn field<'a>(info: &'a str, key: &str) -> Option<&'a str> {
+    let mut pairs = info.lines().filter_map(|line| line.split_once(':'));
+    pairs.find_map(|(k, value)| (k.trim() == key).then(|| value.trim()))
 }
 
 fn commit() -> Option<String> {
@@ -165,4 +184,18 @@ fn commit() -> Option<String> {
     let head = git(&["rev-parse", "--short", "HEAD"])?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     Some(if changed { head + "+" } else { head })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_is_told_apart_by_its_numbers() {
+        let info = "model\t\t: 17\nmodel name\t: AMD EPYC\ncpu family\t: 25\n\
+                    flags\t\t: fpu hypervisor lm\n\nmodel\t\t: 18\n";
+        assert_eq!(cpu_details(info).unwrap(), "family 25, model 17, virtual");
+        assert_eq!(cpu_details(&info.replace(" hypervisor", "")).unwrap(), "family 25, model 17");
+        assert_eq!(cpu_details("BogoMIPS\t: 100\nFeatures\t: fp\n"), None);
+    }
 }

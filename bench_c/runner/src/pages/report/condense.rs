@@ -20,6 +20,7 @@ pub const SESSIONS: &[(&str, &str, &str)] = &[
 #[derive(Deserialize)]
 struct Results {
     machine: Machine,
+    date: Option<String>,
     calibration: Vec<Calibration>,
     #[serde(alias = "repetitions")]
     rounds: usize,
@@ -110,6 +111,7 @@ fn session(text: &str) -> Result<Session> {
     };
     let about = About {
         machine: results.machine.clone(),
+        date: results.date.clone(),
         rounds: results.rounds,
         total_seconds: results.total_seconds.round(),
         iteration_ns: median(|c| c.ns),
@@ -199,6 +201,7 @@ mod tests {
         let runs = runs.join(",");
         format!(
             r#"{{"machine":{{"cpu":"a","cores":2,"kernel":"6","version":"1","commit":"0"}},
+            "date":"2025-03-01 12:30",
             "calibration":[{{"ns":0.5,"cores":2.0}}],"total_seconds":1.0,"failures":[],{more},
             "runs":[{runs}]}}"#
         )
@@ -233,6 +236,7 @@ mod tests {
         let session = session(&results(&runs, r#""rounds":1,"quick":false"#)).unwrap();
         assert_eq!(session.cases[0].values("seconds"), [2.0, 1.0]);
         assert_eq!(session.cases[0].by, "go");
+        assert_eq!(session.about.date.as_deref(), Some("2025-03-01 12:30"));
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Session {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub machine: Machine,
+    /// When it ended, in UTC: `2025-03-01 12:30`, or the day alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     pub rounds: usize,
     pub total_seconds: f64,
     /// Medians of the calibrations: see [`crate::run::machine::Calibration`].
@@ -42,6 +45,9 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     pub cpu: String,
+    /// See [`crate::run::machine::Machine`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_details: Option<String>,
     pub cores: usize,
     pub kernel: String,
     pub version: String,
@@ -73,7 +79,7 @@ pub struct Case {
 impl Machine {
     /// The line under a figure.
     pub fn line(&self) -> String {
-        let Machine { cpu, cores, kernel, version, commit } = self;
+        let Machine { cpu, cores, kernel, version, commit, .. } = self;
         let commit = commit.as_ref().map_or(String::new(), |c| format!(" ({c})"));
         format!("{cpu}, {cores} cores, Linux {kernel}, libsched {version}{commit}")
     }
