@@ -56,6 +56,28 @@ pub fn now() -> String {
     output(Command::new("date").args(["-u", "+%F %H:%M"])).unwrap_or_else(|| "unknown".into())
 }
 
+/// The day of such a time, in words: "March 1, 2025". None if it is none.
+pub fn day(time: &str) -> Option<String> {
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let mut numbers = time.get(..10)?.splitn(3, '-').map(str::parse::<usize>);
+    let mut next = || numbers.next()?.ok();
+    let (year, month, day) = (next()?, next()?, next()?);
+    Some(format!("{} {day}, {year}", MONTHS.get(month.checked_sub(1)?)?))
+}
+
 /// What a command prints, without the blanks around it; None if it fails.
 pub fn output(command: &mut Command) -> Option<String> {
     let output = command.output().ok()?;
@@ -103,5 +125,15 @@ mod tests {
     fn a_machine_is_said_in_words() {
         assert!(machine().contains(" processors, Linux "), "{}", machine());
         assert_eq!(now().len(), "2025-03-01 12:30".len());
+        assert!(day(&now()).is_some());
+    }
+
+    #[test]
+    fn a_day_is_said_in_words() {
+        assert_eq!(day("2025-03-01 12:30").as_deref(), Some("March 1, 2025"));
+        assert_eq!(day("2025-12-31").as_deref(), Some("December 31, 2025"));
+        for other in ["unknown", "2025-13-01", "2025-00-01", "2025-03-ab"] {
+            assert_eq!(day(other), None, "{other}");
+        }
     }
 }

@@ -85,6 +85,25 @@ impl Machine {
     }
 }
 
+impl About {
+    /// The versions of the other systems, each with its name if that does not begin it.
+    pub fn others(&self) -> Vec<String> {
+        // Those of our own begin with the version of the library.
+        let others = self.systems.iter().filter(|(_, v)| !v.starts_with(&self.machine.version));
+        let mut texts: Vec<String> = Vec::new();
+        for (name, version) in others {
+            // Boost is two systems: boost.context and boost.fiber.
+            let library = name.split('.').next().unwrap_or(name);
+            let named = version.to_lowercase().starts_with(library);
+            let text = if named { version.clone() } else { format!("{version} ({name})") };
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+}
+
 impl Case {
     pub fn values(&self, name: &str) -> Vec<f64> {
         self.values.get(name).into_iter().flatten().copied().flatten().collect()

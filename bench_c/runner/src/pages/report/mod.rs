@@ -4,8 +4,10 @@
 //! A map: [`condense`] makes the [`measurements`] that the repository keeps from the files in the
 //! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md.
 //! [`template`] fills `docs/report/template.md` with numbers in a [`language`], [`tables`] and
-//! [`figures`]. `docs/report/pdf.sh` makes the PDF file of the page.
+//! [`figures`]. `docs/report/pdf.sh` makes the PDF file of the page. [`beside`] has the tables of
+//! other systems.
 
+mod beside;
 mod condense;
 mod figures;
 mod language;

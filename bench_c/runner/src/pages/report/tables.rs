@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use sched_tools::table::markdown;
 
+use super::beside;
 use super::condense::SESSIONS;
-use super::figures::SYSTEMS;
 use super::language::Language;
 use super::measurements::Measurements;
 use super::predictions::Predictions;
@@ -23,9 +23,12 @@ pub fn table(
         "prices" => Ok(prices(data, language)),
         "speedups" => Ok(speedups(data, language)),
         "overheads" => Ok(overheads(data, language)),
-        "peers" => peers(data, language),
+        "peers" => beside::in_report(data, language),
         "scaling" => Ok(scaling(predictions, language)),
-        other => bail!("no table `{other}`"),
+        other => match other.strip_prefix("beside ") {
+            Some(name) => beside::table(name, data, language),
+            None => bail!("no table `{other}`"),
+        },
     }
 }
 
@@ -170,40 +173,6 @@ fn overheads(data: &Measurements, language: Language) -> String {
     };
     let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
     markdown(1, &words(&["", "median [quartiles]", "unit"]), &rows)
-}
-
-/// Medians at 1 thread and at 2.
-fn peers(data: &Measurements, language: Language) -> Result<String> {
-    let columns = [
-        ("tree, ns", "tree", "ns"),
-        ("flood, ns", "flood", "ns"),
-        ("fib, ns", "fib", "ns"),
-        ("queens, ns", "nqueens", "ns"),
-        ("quicksort, ms", "quicksort", "ms"),
-        ("wake-up, µs", "wakeup", "wake_us"),
-        ("idle, %", "idleburn", "burn_percent"),
-    ];
-    let about = &data.session("peers")?.about;
-    let mut rows = Vec::new();
-    for system in SYSTEMS.iter().filter(|s| about.systems.contains_key(**s)) {
-        let mut row = words(&[match *system {
-            "libsched" => "**libsched**",
-            "typed" => "`sched_typed.h`",
-            other => other,
-        }]);
-        for (_, program, value) in columns {
-            let median = |threads| {
-                let case = data.find(&format!("peers {program} {system} {threads}"))?;
-                Some(language.number(case.quartiles(value).ok()?.median))
-            };
-            let texts: Vec<String> = [1, 2].iter().filter_map(median).collect();
-            row.push(texts.join(" / "));
-        }
-        rows.push(row);
-    }
-    let mut head = words(&[""]);
-    head.extend(columns.iter().map(|(name, _, _)| (*name).to_owned()));
-    Ok(markdown(1, &head, &rows))
 }
 
 /// The greatest speed-up that is predicted for each policy, and on how many workers.

@@ -239,14 +239,28 @@ impl Filler<'_> {
         Ok(match *field {
             "machine" => machine.line(),
             "cpu" => machine.cpu.clone(),
+            "processor" => {
+                let details = machine.cpu_details.as_ref().map(|details| format!(" ({details})"));
+                machine.cpu.clone() + &details.unwrap_or_default()
+            }
             "cores" => machine.cores.to_string(),
             "kernel" => machine.kernel.clone(),
             "version" => machine.version.clone(),
             "commit" => machine.commit.clone().context("no commit")?,
             "rounds" => about.rounds.to_string(),
+            "date" => {
+                ensure!(self.language == Language::English, "dates are in English");
+                let date = about.date.as_deref().context("no date")?;
+                sched_tools::provenance::day(date).with_context(|| date.to_owned())?
+            }
+            "seconds" => format!("{:.0}", about.total_seconds),
             "minutes" => format!("{:.0}", about.total_seconds / 60.0),
             "iteration" => self.language.number(about.iteration_ns),
+            "systems" => about.others().join("; "),
             "ours" => self.language.number(about.cores_ours),
+            // Each core was ours for nine tenths of the time, as in `machine::is_busy`.
+            "state" if about.cores_ours < 0.9 * machine.cores as f64 => "busy".to_owned(),
+            "state" => "quiet".to_owned(),
             other => {
                 about.systems.get(other).cloned().with_context(|| format!("no field `{other}`"))?
             }
@@ -307,6 +321,31 @@ mod tests {
         assert_eq!(lines[0], lines[2]);
         assert_eq!(lines[1], lines[0].replace(',', "\u{202f}").replace('.', ","));
         assert_ne!(lines[1], lines[0]);
+    }
+
+    #[test]
+    fn a_session_is_named_with_its_day_and_its_systems() {
+        let (mut data, predictions) = committed();
+        let about = &mut data.0.get_mut("peers").unwrap().about;
+        about.date = Some("2025-03-01 12:30".into());
+        about.machine.cpu = "P".into();
+        about.machine.cpu_details = Some("family 25".into());
+        (about.machine.cores, about.cores_ours) = (4, 3.5);
+        let systems = [
+            ("libsched", about.machine.version.clone() + ", as it is"),
+            ("boost.context", "Boost 1.74".into()),
+            ("boost.fiber", "Boost 1.74".into()),
+            ("go", "Go 1.19".into()),
+            ("libgomp", "OpenMP of GCC".into()),
+        ];
+        about.systems = systems.map(|(name, version)| (name.to_owned(), version)).into();
+        let place = |field: &str| format!("{{{{about peers {field}}}}}");
+        let fields = ["date", "processor", "state", "systems"].map(place).join("|");
+        let text = fill(&fields, &data, &predictions).unwrap().text;
+        let systems = "Boost 1.74; Go 1.19; OpenMP of GCC (libgomp)";
+        assert_eq!(text, format!("March 1, 2025|P (family 25)|busy|{systems}\n"));
+        data.0.get_mut("peers").unwrap().about.date = None;
+        assert!(fill(&place("date"), &data, &predictions).is_err());
     }
 
     #[test]
