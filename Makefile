@@ -77,7 +77,7 @@ EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(filter %.c,$(SHOWN)
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
            $(if $(HAVE_CXX),$(patsubst bench_c/cpp/%.cpp,$(BENCH)/%_cpp,$(wildcard bench_c/cpp/*.cpp)))
 
-.PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
+.PHONY: all help lib headers bench bench-peers peers-page bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
         check check-texts check-models check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
@@ -107,6 +107,7 @@ help:
 	@echo 'Their variables: BENCH_ARGS="--quick --threads 1,4", and QUICK=1 of lab and scaling; LACE=FOLDER, a checkout of Lace'
 	@echo 'for bench-peers; FIGURE=FILE, where bench writes the figure of speed-ups, too; PROGRAM=FILE ARGS=..., what bench runs instead'
 	@echo 'make report        docs/REPORT.md and docs/report.pdf, from the last bench, lab and bench-peers'
+	@echo 'make peers-page    the figures of bench-peers in docs/BENCHMARKS.md and README.md, from the last bench-peers'
 	@echo 'make bench-cpp     what sched.hpp and sched_typed.hpp cost, beside C'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
@@ -318,8 +319,12 @@ lab: lab-programs
 	$(TOOL) run --profile tools --quiet --package sched-bench --features pictures -- lab --programs $(BENCH) \
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(if $(QUESTION),--question $(QUESTION)) $(BENCH_ARGS)
 
-# docs/REPORT.md and its figures from the results of the last make bench, make lab and make bench-peers, and the PDF file of
-# it. What was not measured anew is as in the last report.
+# What docs/BENCHMARKS.md and README.md have of the last make bench-peers, between comments: docs/report/peers.md.
+peers-page:
+	$(TOOL) run --profile tools --quiet --package sched-bench -- peers-page
+
+# The same, and docs/REPORT.md and its figures from the results of the last make bench, make lab and make bench-peers, and
+# the PDF file of it. What was not measured anew is as in the last report.
 report:
 	$(TOOL) run --profile tools --quiet --package sched-bench -- report
 	@docs/report/pdf.sh $(SKIPS)

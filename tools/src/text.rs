@@ -1,4 +1,4 @@
-//! Sentences for a terminal: lines of at most [`COLUMNS`].
+//! Sentences broken into lines: for a terminal, of at most [`COLUMNS`].
 
 /// The greatest width of a line.
 pub const COLUMNS: usize = 100;
@@ -8,13 +8,18 @@ const INDENT: &str = "  ";
 
 /// `text` in lines of at most [`COLUMNS`]; a single word that is longer stays whole.
 pub fn wrapped(text: &str) -> String {
+    broken(text, COLUMNS, INDENT)
+}
+
+/// `text` in lines of at most `width`, of which the further ones of a sentence begin with `indent`.
+pub fn broken(text: &str, width: usize, indent: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
         for (i, word) in paragraph.split(' ').enumerate() {
             let length = line.chars().count() + 1 + word.chars().count();
-            if i > 0 && length > COLUMNS && line.trim() != "" {
-                lines.push(std::mem::replace(&mut line, format!("{INDENT}{word}")));
+            if i > 0 && length > width && line.trim() != "" {
+                lines.push(std::mem::replace(&mut line, format!("{indent}{word}")));
             } else {
                 line.extend((i > 0).then_some(" ").into_iter().chain([word]));
             }
@@ -63,6 +68,7 @@ mod tests {
         assert_eq!(wrapped("a\n  b"), "a\n  b");
         let long = "x".repeat(2 * COLUMNS);
         assert_eq!(wrapped(&format!("a {long}")), format!("a\n  {long}"));
+        assert_eq!(broken("ab cd e f", 5, "> "), "ab cd\n> e f");
     }
 
     #[test]

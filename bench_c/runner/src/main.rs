@@ -10,6 +10,7 @@
 //! | `bench-programs-peers` | `tools` |
 //! | `lab` | `lab` |
 //! | `report` | `report` |
+//! | `peers-page` | `peers-page` |
 //!
 //! No module imports a higher one.
 
@@ -53,7 +54,8 @@ struct Options {
     /// Also writes the figure of speed-ups to this SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
-    /// For lab and report: where LAB.md and REPORT.md go, with their figures
+    /// For lab, report and peers-page: the folder of LAB.md, REPORT.md with their figures, and
+    /// BENCHMARKS.md
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
     /// For lab: the folder of the recorder
@@ -94,6 +96,8 @@ enum Mode {
     Lab,
     /// docs/REPORT.md, from the results of the others
     Report,
+    /// The tables of docs/BENCHMARKS.md beside other systems, from the results of peers
+    PeersPage,
 }
 
 impl Options {
@@ -103,6 +107,10 @@ impl Options {
 
     fn threads(&self) -> Vec<usize> {
         self.threads.iter().copied().map(usize::from).collect()
+    }
+
+    fn report(&self) -> report::Options<'_> {
+        report::Options { docs: &self.docs, results: &self.results }
     }
 
     /// The options of a comparison. A process may run for `limit` seconds, unless the user gives
@@ -128,9 +136,8 @@ fn main() -> ExitCode {
         Mode::Peers => peers::compare(&options.comparison(60), &options.threads()),
         Mode::Tools => tools::compare(&options.comparison(60)),
         Mode::Lab => laboratory(&options),
-        Mode::Report => {
-            report::write(&report::Options { docs: &options.docs, results: &options.results })
-        }
+        Mode::Report => report::write(&options.report()),
+        Mode::PeersPage => report::write_peers(&options.report()),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

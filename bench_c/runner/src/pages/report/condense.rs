@@ -76,10 +76,10 @@ struct Stats {
     failed_steals: u64,
 }
 
-/// The sessions whose files are in the folder.
-pub fn sessions(folder: &Path) -> Result<BTreeMap<String, Session>> {
+/// The sessions of these whose files are in the folder.
+pub fn sessions(folder: &Path, of: &[&str]) -> Result<BTreeMap<String, Session>> {
     let mut found = BTreeMap::new();
-    for (name, file, _) in SESSIONS {
+    for (name, file, _) in SESSIONS.iter().filter(|(name, _, _)| of.contains(name)) {
         let path = folder.join(file);
         if !path.is_file() {
             continue;

@@ -1,13 +1,16 @@
 //! `make report`: writes docs/REPORT.md with its figures, from the last `make bench`, `make lab`
-//! and `make bench-peers`.
+//! and `make bench-peers`. It also writes the tables of docs/BENCHMARKS.md beside other systems and
+//! the paragraph of README.md on them; `make peers-page` writes these alone.
 //!
 //! A map: [`condense`] makes the [`measurements`] that the repository keeps from the files in the
 //! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md.
 //! [`template`] fills `docs/report/template.md` with numbers in a [`language`], [`tables`] and
 //! [`figures`]. `docs/report/pdf.sh` makes the PDF file of the page. [`beside`] has the tables of
-//! other systems.
+//! other systems, and [`blocks`] puts what the template `docs/report/peers.md` makes into pages
+//! that are written by hand.
 
 mod beside;
+mod blocks;
 mod condense;
 mod figures;
 mod language;
@@ -20,8 +23,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use blocks::Blocks;
 use measurements::Measurements;
 use predictions::Predictions;
+
+/// The condensed measurements.
+const MEASUREMENTS: &str = "report/measurements.json";
 
 pub struct Options<'a> {
     /// The folder of REPORT.md and its figures; the template lies below it.
@@ -33,35 +40,78 @@ pub struct Options<'a> {
 const FIGURES: &[&str] =
     &["kinds", "grain", "primitives", "idle", "steals", "continuations", "scaling", "peers"];
 
-/// Condenses what was measured since the last report, and writes the page and its figures.
+/// The template of the blocks, which stand in the pages of [`BLOCK_PAGES`].
+const BLOCKS: &str = "report/peers.md";
+const BLOCK_PAGES: &[&str] = &["BENCHMARKS.md", "../README.md"];
+
+/// Condenses what was measured since the last report, and writes the page and its figures, and the
+/// tables of other pages.
 pub fn write(options: &Options) -> Result<bool> {
-    let path = options.docs.join("report/measurements.json");
+    let data = merged(options, &["bench", "lab", "peers"])?;
+    let mut files = pages(options.docs, &data)?;
+    files.extend(blocks(options.docs, &data)?);
+    save_all(options, &data, &files)
+}
+
+/// Condenses the last `make bench-peers`, if it was since the last report, and writes the tables of
+/// other pages alone.
+pub fn write_peers(options: &Options) -> Result<bool> {
+    let data = merged(options, &["peers"])?;
+    let files = blocks(options.docs, &data)?;
+    let report = pages(options.docs, &data);
+    save_all(options, &data, &files)?;
+    match report {
+        Ok(files) if files.iter().all(|(path, text)| read(path).is_ok_and(|old| old == *text)) => {}
+        _ => println!("REPORT.md has other measurements: `make report` writes it anew"),
+    }
+    Ok(true)
+}
+
+/// The condensed measurements with those of these sessions that were measured since.
+fn merged(options: &Options, names: &[&str]) -> Result<Measurements> {
+    let path = options.docs.join(MEASUREMENTS);
     let old = if path.is_file() { Some(Measurements::read(&read(&path)?)?) } else { None };
-    let data = condense::merge(old, condense::sessions(options.results)?)?;
-    save(&path, &data.write()?)?;
-    for (path, text) in pages(options.docs)? {
-        save(&path, &text)?;
+    condense::merge(old, condense::sessions(options.results, names)?)
+}
+
+fn save_all(options: &Options, data: &Measurements, files: &[(PathBuf, String)]) -> Result<bool> {
+    save(&options.docs.join(MEASUREMENTS), &data.write()?)?;
+    for (path, text) in files {
+        save(path, text)?;
     }
     Ok(true)
 }
 
 /// The files of the report, made from the condensed measurements, the template and LAB.md.
-fn pages(docs: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let data = Measurements::read(&read(&docs.join("report/measurements.json"))?)?;
+fn pages(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
     let predictions = Predictions::read(&read(&docs.join("LAB.md"))?)?;
     let template = read(&docs.join("report/template.md"))?;
-    let filled = template::fill(&template, &data, &predictions)?;
+    let filled = template::fill(&template, data, &predictions)?;
     let mut files = vec![(docs.join("REPORT.md"), filled.text)];
     for name in &filled.figures {
         let path = docs.join(format!("report-{name}.svg"));
         if FIGURES.contains(&name.as_str()) {
-            let (figure, note) = figures::figure(name, &data, &predictions)?;
+            let (figure, note) = figures::figure(name, data, &predictions)?;
             files.push((path, figure.svg(&note)));
         } else {
             ensure!(path.is_file(), "no drawing {}", path.display());
         }
     }
     Ok(files)
+}
+
+/// The pages that have blocks, with those that the condensed measurements make.
+fn blocks(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
+    let predictions = Predictions::read(&read(&docs.join("LAB.md"))?)?;
+    let template = docs.join(BLOCKS);
+    let filled = template::fill(&read(&template)?, data, &predictions)
+        .and_then(|filled| Blocks::read(&filled.text))
+        .with_context(|| template.display().to_string())?;
+    let paths: Vec<PathBuf> = BLOCK_PAGES.iter().map(|page| docs.join(page)).collect();
+    let old: Vec<String> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
+    let new = filled.put_into(&old.iter().map(String::as_str).collect::<Vec<_>>());
+    let new = new.with_context(|| BLOCK_PAGES.join(", "))?;
+    Ok(paths.into_iter().zip(new).collect())
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -83,7 +133,7 @@ fn docs() -> PathBuf {
 #[cfg(test)]
 fn committed() -> (Measurements, Predictions) {
     let text = |file| read(&docs().join(file)).unwrap();
-    let data = Measurements::read(&text("report/measurements.json")).unwrap();
+    let data = Measurements::read(&text(MEASUREMENTS)).unwrap();
     (data, Predictions::read(&text("LAB.md")).unwrap())
 }
 
@@ -93,11 +143,45 @@ mod tests {
 
     #[test]
     fn the_committed_report_is_what_its_measurements_make() {
-        for (path, text) in pages(&docs()).unwrap() {
+        let (data, _) = committed();
+        let mut files = pages(&docs(), &data).unwrap();
+        files.extend(blocks(&docs(), &data).unwrap());
+        for (path, text) in files {
             // Not assert_eq, which would print both pages.
             let same = read(&path).unwrap() == text;
             assert!(same, "{} is not what `make report` writes: run it", path.display());
         }
+    }
+
+    /// A copy of the folder of pages, with README.md beside it.
+    fn copy(name: &str) -> PathBuf {
+        let root = sched_tools::process::scratch_file(name);
+        std::fs::create_dir_all(root.join("docs/report")).unwrap();
+        for file in ["LAB.md", "BENCHMARKS.md", "../README.md", BLOCKS, MEASUREMENTS] {
+            std::fs::copy(docs().join(file), root.join("docs").join(file)).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn figures_of_peers_are_written_into_their_pages() {
+        let root = copy("peers-page");
+        let (docs, page) = (root.join("docs"), root.join("docs/BENCHMARKS.md"));
+        let options = Options { docs: &docs, results: &root.join("results") };
+        let committed = read(&page).unwrap();
+        let old = committed.replace("`qsort` | ", "`qsort` | 7").replace("# How fast", "# Fast");
+        assert!(old.contains("`qsort` | 7"));
+        std::fs::write(&page, &old).unwrap();
+        write_peers(&options).unwrap();
+        assert!(read(&page).unwrap() == committed.replace("# How fast", "# Fast"));
+
+        let readme = root.join("README.md");
+        std::fs::write(&readme, "# No block\n").unwrap();
+        std::fs::write(&page, &old).unwrap();
+        let error = format!("{:#}", write_peers(&options).unwrap_err());
+        assert!(error.ends_with(": no line `<!-- peers: speed -->`"), "{error}");
+        assert!(read(&page).unwrap() == old && read(&readme).unwrap() == "# No block\n");
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[cfg(feature = "pictures")]
