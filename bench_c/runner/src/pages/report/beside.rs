@@ -160,7 +160,14 @@ const fn reduction(head: &'static str, data: &'static str) -> Column {
 
 const REDUCTIONS: Layout = Layout {
     corner: "work-terms",
-    rows: LOOPERS,
+    rows: &[
+        LIBSCHED,
+        ("with `sched_reduce_relaxed`", "relaxed"),
+        ("libgomp", "libgomp"),
+        ("libomp", "libomp"),
+        ("onetbb", "onetbb"),
+        ("rayon", "rayon"),
+    ],
     columns: &[
         reduction("even, 1000-1000", "even-1000-1000"),
         reduction("rising, 1000-1000", "rising-1000-1000"),
