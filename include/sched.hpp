@@ -235,6 +235,45 @@ T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, s
     return reduce(reduce, 0, size);
 }
 
+/* As parallel_reduce, but which values are combined depends on the course of the run: there is one T for each part that
+ * another worker takes. The result may differ a little if combine is only nearly associative. Cost: as parallel_for; for
+ * each such part a T on the heap, and a call of combine. */
+template <class I, class J, class T, class Body, class Combine>
+T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
+{
+    detail::range all(first, last);
+    detail::first_error error;
+    struct value { T *at; }; /* null: identity */
+    auto add = [&](size_t lo, size_t hi, value *acc) {
+        try {
+            if (error.any) return;
+            if (!acc->at) acc->at = new T(std::as_const(identity));
+            all.each(lo, hi, [&](auto &&x) { detail::fold(body, *acc->at, std::forward<decltype(x)>(x)); });
+        } catch (...) { error.keep(); }
+    };
+    auto join = [&](value *into, const value *from) {
+        std::unique_ptr<T> right(from->at);
+        try {
+            if (!into->at) into->at = right.release();
+            else if (right && !error.any) detail::fold(combine, *into->at, std::move(*right));
+        } catch (...) { error.keep(); }
+    };
+    auto both = std::pair(&add, &join);
+    using calls = decltype(both);
+    value none{nullptr}, sum{nullptr};
+    detail::check(sched_reduce_relaxed(
+        0, all.size(), grain, sizeof none, &none,
+        [](size_t lo, size_t hi, void *acc, void *p, ::scheduler *)
+        { (*static_cast<calls *>(p)->first)(lo, hi, static_cast<value *>(acc)); },
+        [](void *into, const void *from, void *p)
+        { (*static_cast<calls *>(p)->second)(static_cast<value *>(into), static_cast<const value *>(from)); },
+        &both, &sum, nullptr), "sched_reduce_relaxed");
+    std::unique_ptr<T> owned(sum.at);
+    error.rethrow();
+    if (owned) return std::move(*owned);
+    return identity;
+}
+
 /* Sorts as std::sort: in place, not stable, O(n log n); after an exception in an unspecified order, and what comp was
  * just called for may be moved from. Cost: of std::sort; one worker makes the first partition, two the next, and so on. */
 template <class It, class Comp = std::less<>> void sort(It first, It last, Comp comp = {})
