@@ -1,6 +1,6 @@
 /* sched_reduce_relaxed: each value stands for numbers that follow on each other, and values are combined in their order,
  * so that the operation need not commute; the parts are those of the grain, if there is one; one worker alone has one
- * value. Values of any size; the result is written at the end.
+ * value, unless its queue overflows. Values of any size; the result is written at the end.
  * ctest: static
  * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16
@@ -138,7 +138,10 @@ static void root(void *closure, struct scheduler *s)
     append(&expected, 0, 5000);
     CHECK_EQ(sched_reduce_relaxed(0, 5000, 7, sizeof both, &both, body, combine, &all, &both, s), 0);
     CHECK_EQ(both.hash, expected.hash);
-    if (threads_of(4) == 1)
+    /* A worker whose offers have overflowed into the global queue may find there one that it does not wait for. */
+    const char *overflow = getenv("SCHED_OVERFLOW");
+    int overflows = overflow != NULL && (strcmp(overflow, "one") == 0 || strcmp(overflow, "half") == 0);
+    if (threads_of(4) == 1 && !overflows)
         CHECK_EQ(combinations, 0);
 }
 
