@@ -235,9 +235,9 @@ T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, s
     return reduce(reduce, 0, size);
 }
 
-/* As parallel_reduce, but which values are combined depends on the course of the run: there is one T for each part that
- * another worker takes. The result may differ a little if combine is only nearly associative. Cost: as parallel_for; for
- * each such part a T on the heap, and a call of combine. */
+/* As parallel_reduce, but which values are combined depends on the course of the run: there is one T, and another one for
+ * each part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: as
+ * parallel_for; for each T a place on the heap, for each but the first a call of combine. */
 template <class I, class J, class T, class Body, class Combine>
 T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
 {

@@ -404,13 +404,18 @@ int sched_for(size_t lo,
  * parts, and the parts of from follow directly on those of into. At the end the value of all parts
  * is copied to result; if lo >= hi, the identity is copied.
  *
+ * The identity must be neutral: combined with any value, it leaves that value as it is (0 for a
+ * sum, 1 for a product). It is copied for each part, so it is no start value, and must not change
+ * before the function returns.
+ *
  * combine must be associative; it need not be commutative. Which parts there are, and which values
  * are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
  * speed. So the result is the same each time, even if combine is only nearly associative, like the
  * addition of floating-point numbers. (For this the caller must have the same floating-point modes
  * as the run.)
  *
- * grain  0: the library chooses from hi - lo and size; there are at most 1024 parts.
+ * grain  0: the library chooses from hi - lo and size; there are at most 1024 parts, or, if size
+ *        is more than 128, at most 131072 / size or 64, whichever is more.
  *
  * A part must not wait for another part, since one task may reduce both, one after the other.
  *
@@ -457,9 +462,9 @@ int sched_reduce(size_t lo,
                  struct scheduler *s);
 
 /* As sched_reduce, but which parts there are, and which values are combined, depends on the course
- * of the run: so there are fewer values. The result is the same each time if the operation is
- * exact, as with integers. If combine is only nearly associative, like the addition of
- * floating-point numbers, the result may differ a little.
+ * of the run: there is one value, and another one for each part that another worker takes. The
+ * result is the same each time if the operation is exact, as with integers. If combine is only
+ * nearly associative, like the addition of floating-point numbers, the result may differ a little.
  *
  * body(l, h, acc, ctx, s) adds the numbers l to h - 1 to the value at acc, which is a copy of the
  * identity or stands for the numbers just before l. So body must add to the value and not replace

@@ -39,6 +39,9 @@
 //! then does not do the units on top of the join: it gives them back. So the stack is equally deep
 //! under all kinds.
 //!
+//! Rejected: one offer at a time from the start. Of n long units on n workers only log2 n would be
+//! begun at once; the next units would be offered when the first unit is over.
+//!
 //! # Values
 //!
 //! A reduction whose parts may depend on the course of the run ([`relaxed`](super::relaxed)) is a
@@ -48,9 +51,6 @@
 //! for all units before the offer, and it combines the two. So a reduction has a combination for
 //! each theft, and only one value as long as no thief comes. A thief that has no memory for a value
 //! gives the units back.
-//!
-//! Rejected: one offer at a time from the start. Of n long units on n workers only log2 n would be
-//! begun at once; the next units would be offered when the first unit is over.
 //!
 //! # Offers within reach
 //!
@@ -283,8 +283,8 @@ impl<B: Body> Loop<B> {
                 match unsafe { offer.join(worker) } {
                     None => (from, to) = (offer.from, offer.to),
                     // SAFETY: the units of the offer follow on those that are done.
-                    Some(mut value) => detector::heeded(|| unsafe {
-                        self.body.combine(into, B::place(&mut value));
+                    Some(value) => detector::heeded(|| unsafe {
+                        self.body.combine(into, B::place(&value));
                     }),
                 }
                 // SAFETY: as after the body: the join may have waited, also for units that it got
@@ -328,11 +328,11 @@ unsafe extern "C" fn run_offer<B: Body>(offer: *mut c_void, s: *mut Scheduler) {
     let _ignored = Ignored::begin();
     // SAFETY: as above.
     let value = if offer.is_back(worker) { None } else { unsafe { whole.body.value() } };
-    let Some(mut value) = value else {
+    let Some(value) = value else {
         profiled::note_given_back(worker);
         return;
     };
-    let into = B::place(&mut value);
+    let into = B::place(&value);
     // SAFETY: the loop lives until the offer is joined, its body may be called, and the value is
     // this task's.
     call_guarded::<B::Function, _>(|| unsafe {

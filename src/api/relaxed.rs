@@ -8,7 +8,7 @@
 use crate::api::loops::{Body, Loop};
 use crate::api::range::Range;
 use crate::api::reduce::{INLINE_BYTES, Reduction};
-use crate::api::scratch::Scratch;
+use crate::api::scratch::{Many, Scratch};
 use crate::runtime::record::Worker;
 use crate::sys::detector;
 use crate::sys::errno;
@@ -57,14 +57,14 @@ impl Relaxed {
 
 impl Body for Relaxed {
     type Function = RelaxedReducer;
-    type Value = Scratch<0>; // on the heap: an offer has only room for a pointer
+    type Value = Many; // an offer lies in a frame that has room for many offers
 
     fn address(self) -> usize {
         self.0.body as usize
     }
 
-    unsafe fn value(self) -> Option<Scratch<0>> {
-        let mut value = Scratch::new(self.0.size).ok()?;
+    unsafe fn value(self) -> Option<Many> {
+        let value = Many::new(self.0.size).ok()?;
         // SAFETY: both places have `size` bytes.
         detector::heeded(|| unsafe {
             ptr::copy_nonoverlapping(self.0.identity.cast(), value.start(), self.0.size);
@@ -72,7 +72,7 @@ impl Body for Relaxed {
         Some(value)
     }
 
-    fn place(value: &mut Scratch<0>) -> *mut c_void {
+    fn place(value: &Many) -> *mut c_void {
         value.start().cast()
     }
 

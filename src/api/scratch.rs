@@ -25,21 +25,31 @@ impl<const FEW: usize> Few<FEW> {
     }
 }
 
+/// Bytes from the heap, aligned for any type.
+pub struct Many(Block<Line>);
+
+impl Many {
+    /// `size` is at least 1.
+    pub fn new(size: usize) -> Result<Self, NoMemory> {
+        // SAFETY: a line may hold any bytes.
+        Ok(Many(unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?))
+    }
+
+    pub fn start(&self) -> *mut u8 {
+        self.0.start().cast()
+    }
+}
+
 /// Bytes, aligned for any type. Up to `FEW` bytes are in the value itself.
 pub struct Scratch<const FEW: usize> {
     few: Few<FEW>,
-    many: Option<Block<Line>>,
+    many: Option<Many>,
 }
 
 impl<const FEW: usize> Scratch<FEW> {
     #[inline]
     pub fn new(size: usize) -> Result<Self, NoMemory> {
-        let many = if size <= FEW {
-            None
-        } else {
-            // SAFETY: a line may hold any bytes.
-            Some(unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?)
-        };
+        let many = if size <= FEW { None } else { Some(Many::new(size)?) };
         Ok(Scratch { few: Few::empty(), many })
     }
 
@@ -48,7 +58,7 @@ impl<const FEW: usize> Scratch<FEW> {
     pub fn start(&mut self) -> *mut u8 {
         match &self.many {
             None => self.few.start(),
-            Some(block) => block.start().cast(),
+            Some(many) => many.start(),
         }
     }
 }

@@ -23,8 +23,8 @@ pub trait Body: Copy {
     /// The caller is within the loop.
     unsafe fn value(self) -> Option<Self::Value>;
 
-    /// Where the value is. (It may move with its owner.)
-    fn place(value: &mut Self::Value) -> *mut c_void;
+    /// Where the value is. It stays there when its owner is moved.
+    fn place(value: &Self::Value) -> *mut c_void;
 
     /// Does the work for the numbers `lo` to `hi` - 1, and adds to the value at `into`.
     ///
@@ -61,7 +61,7 @@ impl Body for Plain {
     }
 
     #[inline(always)]
-    fn place((): &mut ()) -> *mut c_void {
+    fn place((): &()) -> *mut c_void {
         ptr::null_mut()
     }
 

@@ -161,8 +161,8 @@ const fn reduction(head: &'static str, data: &'static str) -> Column {
 const REDUCTIONS: Layout = Layout {
     corner: "work-terms",
     rows: &[
-        LIBSCHED,
-        ("with `sched_reduce_relaxed`", "relaxed"),
+        ("**libsched**: `sched_reduce`", "libsched"),
+        ("`sched_reduce_relaxed`", "relaxed"),
         ("libgomp", "libgomp"),
         ("libomp", "libomp"),
         ("onetbb", "onetbb"),

@@ -57,6 +57,9 @@ pub fn write(options: &Options) -> Result<bool> {
 /// other pages alone.
 pub fn write_peers(options: &Options) -> Result<bool> {
     let data = merged(options, &["peers"])?;
+    let about = &data.session("peers")?.about;
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    println!("the session of {}, commit {}", known(&about.date), known(&about.machine.commit));
     let files = blocks(options.docs, &data)?;
     let report = pages(options.docs, &data);
     save_all(options, &data, &files)?;
@@ -119,6 +122,10 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn save(path: &Path, text: &str) -> Result<()> {
+    if std::fs::read_to_string(path).is_ok_and(|old| old == text) {
+        println!("unchanged: {}", path.display());
+        return Ok(());
+    }
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     println!("written: {}", path.display());
     Ok(())
