@@ -5,9 +5,7 @@
  * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
-#include "check.h"
-#include <sched_tasks.h>
-#include <stddef.h>
+#include "reductions.h"
 
 /* --- permutations: composition does not commute --------------------------------- */
 
@@ -116,37 +114,7 @@ static void draw(size_t n, size_t grain, struct scheduler *s)
     CHECK_EQ(tree.hash, drawn(0, n / grain + (n % grain > 0), n, grain).hash);
 }
 
-/* --- sizes, and floating point ------------------------------------------------------- */
-
-static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
-{
-    unsigned char *bytes = acc;
-    (void)s;
-    CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
-    for (size_t k = 0; k < *(size_t *)ctx; k++)
-        bytes[k] = (unsigned char)(bytes[k] + (hi - lo) * (k + 1));
-}
-
-static void join(void *into, const void *from, void *ctx)
-{
-    unsigned char *a = into;
-    const unsigned char *b = from;
-    for (size_t k = 0; k < *(size_t *)ctx; k++)
-        a[k] = (unsigned char)(a[k] + b[k]);
-}
-
-static void sized(size_t size, struct scheduler *s)
-{
-    unsigned char *zero = calloc(1, size), *result = malloc(size + 1);
-    CHECK(zero && result);
-    result[size] = 77;
-    CHECK_EQ(sched_reduce(5, 1005, 0, size, zero, count, join, &size, result, s), 0);
-    for (size_t k = 0; k < size; k++)
-        CHECK_EQ(result[k], (unsigned char)(1000 * (k + 1)));
-    CHECK_EQ(result[size], 77);
-    free(zero);
-    free(result);
-}
+/* --- floating point ---------------------------------------------------------------------- */
 
 static void harmonic(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
@@ -178,8 +146,8 @@ static void root(void *closure, struct scheduler *s)
     permute(9, 3, 1, s);
     draw(100000 / SMALLER, 0, s);
     for (size_t size = 1; size < 300; size += 1 + size / 20)
-        sized(size, s);
-    sized(100000 / SMALLER, s);
+        sized(sched_reduce, size, s);
+    sized(sched_reduce, 100000 / SMALLER, s);
     for (int round = 0; round < 20 / SMALLER; round++) {
         float sum = -1;
         CHECK_EQ(sched_reduce(0, 30000, 0, sizeof sum, &zero, harmonic, plus, NULL, &sum, s), 0);

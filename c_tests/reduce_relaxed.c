@@ -5,10 +5,8 @@
  * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
-#include "check.h"
-#include <sched_tasks.h>
+#include "reductions.h"
 #include <stdatomic.h>
-#include <stddef.h>
 
 enum { MOST = 5000 / SMALLER };
 
@@ -81,40 +79,6 @@ static void reduce(size_t lo, size_t hi, size_t grain, struct scheduler *s)
     CHECK_EQ(result.power, expected.power);
 }
 
-/* --- sizes ---------------------------------------------------------------------------------- */
-
-static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
-{
-    unsigned char *bytes = acc;
-    (void)s;
-    CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
-    for (size_t k = 0; k < *(size_t *)ctx; k++)
-        bytes[k] = (unsigned char)(bytes[k] + (hi - lo) * (k + 1));
-}
-
-static void join(void *into, const void *from, void *ctx)
-{
-    unsigned char *a = into;
-    const unsigned char *b = from;
-    for (size_t k = 0; k < *(size_t *)ctx; k++)
-        a[k] = (unsigned char)(a[k] + b[k]);
-}
-
-static void sized(size_t size, struct scheduler *s)
-{
-    unsigned char *zero = calloc(1, size), *result = malloc(size + 1);
-    CHECK(zero && result);
-    result[size] = 77;
-    CHECK_EQ(sched_reduce_relaxed(5, 1005, 0, size, zero, count, join, &size, result, s), 0);
-    for (size_t k = 0; k < size; k++)
-        CHECK_EQ(result[k], (unsigned char)(1000 * (k + 1)));
-    CHECK_EQ(result[size], 77);
-    for (size_t k = 0; k < size; k++)
-        CHECK_EQ(zero[k], 0);
-    free(zero);
-    free(result);
-}
-
 static void root(void *closure, struct scheduler *s)
 {
     static const size_t sizes[] = {1, 2, 3, 17, MOST / 5, MOST};
@@ -130,8 +94,8 @@ static void root(void *closure, struct scheduler *s)
     for (int round = 0; round < 20; round++)
         reduce(3, 200000 / SMALLER, 0, s);
     for (size_t size = 1; size < 300; size += 1 + size / 20)
-        sized(size, s);
-    sized(100000 / SMALLER, s);
+        sized(sched_reduce_relaxed, size, s);
+    sized(sched_reduce_relaxed, 100000 / SMALLER, s);
     /* The result may be where the identity is. */
     struct grain all = {0, 5000, 7};
     struct stretch both = NONE, expected = NONE;

@@ -1,8 +1,7 @@
 /* A reduction keeps all workers busy: a few long parts go to a worker each at once, and where one part
  * is much longer than the others these are taken meanwhile, except up to seven short ones beside it.
  * ctest: matrix idle=park threads=2,4 */
-#include "check.h"
-#include <sched_tasks.h>
+#include "reductions.h"
 #include <stdatomic.h>
 
 enum { PARTS = 1000, LATE = 700, BESIDE = 7 };
@@ -40,10 +39,6 @@ static void add(void *into, const void *from, void *ctx)
     *(long *)into += *(const long *)from;
     atomic_fetch_add(&combinations, 1);
 }
-
-typedef int reduction(size_t lo, size_t hi, size_t grain, size_t size, const void *identity,
-                      void (*body)(size_t, size_t, void *, void *, struct scheduler *),
-                      void (*combine)(void *, const void *, void *), void *ctx, void *result, struct scheduler *s);
 
 static void reduce(reduction *by, int workers, struct scheduler *s)
 {

@@ -1,8 +1,7 @@
 /* Each part of a reduction gets the s of the worker that runs it, also where the part before, or a combination, has
  * waited and gone on with another worker.
  * ctest: matrix idle=park threads=2,4 */
-#include "check.h"
-#include <sched_tasks.h>
+#include "reductions.h"
 #include <stdatomic.h>
 
 enum { PARTS = 1000, OTHERS = 8, MOST = 64, ROUNDS = 200 / SMALLER };
@@ -56,10 +55,8 @@ static void root(void *closure, struct scheduler *s)
         long sum = -1;
         for (int i = 0; i < OTHERS; i++)
             CHECK_EQ(sched_spawn(other, NULL, s), 0);
-        if (round % 2)
-            CHECK_EQ(sched_reduce(0, PARTS, 0, sizeof none, &none, part, combine, NULL, &sum, s), 0);
-        else
-            CHECK_EQ(sched_reduce_relaxed(0, PARTS, 1, sizeof none, &none, part, combine, NULL, &sum, s), 0);
+        reduction *by = round % 2 ? sched_reduce : sched_reduce_relaxed;
+        CHECK_EQ(by(0, PARTS, 1, sizeof none, &none, part, combine, NULL, &sum, s), 0);
         CHECK_EQ(sum, PARTS * (PARTS - 1L) / 2);
     }
 }

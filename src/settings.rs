@@ -8,12 +8,13 @@
 //! | `suits` | what a row of the table of kinds accepts |
 //! | `variables` | the table of variables |
 //! | `environment` | a walk through the environment |
-//! | `told` | which lines were printed already |
+//! | `told` | the lines that were printed already |
 //! | `typos` | names that are nearly a variable's |
 //! | `resolve` | from what is asked for to what is in force |
 //!
-//! A value outside a variable's list is refused. A line, which is printed once, names the variable,
-//! the value and the list. An empty value means that the variable is unset. Nothing here allocates.
+//! The library refuses a value that is not in its variable's list, and prints one line, once: it
+//! names the variable, the value and the list. An empty value counts as none: the variable is unset.
+//! Nothing here allocates.
 
 mod config;
 mod environment;

@@ -47,10 +47,10 @@
 //! A reduction whose parts may depend on the course of the run ([`relaxed`](super::relaxed)) is a
 //! loop whose body adds to a value. A worker does its units in ascending order: after its own part it
 //! takes back the youngest offer, which begins where that part ends. So it adds all of them to one
-//! value. A thief begins a value of its own. When the owner joins the offer, its own value stands
-//! for all units before the offer, and it combines the two. So a reduction has a combination for
-//! each theft, and only one value as long as no thief comes. A thief that has no memory for a value
-//! gives the units back.
+//! value. A thief begins a value of its own. When the owner joins the offer, the owner's value
+//! stands for all units before the offer, and the owner combines the two values. Each theft costs
+//! one combination; without thefts there is one value. A thief that cannot allocate a value gives
+//! the units back to the owner.
 //!
 //! # Offers within reach
 //!

@@ -1,5 +1,5 @@
-//! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. They are loops
-//! whose body adds to a value: see "Values" in the essay of [`loops`].
+//! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. Such a reduction
+//! is a loop whose body adds to a value: see "Values" in the essay of [`loops`](super::loops).
 //!
 //! A part of `sched_reduce` costs two calls, a copy of the identity and some mispredicted branches,
 //! up to 1,024 times in a reduction: the parts must not depend on the number of workers or on the
@@ -17,24 +17,21 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-#[derive(Clone, Copy)]
-pub struct Relaxed(pub Reduction);
-
-impl Relaxed {
+impl Reduction {
     /// Writes the reduction of the range to `result`. `body` gets at most `max_chunk` units at once.
     /// Returns as `sched_reduce_relaxed` does.
     ///
     /// # Safety
-    /// As for `Reduction::run`.
-    pub unsafe fn run(
+    /// As for `run`.
+    pub unsafe fn run_relaxed(
         self,
         range: Option<Range>,
         max_chunk: usize,
         result: *mut c_void,
         worker: &Worker,
     ) -> c_int {
-        let Reduction { size, identity, .. } = self.0;
-        // `result` may be where the identity is, which thieves copy until the end.
+        let Reduction { size, identity, .. } = self;
+        // The identity may lie at `result`, and thieves copy the identity until the loop ends.
         let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(size) else {
             return errno::failed(libc::ENOMEM);
         };
@@ -55,19 +52,19 @@ impl Relaxed {
     }
 }
 
-impl Body for Relaxed {
+impl Body for Reduction {
     type Function = RelaxedReducer;
-    type Value = Many; // an offer lies in a frame that has room for many offers
+    type Value = Many; // a pointer, since a frame has room for many offers
 
     fn address(self) -> usize {
-        self.0.body as usize
+        self.body as usize
     }
 
     unsafe fn value(self) -> Option<Many> {
-        let value = Many::new(self.0.size).ok()?;
+        let value = Many::new(self.size).ok()?;
         // SAFETY: both places have `size` bytes.
         detector::heeded(|| unsafe {
-            ptr::copy_nonoverlapping(self.0.identity.cast(), value.start(), self.0.size);
+            ptr::copy_nonoverlapping(self.identity.cast(), value.start(), self.size);
         });
         Some(value)
     }
@@ -77,13 +74,14 @@ impl Body for Relaxed {
     }
 
     unsafe fn call(self, lo: usize, hi: usize, into: *mut c_void, s: *mut Scheduler) {
-        let Reduction { body, ctx, .. } = self.0;
-        // SAFETY: the body accepts `ctx` and a place of `size` bytes, by the promise of `run`.
+        let Reduction { body, ctx, .. } = self;
+        // SAFETY: the body accepts `ctx` and a place of `size` bytes, by the promise of
+        // `run_relaxed`.
         unsafe { body(lo, hi, into, ctx, s) }
     }
 
     unsafe fn combine(self, into: *mut c_void, from: *mut c_void) {
-        let Reduction { combine, ctx, .. } = self.0;
+        let Reduction { combine, ctx, .. } = self;
         // SAFETY: as for the body.
         unsafe { combine(into, from, ctx) }
     }

@@ -5,7 +5,6 @@ use crate::api::loops::{Loop, Plain};
 use crate::api::range::Range;
 use crate::api::reduce;
 use crate::api::reduce::Reduction;
-use crate::api::relaxed::Relaxed;
 use crate::api::sort;
 use crate::ffi::running;
 use crate::runtime::record::Worker;
@@ -112,11 +111,12 @@ pub unsafe extern "C" fn sched_for(
 /// longjmp out of them is undefined.
 ///
 /// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
-/// work. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
-/// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
-/// run of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
-/// parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
-/// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// work. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
+/// combine, identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a
+/// negative number becomes, or the run of s has ended), ENOMEM (size is greater than 128, and there
+/// is no memory for a value; some parts may have been done), EAGAIN (the caller is no worker of the
+/// run, and there is no memory to hand the work to one, or the queue holds qlen tasks already under
+/// SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except
 /// for some short parts, a fork; if size is more than 128, an allocation, too.
@@ -187,15 +187,15 @@ pub unsafe extern "C" fn sched_reduce(
 ///
 /// grain  As for sched_for.
 ///
-/// The other arguments are those of sched_reduce. Returns 0, or -1 with errno, result unchanged:
-/// EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi is greater than
-/// PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM (size is greater
-/// than 128, and there is no memory for a value; some parts may have been done), EAGAIN (the caller
-/// is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
-/// tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for a value of its own
-/// takes no part.
+/// The other arguments are those of sched_reduce. Returns 0. A failure returns -1 with errno, and
+/// leaves result as it was: EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi
+/// is greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM
+/// (size is greater than 128, and there is no memory for a value; some parts may have been done),
+/// EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
+/// the queue holds qlen tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for
+/// a value of its own takes no part.
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: as sched_for; in addition, for each part that another worker takes, a copy of
+/// Thread-safe. Cost: that of sched_for. Each part that another worker takes also costs a copy of
 /// the identity, an allocation and a call of combine.
 ///
 /// Example: the histogram of n bytes.
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
     let range = Range::new(lo, hi, grain.max(1));
     // SAFETY: by the caller's promise.
     call_guarded::<RelaxedReducer, _>(|| unsafe {
-        Relaxed(reduction).run(range, most_units(grain), result, worker)
+        reduction.run_relaxed(range, most_units(grain), result, worker)
     })
 }
 
@@ -264,10 +264,10 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
 /// contradict each other, the order of the elements is unspecified.
 ///
 /// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
-/// work. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is
-/// NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
-/// EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
-/// the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// work. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
+/// NULL, size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no
+/// memory for the copies), EAGAIN (the caller is no worker of the run, and there is no memory to
+/// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
 ///

@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// The work of a loop: a function of the program's, and for a reduction the values to which the
-/// function adds. The units that a worker does one after the other, in ascending order, are added
-/// to one value. Each part that another worker takes has a value of its own.
+/// function adds. A worker adds the units that it does, in ascending order, to one value. Each part
+/// that another worker takes has a value of its own.
 pub trait Body: Copy {
     /// The kind of the program's function, for messages.
     type Function: ProgramFunction;
@@ -17,7 +17,7 @@ pub trait Body: Copy {
     /// The address of the program's function.
     fn address(self) -> usize;
 
-    /// The value of a part of which no unit is done. None: there is no memory.
+    /// Makes the value for a part before its first unit. None: there is no memory.
     ///
     /// # Safety
     /// The caller is within the loop.

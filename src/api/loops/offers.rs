@@ -151,8 +151,9 @@ impl<L, V> Offer<L, V> {
         unsafe { &*self.whole_loop }
     }
 
-    /// True if the owner, who waits for the offer's task, would run it itself.
+    /// True if `worker` is the owner, and waits for this task already.
     pub fn is_back(&self, worker: &Worker) -> bool {
+        // Relaxed: pairs with the store in `join`, on the same thread.
         ptr::eq(self.owner, worker) && self.join_begun.load(Ordering::Relaxed)
     }
 
@@ -178,7 +179,8 @@ impl<L, V> Offer<L, V> {
         if unsafe { self.task.take_back(worker) } {
             return None;
         }
-        // SAFETY: the task has ended; the join, which pairs with its end, orders what it has written.
+        // SAFETY: the task has ended, so only the owner uses the value. `take_back` has acquired
+        // what the end of the task released (`sync::forked`).
         unsafe { (*self.value.get()).take() }
     }
 }

@@ -247,7 +247,7 @@ impl StackCache {
         let size = self.size.get();
         detector::own(&STORE);
         let stored = STORE.with(|store| if store.size == size { store.free.pop() } else { None });
-        stored.inspect(|stack| detector::acquire(stack.record()));
+        stored.inspect(|stack| detector::acquire(stack.record())); // pairs with `store`
         stored.map_or_else(|| Stack::new(size), Ok)
     }
 
@@ -292,7 +292,7 @@ impl StackCache {
         let size = self.size.get();
         let most = if self.nests.get() && !limit::is_scarce() { MOST_STORED } else { MOST_KEPT };
         let mut outdated = FreeList::default();
-        detector::release(stack.record());
+        detector::release(stack.record()); // pairs with `fetch`
         STORE.with(|store| {
             if store.size != size {
                 while let Some(stack) = store.free.pop() {

@@ -37,7 +37,7 @@ const fn of_size(mut column: Column, n: u64) -> Column {
 struct Layout {
     /// The head of the first column.
     corner: &'static str,
-    /// What the row is called, and the system as the session calls it; libsched first.
+    /// The label of each row, and the name of its system in the session. The first is libsched's.
     rows: &'static [(&'static str, &'static str)],
     columns: &'static [Column],
 }
@@ -198,8 +198,8 @@ const PHASES: Layout = Layout {
     ],
 };
 
-/// The columns of the table of turns: its head, and who yields and who wakes and waits. What
-/// switches without a queue cannot wait.
+/// The columns of the table of turns: the head, the system that yields, and the system whose tasks
+/// wake each other and wait. A bare switch has no queue, so nothing can wait there.
 const TURNS: &[(&str, &str, Option<&str>)] = &[
     ("libsched", "libsched", Some("libsched")),
     ("Go", "go", Some("go")),
@@ -237,7 +237,7 @@ pub fn in_report(data: &Measurements, language: Language) -> Result<String> {
     Ok(markdown(1, &head("", REPORT), &rows(&systems, REPORT, data, language)?))
 }
 
-/// Two figures in a cell are easier to compare below each other when their columns are flush left.
+/// The columns are flush left: so the pairs of figures in a column are easy to compare.
 fn flush_left(head: &[String], rows: &[Vec<String>]) -> String {
     markdown(head.len(), head, rows)
 }
@@ -247,7 +247,7 @@ fn head(corner: &str, columns: &[Column]) -> Vec<String> {
 }
 
 /// A row for each system that the session has. It is an error if libsched, the first, lacks a
-/// value: the session was one of some programs only, or on other numbers of threads.
+/// value: then the session ran only some programs, or other numbers of threads.
 fn rows(
     systems: &[(&str, &str)],
     columns: &[Column],
@@ -352,7 +352,7 @@ mod tests {
         assert!(english("nosuch", &few).is_err());
     }
 
-    /// Each cell has the figure of its system, its program, its size and its threads.
+    /// Each cell shows the measurement of its system, program, size and number of threads.
     #[test]
     fn figures_stand_in_their_cells() {
         let (mut data, _) = committed();

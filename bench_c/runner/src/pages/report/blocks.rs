@@ -1,4 +1,4 @@
-//! Blocks of a page: what is written by the program, between what is written by hand.
+//! Blocks of a page: the program writes them, and leaves alone what stands between them.
 //!
 //! ```text
 //! <!-- peers: loops -->
