@@ -25,8 +25,9 @@
 //! - One offer is left, thieves have come before, and the rest is long. One half of it is offered.
 //!   So a thief that takes the offer has one more to take, even if the owner is in a long unit.
 //!
-//! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
-//! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
+//! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving. If
+//! the halves are equal, offer i has at most n / 2^(i + 1) units. There are never more than
+//! `MAX_OFFERS` offers.
 //!
 //! A chunk is at most twice as large as the chunk before, since the duration of a unit is unknown
 //! at first. A chunk is also at most a quarter of what is left, with the offers that no thief has
@@ -70,11 +71,12 @@
 //! this pace are not offered. The pace may change at any moment. So a worker whose rest is too
 //! short to be offered measures the pace again after each chunk.
 //!
-//! Sleepers should be woken before the first unit. So a worker remembers how long its last loop took.
-//! A loop with the same body is expected to take as long for each unit. If that is several times what
-//! a wake-up takes, the worker wakes several sleepers before it begins. (Without this rule, loops of
-//! 1 ms on 8 and 16 workers, after gaps of 1 ms, took 5 to 15 % longer. Rejected: to wake several
-//! sleepers before each loop. Then loops of 1 µs after gaps of 1 ms took 12 µs instead of 5.)
+//! Sleepers should be woken before the first unit. So a worker remembers how long its last loops took
+//! (`runtime::past_loops`). A loop with the same body is expected to take as long for each unit. If
+//! that is several times what a wake-up takes, the worker wakes several sleepers before it begins.
+//! (Without this rule, loops of 1 ms on 8 and 16 workers, after gaps of 1 ms, took 5 to 15 % longer.
+//! Rejected: to wake several sleepers before each loop. Then loops of 1 µs after gaps of 1 ms took
+//! 12 µs instead of 5.)
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
@@ -82,6 +84,15 @@
 //!
 //! On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer than libgomp's
 //! best schedule without these rules, and take 0 to 5 % longer with them (`bench_c/loops.c`).
+//!
+//! # Halves of equal time
+//!
+//! If the units are unequal, halves of the range take unequal times. Then a worker that has done its
+//! half takes the largest offer of another one, and this repeats itself: a loop of 1 ms with rising
+//! units had five thefts on two workers, each of which takes 2 to 3 µs. So the workers measure a loop
+//! that is expected to take long, and the next loop with the same body is divided into halves that
+//! took equal times (`runtime::loop_shape`). With that, such a loop has one or two thefts. Loops of
+//! 0.1 ms with rising units take 9 % less time, and loops of 1 ms 2 to 3 % less.
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
@@ -92,7 +103,7 @@ use crate::api::fork;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::profile::path::Lengths;
-use crate::runtime::last_loop::LastLoop;
+use crate::runtime::loop_shape::{LoopShape, LoopTimes};
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -117,7 +128,8 @@ const WORTHWHILE_CHUNKS: usize = 4;
 /// A rest is long if it takes so many times `pace::WORTHWHILE`.
 const LONG: usize = 4;
 
-/// A loop that is expected to take so long shares its first offers without a question.
+/// A loop that is expected to take so long shares its first offers without a question, and is
+/// measured. (The measurement takes less than 1 µs.)
 const WELL_WORTH: Duration = Duration::from_micros(40);
 
 pub struct Loop<B: Body> {
@@ -125,6 +137,10 @@ pub struct Loop<B: Body> {
     /// The most units with which `body` is called at once.
     max_chunk: usize,
     body: B,
+    /// The expected shape, if it is not even.
+    shape: Option<LoopShape>,
+    /// The workers measure how long their units take.
+    is_measured: bool,
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
@@ -135,14 +151,72 @@ pub struct Loop<B: Body> {
 }
 
 impl<B: Body> Loop<B> {
-    pub fn new(range: Range, max_chunk: usize, body: B) -> Self {
-        Loop {
-            range,
-            max_chunk,
-            body,
-            small: AtomicUsize::new(0),
-            longest: AtomicU64::new(0),
-            longest_burdened: AtomicU64::new(0),
+    /// Calls the body for the whole range, into the value at `into`, at most `max_chunk` units at
+    /// once. Returns as `sched_for` does.
+    ///
+    /// # Safety
+    /// The body may be called for these numbers, on any thread. `into` is the place of a value.
+    pub unsafe fn run(
+        range: Range,
+        max_chunk: usize,
+        body: B,
+        into: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task of
+        // that worker's run; the body may be called, by the caller's promise.
+        unsafe {
+            fork::within::<B::Function, _>(body.address(), worker, |mine| {
+                detector::ignored(|| {
+                    let pace = Pace::of_first(mine.is_asked());
+                    let begun = pace.begun(); // None: nobody wants parts
+                    let expected = begun
+                        .and_then(|_| mine.past_loops.expects(body.address(), range.units()))
+                        .filter(|&(takes, _)| takes > WELL_WORTH);
+                    let whole = Loop {
+                        range,
+                        max_chunk,
+                        body,
+                        shape: expected.map(|(_, shape)| shape).filter(|shape| !shape.is_even()),
+                        is_measured: expected.is_some(),
+                        small: AtomicUsize::new(0),
+                        longest: AtomicU64::new(0),
+                        longest_burdened: AtomicU64::new(0),
+                    };
+                    whole.run_on(mine, into, pace, expected.map(|(takes, _)| takes));
+                });
+            })
+        }
+    }
+
+    /// # Safety
+    /// As for `run`; the caller owns `worker`.
+    unsafe fn run_on(
+        &self,
+        worker: &Worker,
+        into: *mut c_void,
+        pace: Pace,
+        expected: Option<Duration>,
+    ) {
+        detector::own(self);
+        let before = profiled::path_lengths(worker);
+        let begun = pace.begun();
+        let units = self.range.units();
+        // SAFETY: by the caller's promise; the loop may have waited, and have been continued by
+        // another worker.
+        let (worker, times) = unsafe {
+            let times = self.share(0, units, into, worker, pace, expected);
+            (Worker::current_in_run_of(worker.handle()), times)
+        };
+        if let Some(begun) = begun {
+            let shape = self.shape().corrected(&times);
+            worker.past_loops.add(self.body.address(), units, begun.elapsed(), shape);
+        }
+        if let Some(before) = before {
+            // Relaxed: the joins order the figures.
+            let path = self.longest.load(Ordering::Relaxed);
+            let burdened = self.longest_burdened.load(Ordering::Relaxed);
+            profiled::note_loop(worker, before, units, Lengths { path, burdened });
         }
     }
 
@@ -150,37 +224,16 @@ impl<B: Body> Loop<B> {
         self.small.load(Ordering::Relaxed)
     }
 
-    /// Calls the body for the whole range, into the value at `into`. Returns as `sched_for` does.
-    ///
-    /// # Safety
-    /// The body may be called for these numbers, on any thread. `into` is the place of a value.
-    pub unsafe fn run(&self, into: *mut c_void, worker: &Worker) -> c_int {
-        // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task of
-        // that worker's run; the body may be called, by the caller's promise.
-        unsafe {
-            detector::own(self);
-            fork::within::<B::Function, _>(self.body.address(), worker, |mine| {
-                detector::ignored(|| {
-                    let before = profiled::path_lengths(mine);
-                    let (body, units) = (self.body.address(), self.range.units());
-                    let pace = Pace::of_first(mine.is_asked());
-                    let begun = pace.begun(); // None: nobody wants parts
-                    let expected = begun.and_then(|_| mine.last_loop.get().expects(body, units));
-                    self.share(0, units, into, mine, pace, expected);
-                    // The loop may have waited, and have been continued by another worker.
-                    let mine = Worker::current_in_run_of(mine.handle());
-                    if let Some(begun) = begun {
-                        mine.last_loop.set(LastLoop::new(body, units, begun.elapsed()));
-                    }
-                    if let Some(before) = before {
-                        // Relaxed: the joins order the figures.
-                        let path = self.longest.load(Ordering::Relaxed);
-                        let burdened = self.longest_burdened.load(Ordering::Relaxed);
-                        let longest = Lengths { path, burdened };
-                        profiled::note_loop(mine, before, units, longest);
-                    }
-                });
-            })
+    fn shape(&self) -> LoopShape {
+        self.shape.unwrap_or(LoopShape::EVEN)
+    }
+
+    /// The first unit of the second half of the units `from` to `to`. There are at least two units.
+    #[inline]
+    fn middle_of(&self, from: usize, to: usize) -> usize {
+        match &self.shape {
+            Some(shape) => shape.middle_of(from..to, self.range.units()),
+            None => from + (to - from) / 2,
         }
     }
 
@@ -204,7 +257,8 @@ impl<B: Body> Loop<B> {
 
     /// Does the units `from` to `to`, into the value at `into`, and offers parts of them to other
     /// workers. `pace` has begun if the caller has taken the units from another worker. `expected`:
-    /// how long these units will take, if that is known.
+    /// how long these units will take, if that is known. Returns how long they took; nothing if the
+    /// loop is not measured.
     ///
     /// # Safety
     /// As for `call`.
@@ -216,9 +270,11 @@ impl<B: Body> Loop<B> {
         mut worker: &Worker,
         mut pace: Pace,
         expected: Option<Duration>,
-    ) {
+    ) -> LoopTimes {
         let mut room = Room::new();
         let mut offers = Offers::within(&mut room);
+        let mut times = LoopTimes::default();
+        let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured));
         let mut chunk = 1;
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
@@ -233,7 +289,7 @@ impl<B: Body> Loop<B> {
                 }
                 let least = self.small().max(1); // once: the first division goes down to one unit
                 while to - from >= 2 * least && !offers.is_full() {
-                    let middle = from + (to - from) / 2;
+                    let middle = self.middle_of(from, to);
                     let function = self.body.address();
                     // SAFETY: the caller owns the worker; the offers are joined below.
                     let offered = unsafe {
@@ -250,7 +306,7 @@ impl<B: Body> Loop<B> {
                 // SAFETY: the caller owns the worker and the offers.
                 unsafe {
                     if is_first && self.small() == 0 && offers.count() > 1 {
-                        worker.share(expected.filter(|&takes| takes > WELL_WORTH));
+                        worker.share(expected);
                     } else if pace.is_begun() {
                         self.share_offers(from, &offers, &pace, worker);
                     }
@@ -276,16 +332,25 @@ impl<B: Body> Loop<B> {
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
-                let Some(offer) = offers.pop() else { return };
+                // SAFETY: as above.
+                let untaken = unsafe { offers.untaken() };
+                if let (0, Some(since)) = (untaken, begun) {
+                    begun = None;
+                    times = self.shape().times(first..from, self.range.units(), since.elapsed());
+                }
+                let Some(offer) = offers.pop() else { return times };
                 // SAFETY: the caller owns the worker and the offer, which is not joined yet.
                 let offer = unsafe { &*offer };
                 // SAFETY: as above.
                 match unsafe { offer.join(worker) } {
                     None => (from, to) = (offer.from, offer.to),
                     // SAFETY: the units of the offer follow on those that are done.
-                    Some(value) => detector::heeded(|| unsafe {
-                        self.body.combine(into, B::place(&value));
-                    }),
+                    Some(value) => unsafe {
+                        if self.is_measured {
+                            times += offer.times();
+                        }
+                        detector::heeded(|| self.body.combine(into, B::place(&value)));
+                    },
                 }
                 // SAFETY: as after the body: the join may have waited, also for units that it got
                 // back, and so may the combination.
@@ -294,8 +359,8 @@ impl<B: Body> Loop<B> {
         }
     }
 
-    /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
-    /// taken is worth a theft. The caller will do the units from `from` on.
+    /// Shares the offers with thieves, if the pace is known and the oldest offer that nobody has taken
+    /// is worth a theft. The caller will do the units from `from` on.
     ///
     /// # Safety
     /// The caller owns `worker`, which has made these offers.
@@ -307,11 +372,11 @@ impl<B: Body> Loop<B> {
         worker: &Worker,
     ) {
         let small = self.small();
-        // SAFETY: by the caller's promise. (An offer that is younger is smaller.)
-        let Some(largest) = (unsafe { offers.oldest_untaken() }) else { return };
-        if (1..=largest.to - largest.from).contains(&small) {
+        // SAFETY: by the caller's promise. (An offer that is younger is expected to take less time.)
+        let Some(oldest) = (unsafe { offers.oldest_untaken() }) else { return };
+        if (1..=oldest.to - oldest.from).contains(&small) {
             // SAFETY: the caller owns the worker.
-            unsafe { worker.share(Some(pace.time_of(largest.to - from, small))) };
+            unsafe { worker.share(Some(pace.time_of(oldest.to - from, small))) };
         }
     }
 }
@@ -335,9 +400,9 @@ unsafe extern "C" fn run_offer<B: Body>(offer: *mut c_void, s: *mut Scheduler) {
     let into = B::place(&value);
     // SAFETY: the loop lives until the offer is joined, its body may be called, and the value is
     // this task's.
-    call_guarded::<B::Function, _>(|| unsafe {
+    let times = call_guarded::<B::Function, _>(|| unsafe {
         whole.share(offer.from, offer.to, into, worker, Pace::from_now(), None)
     });
     // SAFETY: this is the offer's task.
-    unsafe { offer.done(value) };
+    unsafe { offer.done(value, whole.is_measured.then_some(times)) };
 }

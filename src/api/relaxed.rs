@@ -41,7 +41,7 @@ impl Reduction {
         unsafe {
             ptr::copy_nonoverlapping(identity.cast(), value, size);
             if let Some(range) = range {
-                let outcome = Loop::new(range, max_chunk, self).run(value.cast(), worker);
+                let outcome = Loop::run(range, max_chunk, self, value.cast(), worker);
                 if outcome != 0 {
                     return outcome;
                 }

@@ -80,7 +80,7 @@ pub unsafe extern "C" fn sched_for(
     let body = Plain { function, ctx };
     // SAFETY: by the caller's promise.
     call_guarded::<LoopBody, _>(|| unsafe {
-        Loop::new(range, most_units(grain), body).run(ptr::null_mut(), worker)
+        Loop::run(range, most_units(grain), body, ptr::null_mut(), worker)
     })
 }
 

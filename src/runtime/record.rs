@@ -33,7 +33,7 @@
 //! | `counters` | by the owner | any thread |
 //! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
 //! | `host_stack`, `fiber`, `child_fiber`, `outer_worker` | by the owner | the owner |
-//! | `until_injector`, `wakes_until_behind`, `last_loop` | by the owner | the owner |
+//! | `until_injector`, `wakes_until_behind`, `past_loops` | by the owner | the owner |
 //! | `next_record` | once, before the record is in the list of all | any thread |
 //! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
@@ -67,7 +67,7 @@ use crate::queue::length::Lengths;
 use crate::queue::split::Split;
 use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
-use crate::runtime::last_loop::LastLoop;
+use crate::runtime::past_loops::PastLoops;
 use crate::runtime::wait_note::{Noted, WaitNote};
 use crate::runtime::watch::{Watch, Watched};
 use crate::settings::{Config, Deque, Join};
@@ -191,8 +191,8 @@ pub struct Worker {
     /// How many more of the tasks that this worker wakes continue soon, before one is queued behind
     /// all others.
     pub(super) wakes_until_behind: Countdown,
-    /// A hint for the next loop on this worker.
-    pub last_loop: Cell<LastLoop>,
+    /// The last loops of the owner: hints for its next ones.
+    pub past_loops: Pad<PastLoops>,
     /// The worker that the owner's thread occupied already when it took this place; null: none.
     /// These pointers link all workers that one thread occupies.
     pub outer_worker: Cell<*const Worker>,

@@ -1,8 +1,9 @@
 //! The parts of a loop that a worker offers to others.
 
 use crate::api::fork::Forked;
+use crate::runtime::loop_shape::LoopTimes;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::detector;
 use crate::task::TaskFn;
 use std::cell::UnsafeCell;
@@ -18,12 +19,14 @@ pub struct Offer<L, V> {
     whole_loop: *const L,
     pub from: usize,
     pub to: usize,
-    owner: *const Worker,
-    /// The owner has come to join the offer.
-    join_begun: AtomicBool,
+    /// The worker that has come to join the offer; null: none.
+    joiner: AtomicPtr<Worker>,
     /// The value of the units: the offer's task writes it before it ends, and the owner reads it
     /// after the join. None: the task has not run, or has given the units back.
     value: UnsafeCell<Option<V>>,
+    /// How long the units took. The offer's task writes it before it ends if the loop is measured, and
+    /// the owner reads it after the join.
+    times: UnsafeCell<LoopTimes>,
 }
 
 /// Memory for the offers of one worker.
@@ -95,9 +98,9 @@ impl<L, V> Offers<L, V> {
                 whole_loop,
                 from,
                 to,
-                owner: worker,
-                join_begun: AtomicBool::new(false),
+                joiner: AtomicPtr::default(),
                 value: UnsafeCell::new(None),
+                times: UnsafeCell::default(),
             });
             (*at).task.offer(run, at.cast(), function, worker)
         };
@@ -151,19 +154,31 @@ impl<L, V> Offer<L, V> {
         unsafe { &*self.whole_loop }
     }
 
-    /// True if `worker` is the owner, and waits for this task already.
+    /// True if `worker` waits for this task already.
     pub fn is_back(&self, worker: &Worker) -> bool {
         // Relaxed: pairs with the store in `join`, on the same thread.
-        ptr::eq(self.owner, worker) && self.join_begun.load(Ordering::Relaxed)
+        ptr::eq(self.joiner.load(Ordering::Relaxed), worker)
     }
 
-    /// The units are done.
+    /// The units are done. `times`: None if the loop is not measured.
     ///
     /// # Safety
     /// The caller is the offer's task.
-    pub unsafe fn done(&self, value: V) {
-        // SAFETY: the owner reads the value after the end of the task.
-        unsafe { *self.value.get() = Some(value) };
+    pub unsafe fn done(&self, value: V, times: Option<LoopTimes>) {
+        // SAFETY: the owner reads both after the end of the task.
+        unsafe {
+            *self.value.get() = Some(value);
+            if let Some(times) = times {
+                *self.times.get() = times;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller owns the offer, and the task has ended.
+    pub unsafe fn times(&self) -> LoopTimes {
+        // SAFETY: only the owner uses the times now.
+        unsafe { *self.times.get() }
     }
 
     /// Joins the offer. Returns the value of the units if they are done; None: they are the owner's
@@ -174,7 +189,7 @@ impl<L, V> Offer<L, V> {
     #[inline]
     pub unsafe fn join(&self, worker: &Worker) -> Option<V> {
         // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
-        self.join_begun.store(true, Ordering::Relaxed);
+        self.joiner.store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
         if unsafe { self.task.take_back(worker) } {
             return None;
