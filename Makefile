@@ -376,7 +376,9 @@ scaling: lab-programs
 
 # --- testing ----------------------------------------------------------------
 
-CTEST = $(TOOL) run $(CTEST_LINTED) --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
+# $(call tool,PACKAGE,NAME): runs a tool of this tree.
+tool  = $(if $(TOOLS_BUILT),$(TOOLS_BUILT)/$(2),$(TOOL) run --quiet --package $(1) --bin $(2) --)
+CTEST = $(call tool,sched-ctest,sched-ctest) --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
 # 640 s of processor time, and 30 s in which one processor has nothing to do.
@@ -390,9 +392,12 @@ test: CTEST += --smaller 4
 # compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)
 LINTER = $(if $(shell clippy-driver --version 2>/dev/null),clippy-driver)
 LINTED = $(if $(LINTER),--config 'build.rustc-workspace-wrapper="$(LINTER)"')
-test: CTEST_LINTED = $(LINTED)
 test-lints: export RUSTC_WORKSPACE_WRAPPER = $(LINTER)
 test test-lints: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
+
+# make test builds its tools with all other crates. If cargo builds a single package, the crates that the package needs have
+# other features, and cargo compiles them a second time.
+test test-lints: TOOLS_BUILT = $(if $(CARGO_BUILD_TARGET),,$(TARGET)/debug)
 
 test:
 	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
@@ -404,7 +409,7 @@ test:
 	@echo "2 of 3: unit tests"
 	@$(CARGO) test $(LINTED) --quiet $(TESTED)
 	@echo "3 of 3: C programs"
-	@$(CTEST) --abi $(BUILT)/tmp/sched_abi.h $(TEST_ARGS)
+	@$(CTEST) $(TEST_ARGS)
 	@seconds=$$(($$(date +%s) - $$(cat $(TARGET)/test-began))); echo "make test: $$seconds seconds"; \
 	 $(if $(TEST_ARGS),,echo $$seconds > $(TARGET)/test-seconds)
 
@@ -414,13 +419,11 @@ test:
 # The models have no tests but with --cfg loom, which make loom sets.
 TESTED := --workspace --exclude sched-model
 
-# The runner of the C tests is built here, too, while the other half of the work is still going on.
 test-lints:
-	@$(MAKE) --no-print-directory check-texts check-models
-	@RUSTC_WORKSPACE_WRAPPER= $(MAKE) --no-print-directory debug
 	@$(if $(LINTER),,echo "check: no clippy-driver here, skipped")
-	@$(CARGO) test --quiet $(TESTED) --no-run
-	@$(TOOL) build --quiet --package sched-ctest
+	@$(CARGO) build --quiet $(TESTED) --all-targets
+	@$(MAKE) --no-print-directory check-texts check-models TOOLS_BUILT='$(TOOLS_BUILT)'
+	@RUSTC_WORKSPACE_WRAPPER= $(MAKE) --no-print-directory debug
 
 # installcheck builds and runs the examples, with both libraries, as make examples does with one.
 test-programs: bench-programs programs
@@ -463,11 +466,11 @@ check-models:
 	@RUSTFLAGS="--cfg loom" $(CARGO) check --quiet --package sched-model --all-targets --target-dir $(TARGET)/loom
 
 check-texts:
-	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
+	@$(call tool,sched-tools,mutants) --check
 	@man/check.sh
 	@packaging/check.sh
-	@$(TOOL) test --quiet --package sched-tools --test floors --test statics
-	@$(TOOL) run --quiet --package sched-trust -- check
+	@$(if $(TOOLS_BUILT),,$(TOOL) test --quiet --package sched-tools --test floors --test statics)
+	@$(call tool,sched-trust,sched-trust) check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 
@@ -489,11 +492,11 @@ IN_PART := knobs_KNOBS=1/100 mutants_MUTANTS=1/24 asan_SLICE=1/2 tsan_SLICE=1/2 
 
 .PHONY: record-test $(GATES:%=record-%) trust
 record-test $(GATES:%=record-%): record-%:
-	@$(TOOL) run --quiet --package sched-trust -- run $* $(if $(FULL),,$(patsubst $*_%,%,$(filter $*_%,$(IN_PART)))) $(MAKEOVERRIDES)
+	@$(call tool,sched-trust,sched-trust) run $* $(if $(FULL),,$(patsubst $*_%,%,$(filter $*_%,$(IN_PART)))) $(MAKEOVERRIDES)
 
 # docs/TRUST.md from the records.
 trust:
-	$(TOOL) run --quiet --package sched-trust -- page
+	$(call tool,sched-trust,sched-trust) page
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -525,7 +528,7 @@ figures:
 # MUTANTS='NAME ...' runs these mutants alone, MUTANTS=K/N the Kth and then each Nth of them. RECORD=1 writes
 # what they show to model/RESULTS.md.
 mutants:
-	$(TOOL) run --quiet --package sched-tools --bin mutants -- $(if $(RECORD),--record) $(MUTANTS)
+	$(call tool,sched-tools,mutants) $(if $(RECORD),--record) $(MUTANTS)
 
 # Whole runs, with more workers and tasks than loom can finish: random schedules. SCHEDULES is their number for each model.
 SCHEDULES ?= 10000
@@ -546,9 +549,9 @@ litmus:
 # make loom, shuttle and litmus, and then model/RESULTS.md with the number of executions of each model.
 loom-results:
 	@mkdir -p $(TARGET)
-	$(TOOL) run --quiet --package sched-tools --bin mutants -- --commit > $(TARGET)/loom.log
+	$(call tool,sched-tools,mutants) --commit > $(TARGET)/loom.log
 	@$(MAKE) --no-print-directory loom shuttle litmus >> $(TARGET)/loom.log 2>&1
-	$(TOOL) run --quiet --package sched-tools --bin mutants -- --models $(TARGET)/loom.log
+	$(call tool,sched-tools,mutants) --models $(TARGET)/loom.log
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
 # how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them, half an
@@ -585,7 +588,7 @@ FUZZ_MUTANTS ?= searcher-silent park-unasked raid-undrawn take-back-unlocked han
 
 fuzz-mutants: stage
 	@for name in $(FUZZ_MUTANTS); do \
-	  $(TOOL) run --quiet --package sched-tools --bin mutants -- --copy $$name && \
+	  $(call tool,sched-tools,mutants) --copy $$name && \
 	  RUSTFLAGS='--cfg sched_fuzz' CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
 	  $(CARGO) rustc --quiet --manifest-path $(TARGET)/mutants/Cargo.toml --release --package libsched --lib \
 	          --crate-type staticlib --target-dir $(FUZZ_OUT)/mutants && mkdir -p $(FUZZ_OUT)/mutants/lean && \
@@ -637,9 +640,13 @@ tsan: stage
 
 # Users' programs: compiled for the tool, and linked with the library as it is. What is not fit is listed with the reason.
 tsan-users: stage
+	@$(call all_races,races)
 	@$(call each_sanitizing,thread,for link in '' --statically; do \
 	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
 	        --except c_tests/unfit/tsan $(SLICE:%=--slice %) --programs '*' || exit 1; done)
+
+# $(call all_races,SCRIPT): that script of c_tests/scripts, with all its races.
+all_races = RACES=all $(CTEST) --filter 'script $(1)'
 
 # The programs of WATCHED, linked with the library as it is, under valgrind's race detectors: the target is the tool.
 under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrind here, skipped"; \
@@ -648,6 +655,7 @@ under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrin
 	         --except c_tests/unfit/$@ $(subst 300,600,$(WATCHED_PROGRAMS)) || exit 1; done; fi
 
 helgrind: stage
+	@$(call all_races,valgrind_races)
 	@$(under_race_tool)
 
 drd: stage

@@ -3,13 +3,13 @@
 //! `include/sched_tasks.h` is what it makes of the rest. `make headers` runs these tests with
 //! LIBSCHED_WRITE_HEADERS, and so writes that header.
 //!
-//! What cbindgen has found is left in the folder of these tests, `sched_abi.h`: a C compiler reads it
-//! after the headers (c_tests/runner/src/header.rs).
+//! A C compiler reads what cbindgen has found after `sched.h`, and finds no contradiction.
 //!
 //! These are tests, and no part of the build: whoever builds the library compiles no cbindgen, whose
 //! crates take longer to compile than the library does.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 const COURSE: (&str, &[&str]) = ("cbindgen.toml", &["course"]);
@@ -102,9 +102,18 @@ fn the_other_header_is_made_of_the_source() {
 }
 
 #[test]
-fn what_was_found_is_left_for_a_c_compiler() {
+fn a_c_compiler_finds_no_contradiction() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(folder).expect("a folder of ours");
-    let text = format!("{}\n{}", generate(COURSE), generate(TASKS));
-    fs::write(folder.join("sched_abi.h"), text).expect("a folder of ours");
+    let source = folder.join("abi.c");
+    // cbindgen's come second, because they do not declare the types.
+    let text = format!("#include <sched.h>\n{}\n{}", generate(COURSE), generate(TASKS));
+    fs::write(&source, text).expect("a folder of ours");
+    let cc = env::var("CC").unwrap_or_else(|_| "cc".to_string());
+    let mut words = cc.split_whitespace();
+    let mut compiler = Command::new(words.next().expect("CC names a compiler"));
+    compiler.args(words).args(["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]);
+    compiler.arg("-I").arg(root().join("include")).arg(&source);
+    let out = compiler.output().unwrap_or_else(|error| panic!("{cc}: {error}"));
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }

@@ -168,7 +168,6 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             jobs.push(refuses(session, name, path, &work));
         }
     }
-    jobs.push(abi(session, &work));
     jobs.push(own_folder(session));
     jobs.push(pkg_config(session));
     Ok(())
@@ -364,33 +363,6 @@ fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
                     return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
                 }
             }
-        }
-        Ok(Outcome::Passed)
-    })
-}
-
-/// Compiles our header and what cbindgen makes of the Rust source in one file: the prototypes
-/// agree.
-fn abi(session: &Session, work: &Path) -> Job {
-    let abi = session.options.abi.clone();
-    let abi = abi.unwrap_or_else(|| session.prefix.with_file_name("abi").join("sched_abi.h"));
-    let (work, tools) = (work.to_path_buf(), session.tools.clone());
-    Job::new("header", "against cbindgen's view", move |_| {
-        if !abi.exists() {
-            return Ok(Outcome::Skipped(format!("there is no {}", abi.display())));
-        }
-        let source = work.join("abi.c");
-        let abi = std::path::absolute(&abi)?;
-        // cbindgen's comes second, because it does not declare the types.
-        let includes = format!("#include <sched.h>\n#include \"{}\"\n", abi.display());
-        fs::write(&source, includes)?;
-        let mut command = Command::new(&tools.cc);
-        command.args(["-std=c11", "-fsyntax-only"]).args(WARNINGS);
-        command.args(&tools.pc.cflags).arg(&source);
-        let out = command.output()?;
-        if !out.status.success() {
-            let said = String::from_utf8_lossy(&out.stderr);
-            return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
         }
         Ok(Outcome::Passed)
     })

@@ -17,9 +17,6 @@ pub struct Options {
     /// The folder of the compiled benchmark programs
     #[arg(long)]
     pub bench: Option<PathBuf>,
-    /// The header cbindgen made of the Rust source [default: PREFIX/../abi/sched_abi.h]
-    #[arg(long)]
-    pub abi: Option<PathBuf>,
     /// Only the tests whose name, settings included, contains this
     #[arg(long, default_value = "")]
     pub filter: String,
