@@ -90,9 +90,10 @@
 //! If the units are unequal, halves of the range take unequal times. Then a worker that has done its
 //! half takes the largest offer of another one, and this repeats itself: a loop of 1 ms with rising
 //! units had five thefts on two workers, each of which takes 2 to 3 µs. So the workers measure a loop
-//! that is expected to take long, and the next loop with the same body is divided into halves that
-//! took equal times (`runtime::loop_shape`). With that, such a loop has one or two thefts. Loops of
-//! 0.1 ms with rising units take 9 % less time, and loops of 1 ms 2 to 3 % less.
+//! that is expected to take long. If two such loops with the same body were alike, the next one is
+//! divided into halves that took equal times (`runtime::loop_shape`). With that, such a loop has one
+//! or two thefts. Loops of 0.1 ms with rising units take 9 % less time, and loops of 1 ms 2 to 3 %
+//! less.
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
@@ -106,7 +107,7 @@ use crate::profile::path::Lengths;
 use crate::runtime::loop_shape::{LoopShape, LoopTimes};
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::call_guarded;
 use crate::task::Scheduler;
@@ -137,10 +138,12 @@ pub struct Loop<B: Body> {
     /// The most units with which `body` is called at once.
     max_chunk: usize,
     body: B,
-    /// The expected shape, if it is not even.
+    /// The expected shape. None: it is even, or not known.
     shape: Option<LoopShape>,
     /// The workers measure how long their units take.
     is_measured: bool,
+    /// The measurement lacks units, or has a wait in it. (Relaxed: the joins order it.)
+    is_void: AtomicBool,
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
@@ -177,8 +180,9 @@ impl<B: Body> Loop<B> {
                         range,
                         max_chunk,
                         body,
-                        shape: expected.map(|(_, shape)| shape).filter(|shape| !shape.is_even()),
+                        shape: expected.and_then(|(_, shape)| shape),
                         is_measured: expected.is_some(),
+                        is_void: AtomicBool::new(false),
                         small: AtomicUsize::new(0),
                         longest: AtomicU64::new(0),
                         longest_burdened: AtomicU64::new(0),
@@ -209,7 +213,8 @@ impl<B: Body> Loop<B> {
             (Worker::current_in_run_of(worker.handle()), times)
         };
         if let Some(begun) = begun {
-            let shape = self.shape().corrected(&times);
+            let is_measured = self.is_measured && !self.is_void.load(Ordering::Relaxed);
+            let shape = is_measured.then(|| self.shape().corrected(&times));
             worker.past_loops.add(self.body.address(), units, begun.elapsed(), shape);
         }
         if let Some(before) = before {
@@ -342,9 +347,15 @@ impl<B: Body> Loop<B> {
                 // SAFETY: the caller owns the worker and the offer, which is not joined yet.
                 let offer = unsafe { &*offer };
                 // SAFETY: as above.
-                match unsafe { offer.join(worker) } {
+                let value = unsafe { offer.join(worker) };
+                // A thief has just taken the offer after all, or has given it back.
+                if self.is_measured && value.is_none() != begun.is_some() {
+                    self.is_void.store(true, Ordering::Relaxed);
+                }
+                match value {
                     None => (from, to) = (offer.from, offer.to),
-                    // SAFETY: the units of the offer follow on those that are done.
+                    // SAFETY: the task has ended, and the units of the offer follow on those that
+                    // are done.
                     Some(value) => unsafe {
                         if self.is_measured {
                             times += offer.times();

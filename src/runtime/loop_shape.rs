@@ -17,9 +17,6 @@ use std::time::Duration;
 /// The parts of a range that are expected to take equal times.
 const PARTS: usize = 8;
 
-/// A shape is even if no mark differs by more from that of equal units.
-const EVEN: f64 = 0.02;
-
 /// Divides the range of a loop into parts that take equal times. Within a part, all units are taken
 /// to be equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,9 +41,9 @@ impl LoopShape {
         LoopShape { marks }
     };
 
-    pub fn is_even(&self) -> bool {
-        let differ = |(mark, even): (&f32, f32)| f64::from((mark - even).abs()) > EVEN;
-        !self.marks.iter().zip(Self::EVEN.marks).any(differ)
+    /// No mark differs by more than this share of the range.
+    pub fn is_within(&self, share: f32, other: &LoopShape) -> bool {
+        self.marks.iter().zip(other.marks).all(|(mark, other)| (mark - other).abs() <= share)
     }
 
     /// The share of the range before part `i`; for the number of parts, 1.
@@ -172,11 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_with_small_differences_is_even() {
-        assert!(EVEN.is_even());
-        assert!(learned(1000, |_| 1000).is_even());
-        assert!(learned(1000, |unit| 100_000 + unit as u64).is_even());
-        assert!(!learned(1000, |unit| unit as u64).is_even());
+    fn shapes_are_compared_by_their_marks() {
+        assert!(learned(1000, |_| 1000).is_within(0.01, &EVEN));
+        assert!(learned(1000, |unit| 100_000 + unit as u64).is_within(0.01, &EVEN));
+        let rising = learned(1000, |unit| unit as u64);
+        assert!(!rising.is_within(0.2, &EVEN));
+        assert!(rising.is_within(0.25, &EVEN)); // half of the time has passed at 0.71
     }
 
     #[test]
@@ -221,7 +219,7 @@ mod tests {
         for _ in 0..20 {
             shape = shape.corrected(&shape.times(0..1000, 1000, Duration::from_secs(1)));
         }
-        assert!(shape.is_even(), "{shape:?}");
+        assert!(shape.is_within(0.01, &EVEN), "{shape:?}");
     }
 
     #[test]
@@ -251,7 +249,7 @@ mod tests {
     #[test]
     fn a_unit_may_be_too_small_a_share_for_the_calculation() {
         let times = EVEN.times(1 << 63..(1 << 63) + 1, usize::MAX, Duration::from_secs(1));
-        assert!(EVEN.corrected(&times).is_even());
+        assert!(EVEN.corrected(&times).is_within(0.5, &EVEN));
     }
 
     #[test]
