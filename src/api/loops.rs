@@ -92,8 +92,8 @@
 //! units had five thefts on two workers, each of which takes 2 to 3 µs. So the workers measure a loop
 //! that is expected to take long. If two such loops with the same body were alike, the next one is
 //! divided into halves that took equal times (`runtime::loop_shape`). With that, such a loop has one
-//! or two thefts. Loops of 0.1 ms with rising units take 9 % less time, and loops of 1 ms 2 to 3 %
-//! less.
+//! or two thefts. Loops of 0.1 ms with rising units take 7 to 16 % less time, and loops of 1 ms 1 to
+//! 3 % less (`bench_c/loops.c`).
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
