@@ -392,8 +392,8 @@ test: CTEST += --smaller 4
 # compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)
 LINTER = $(if $(shell clippy-driver --version 2>/dev/null),clippy-driver)
 LINTED = $(if $(LINTER),--config 'build.rustc-workspace-wrapper="$(LINTER)"')
-test-lints test-models: export RUSTC_WORKSPACE_WRAPPER = $(LINTER)
-test test-lints test-models: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
+test-lints check-models: export RUSTC_WORKSPACE_WRAPPER = $(LINTER)
+test test-lints check-models: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
 
 # make test builds its tools with all other crates. If cargo builds a single package, the crates that the package needs have
 # other features, and cargo compiles them a second time.
@@ -405,7 +405,7 @@ test:
 	     echo "make test: $$(cat $(TARGET)/test-seconds) seconds the last time"; \
 	 else echo "make test: about $$((640 / $(NPROC) + 30)) seconds, with $(NPROC) processors to itself"; fi
 	@echo "1 of 3: lints, libraries, programs"
-	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs test-models debug
+	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs check-models debug
 	@echo "2 of 3: unit tests"
 	@$(CARGO) test $(LINTED) --quiet $(TESTED)
 	@echo "3 of 3: C programs"
@@ -414,7 +414,7 @@ test:
 	 $(if $(TEST_ARGS),,echo $$seconds > $(TARGET)/test-seconds)
 
 # Parts that cargo can build at the same time, since each has a folder of its own in target.
-.PHONY: test-lints test-programs test-models
+.PHONY: test-lints test-programs
 
 # The models have no tests but with --cfg loom, which make loom sets.
 TESTED := --workspace --exclude sched-model
@@ -423,8 +423,6 @@ test-lints:
 	@$(if $(LINTER),,echo "check: no clippy-driver here, skipped")
 	@$(CARGO) build --quiet $(TESTED) --tests --bin sched-ctest --bin sched-trust --bin mutants
 	@$(MAKE) --no-print-directory check-texts TOOLS_BUILT='$(TOOLS_BUILT)'
-
-test-models: check-models
 
 # installcheck builds and runs the examples, with both libraries, as make examples does with one.
 test-programs: bench-programs programs

@@ -85,20 +85,24 @@
 //! On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer than libgomp's
 //! best schedule without these rules, and take 0 to 5 % longer with them (`bench_c/loops.c`).
 //!
-//! # Halves of equal time
-//!
-//! If the units are unequal, halves of the range take unequal times. Then a worker that has done its
-//! half takes the largest offer of another one, and this repeats itself: a loop of 1 ms with rising
-//! units had five thefts on two workers, each of which takes 2 to 3 µs. So the workers measure a loop
-//! that is expected to take long. If two such loops with the same body were alike, the next one is
-//! divided into halves that took equal times (`runtime::loop_shape`). With that, such a loop has one
-//! or two thefts. Loops of 0.1 ms with rising units take 7 to 16 % less time, and loops of 1 ms 1 to
-//! 3 % less (`bench_c/loops.c`).
-//!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
 //! of the offers shared at once, and the others when they are asked for. A thief that finds no
 //! other offer waits for the end of a chunk, or raids: 20 µs of a loop that takes 150.
+//!
+//! # Halves of equal time
+//!
+//! If the units are unequal, two halves of the range take unequal times. The worker that ends first
+//! takes the largest offer of the other, then the other takes one back, and so on: a loop of 1 ms
+//! with rising units had five thefts on two workers, each of which takes 2 to 3 µs. Therefore the
+//! workers measure each loop that is expected to take long. If two measured loops with the same body
+//! took their time in the same parts of the range, the next one is divided into halves of equal time
+//! (`runtime::loop_shape`). Such a loop has one or two thefts. Loops of 0.1 ms with rising units take
+//! 7 to 16 % less time, and loops of 1 ms 1 to 3 % less (`bench_c/loops.c`).
+//!
+//! A measurement is not used if a unit was not measured, or if a wait was measured with the units.
+//! Under kinds with a deque for each worker both are rare: a thief takes an offer just before the
+//! owner joins it, or gives an offer back.
 
 use crate::api::fork;
 use crate::api::pace::Pace;
@@ -140,10 +144,10 @@ pub struct Loop<B: Body> {
     body: B,
     /// The expected shape. None: it is even, or not known.
     shape: Option<LoopShape>,
-    /// The workers measure how long their units take.
-    is_measured: bool,
-    /// The measurement lacks units, or has a wait in it. (Relaxed: the joins order it.)
-    is_void: AtomicBool,
+    /// The workers measure how long their units take, and so far all units of the loop are measured.
+    /// (Relaxed: a worker that reads an outdated value measures in vain; the joins order the value
+    /// that the worker of the whole loop reads at the end.)
+    is_measured: AtomicBool,
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
@@ -181,8 +185,7 @@ impl<B: Body> Loop<B> {
                         max_chunk,
                         body,
                         shape: expected.and_then(|(_, shape)| shape),
-                        is_measured: expected.is_some(),
-                        is_void: AtomicBool::new(false),
+                        is_measured: AtomicBool::new(expected.is_some()),
                         small: AtomicUsize::new(0),
                         longest: AtomicU64::new(0),
                         longest_burdened: AtomicU64::new(0),
@@ -213,8 +216,7 @@ impl<B: Body> Loop<B> {
             (Worker::current_in_run_of(worker.handle()), times)
         };
         if let Some(begun) = begun {
-            let is_measured = self.is_measured && !self.is_void.load(Ordering::Relaxed);
-            let shape = is_measured.then(|| self.shape().corrected(&times));
+            let shape = self.is_measured().then(|| self.shape().corrected(&times));
             worker.past_loops.add(self.body.address(), units, begun.elapsed(), shape);
         }
         if let Some(before) = before {
@@ -227,6 +229,10 @@ impl<B: Body> Loop<B> {
 
     fn small(&self) -> usize {
         self.small.load(Ordering::Relaxed)
+    }
+
+    fn is_measured(&self) -> bool {
+        self.is_measured.load(Ordering::Relaxed)
     }
 
     fn shape(&self) -> LoopShape {
@@ -279,7 +285,7 @@ impl<B: Body> Loop<B> {
         let mut room = Room::new();
         let mut offers = Offers::within(&mut room);
         let mut times = LoopTimes::default();
-        let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured));
+        let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured()));
         let mut chunk = 1;
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
@@ -348,16 +354,16 @@ impl<B: Body> Loop<B> {
                 let offer = unsafe { &*offer };
                 // SAFETY: as above.
                 let value = unsafe { offer.join(worker) };
-                // A thief has just taken the offer after all, or has given it back.
-                if self.is_measured && value.is_none() != begun.is_some() {
-                    self.is_void.store(true, Ordering::Relaxed);
+                // A thief has taken the offer since `untaken` looked, or has given it back.
+                if self.is_measured() && value.is_none() != begun.is_some() {
+                    self.is_measured.store(false, Ordering::Relaxed);
                 }
                 match value {
                     None => (from, to) = (offer.from, offer.to),
                     // SAFETY: the task has ended, and the units of the offer follow on those that
                     // are done.
                     Some(value) => unsafe {
-                        if self.is_measured {
+                        if self.is_measured() {
                             times += offer.times();
                         }
                         detector::heeded(|| self.body.combine(into, B::place(&value)));
@@ -415,5 +421,5 @@ unsafe extern "C" fn run_offer<B: Body>(offer: *mut c_void, s: *mut Scheduler) {
         whole.share(offer.from, offer.to, into, worker, Pace::from_now(), None)
     });
     // SAFETY: this is the offer's task.
-    unsafe { offer.done(value, whole.is_measured.then_some(times)) };
+    unsafe { offer.done(value, whole.is_measured().then_some(times)) };
 }

@@ -1,14 +1,16 @@
-//! Where in its range a loop takes its time: measured in one loop, a hint for the next one with the
-//! same body (A. Kejariwal, A. Nicolau and C. Polychronopoulos, "History-aware self-scheduling",
-//! 2006).
+//! Where in its range a loop takes its time. A loop is measured as a hint for the next loop with the
+//! same body. (The idea: A. Kejariwal, A. Nicolau and C. Polychronopoulos, "History-aware
+//! self-scheduling", 2006.)
 //!
-//! A worker measures how long it takes for a stretch of units, not for each unit. So the shape has
-//! its marks where equal shares of the time are expected to end. The next loop is divided at these
-//! marks, and then the stretches begin and end there. So an error in a mark shows in full.
+//! A worker measures the time of a stretch of units, not of each unit. A shape has a mark at each
+//! place where an equal share of the time is expected to end. The next loop is divided at the marks,
+//! so its stretches begin and end there. The units on both sides of a mark are measured apart, and
+//! the measurement shows how wrong the mark was.
 //!
-//! Rejected: the times of equal parts of the range. Where a stretch ended within a part, the next
-//! division was up to 4 % wrong. Rejected: within a stretch, the time divided as expected. Then
-//! errors of measurement add up from loop to loop.
+//! Rejected: to measure the times of equal parts of the range. If a stretch ended within a part, the
+//! loop was divided up to 4 % of the range beside the right place. Rejected: to divide the time of a
+//! stretch among its parts as the last shape says. Then errors of measurement add up from loop to
+//! loop.
 
 use std::array;
 use std::ops::{AddAssign, Range};
@@ -17,8 +19,8 @@ use std::time::Duration;
 /// The parts of a range that are expected to take equal times.
 const PARTS: usize = 8;
 
-/// Divides the range of a loop into parts that take equal times. Within a part, all units are taken
-/// to be equal.
+/// Divides the range of a loop into parts that take equal times. All units of a part are assumed to
+/// be equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopShape {
     /// The ends of all parts but the last, as shares of the range: ascending.

@@ -7,11 +7,13 @@ use std::time::Duration;
 /// How many loops a worker remembers, each with another body.
 const LOOPS: usize = 4;
 
-/// A shape is expected again if two measurements in a row differ by no more than this share of the
-/// range. (Without this rule, loops whose shapes alternate take 2 % longer than without shapes.)
+/// A shape is expected again if no mark differs by more than this share of the range from the mark
+/// that was measured before, or at first from that of equal units. (Without this rule, loops whose
+/// shapes alternate take 2 % longer than loops without shapes.)
 const ALIKE: f32 = 0.15;
 
-/// A shape that differs by no more from that of equal units is not worth its calculation.
+/// If no mark differs by more than this from that of equal units, the loop is halved by numbers:
+/// the calculation would cost more than it gains.
 const EVEN: f32 = 0.02;
 
 /// A loop that has ended.
@@ -19,7 +21,7 @@ const EVEN: f32 = 0.02;
 struct PastLoop {
     /// The time from the loop's beginning to its end, in seconds, divided by its units.
     unit: f64,
-    /// As measured last; at first that of equal units.
+    /// The shape that was measured last; before the first measurement, the shape of equal units.
     shape: LoopShape,
     is_shape_expected: bool,
 }
@@ -62,8 +64,9 @@ impl PastLoops {
         }));
     }
 
-    /// How long a loop will take, and its shape, if its units take as long as in the last loop with
-    /// the same body. None: there is no such loop; for the shape: it is even, or it has changed.
+    /// How long a loop will take if its units take as long as in the last loop with the same body, and
+    /// its shape. Returns None if no such loop is known. The shape is None if the units are equal, or
+    /// if the last two shapes differ.
     pub fn expects(&self, body: usize, units: usize) -> Option<(Duration, Option<LoopShape>)> {
         let past = self.loops[self.place_of(body)?].get()?;
         let takes = Duration::try_from_secs_f64(past.unit * units as f64).ok()?;

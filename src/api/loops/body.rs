@@ -17,7 +17,8 @@ pub trait Body: Copy {
     /// The address of the program's function.
     fn address(self) -> usize;
 
-    /// Makes the value for a part before its first unit. None: there is no memory.
+    /// Makes the value of a part, before the first unit of the part is done. Returns None if there is
+    /// no memory for it.
     ///
     /// # Safety
     /// The caller is within the loop.

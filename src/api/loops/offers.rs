@@ -24,8 +24,8 @@ pub struct Offer<L, V> {
     /// The value of the units: the offer's task writes it before it ends, and the owner reads it
     /// after the join. None: the task has not run, or has given the units back.
     value: UnsafeCell<Option<V>>,
-    /// How long the units took. The offer's task writes it before it ends if the loop is measured, and
-    /// the owner reads it after the join.
+    /// How long the units took. If the loop is measured, the offer's task writes the times before it
+    /// ends, and the owner reads them after the join.
     times: UnsafeCell<LoopTimes>,
 }
 
@@ -156,7 +156,7 @@ impl<L, V> Offer<L, V> {
 
     /// True if `worker` waits for this task already.
     pub fn is_back(&self, worker: &Worker) -> bool {
-        // Relaxed: pairs with the store in `join`, on the same thread.
+        // Relaxed: only this worker stores its own address, in `join`, and a thread sees its own stores.
         ptr::eq(self.joiner.load(Ordering::Relaxed), worker)
     }
 
@@ -174,10 +174,12 @@ impl<L, V> Offer<L, V> {
         }
     }
 
+    /// How long the units took, if `done` was told.
+    ///
     /// # Safety
-    /// The caller owns the offer, and the task has ended.
+    /// The caller owns the offer, and `join` has returned the value.
     pub unsafe fn times(&self) -> LoopTimes {
-        // SAFETY: only the owner uses the times now.
+        // SAFETY: `join` has acquired the end of the task, so only the owner uses the times.
         unsafe { *self.times.get() }
     }
 
