@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers peers-page bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-texts check-models check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
+        check check-texts check-models check-deep knobs scripts loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -477,7 +477,7 @@ check-texts:
 
 MINUTES ?= 10
 
-GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users helgrind drd valgrind aarch64 stress soak abi packages figures deny
+GATES := knobs scripts loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users helgrind drd valgrind aarch64 stress soak abi packages figures deny
 
 # Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
 # tools/trust. record-NAME does that for one.
@@ -639,13 +639,16 @@ tsan: stage
 
 # Users' programs: compiled for the tool, and linked with the library as it is. What is not fit is listed with the reason.
 tsan-users: stage
-	@$(call all_races,races)
+	@$(SCRIPTS) --filter 'script races'
 	@$(call each_sanitizing,thread,for link in '' --statically; do \
 	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
 	        --except c_tests/unfit/tsan $(SLICE:%=--slice %) --programs '*' || exit 1; done)
 
-# $(call all_races,SCRIPT): that script of c_tests/scripts, with all its races.
-all_races = RACES=all $(CTEST) --filter 'script $(1)'
+# The scripts of c_tests/scripts, with all that they can try. (make test, which has less time, tries a part.)
+SCRIPTS = SCRIPTS=all $(CTEST)
+
+scripts: stage programs
+	$(SCRIPTS) --filter 'script ' $(TEST_ARGS)
 
 # The programs of WATCHED, linked with the library as it is, under valgrind's race detectors: the target is the tool.
 under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrind here, skipped"; \
@@ -654,7 +657,7 @@ under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrin
 	         --except c_tests/unfit/$@ $(subst 300,600,$(WATCHED_PROGRAMS)) || exit 1; done; fi
 
 helgrind: stage
-	@$(call all_races,valgrind_races)
+	@$(SCRIPTS) --filter 'script valgrind_races'
 	@$(under_race_tool)
 
 drd: stage

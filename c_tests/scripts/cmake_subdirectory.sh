@@ -9,7 +9,7 @@ mkdir source
 cp "$ROOT"/c_tests/consumers/program.c* "$ROOT/c_tests/consumers/cmake/CMakeLists.txt" source/
 export CARGO_TARGET_DIR="$TARGET"
 
-for how in fetch subdirectory; do
+for how in fetch $(more subdirectory); do
     quietly cmake -S source -B $how -DLIBSCHED_FROM="$ROOT" -DLIBSCHED_BY=$how
     quietly cmake --build $how -j 2
     (cd $how && quietly ctest)

@@ -189,7 +189,7 @@ END
     same "$2: the numbers of the frames" "$(seq 0 $(($(echo "$numbers" | wc -l) - 1)))" "$numbers"
 }
 
-for kind in steal lifo fifo cont serial; do
+for kind in steal cont $(more lifo fifo serial); do
     export SCHED_KIND=$kind
     debugged -ex 'break all_wait' -ex run -x shows.gdb ./shared
     shown $kind "kind $kind"
@@ -300,7 +300,7 @@ frames() {
     sed -n "/^$1\$/,/^STACK\$/p" out | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-z_]*\) (.*/\2/p' |
         grep -v -e sched_ -e '^begin$' | tr '\n' ' '
 }
-for queue in steal/split steal/chaselev steal/ring steal/mutex lifo fifo serial cont/split cont/chaselev; do
+for queue in steal/split lifo cont/split $(more steal/chaselev steal/ring steal/mutex fifo serial cont/chaselev); do
     unset SCHED_DEQUE CONT
     export SCHED_KIND=${queue%/*}
     case $queue in */*) export SCHED_DEQUE=${queue#*/} ;; esac

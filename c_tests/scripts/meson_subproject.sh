@@ -1,5 +1,5 @@
 # libsched's source tree as a subproject of a Meson project, found by dependency('libsched') through a wrap file; with
-# default_library=static that is the archive. meson install of libsched by itself installs what make install does.
+# SCRIPTS=all and default_library=static, too, which is the archive. meson install of libsched by itself installs what make install does.
 # cargo uses the folder of this build, so that it compiles nothing anew.
 # limit: 120
 . "$ROOT/c_tests/scripts/lib/checks.sh"
@@ -15,7 +15,7 @@ grep -q '^dependency_names = libsched' source/subprojects/libsched.wrap || fail 
 ln -s "$ROOT" source/subprojects/libsched
 export CARGO_TARGET_DIR="$TARGET" PKG_CONFIG_LIBDIR="$PWD" PKG_CONFIG_PATH=
 
-for default in shared static; do
+for default in shared $(more static); do
     quietly meson setup $default source -Dlibsched:default_library=$default
     quietly meson compile -C $default
     quietly meson test -C $default

@@ -25,7 +25,7 @@ head -c 800000 /dev/urandom > numbers
 od -An -v -tu1 -w8 numbers | awk '{ for (i = 0; i < 8; i++) printf "%c", i == 0 ? 48 + $1 % 3 : 48 }' > equal
 head -c 16 numbers > few
 : > none
-for case in "numbers 1:2 2:1 4:1" "equal 2:2 4:1" "few 4:1" "none 2:1"; do
+for case in "numbers 2:1 $(more 1:2 4:1)" "equal 4:1 $(more 2:2)" "few 4:1" "none 2:1"; do
     file=${case%% *}
     od -An -v -tu8 -w8 $file | sort -n > expected
     for shape in ${case#* }; do
@@ -40,7 +40,7 @@ done
 ranks 1 2 mpi_sort --count 300000
 expect ": sorted,"
 checksum=$(grep -o 'checksum [0-9a-f]*' out)
-for shape in 2:2 4:1; do
+for shape in 2:2 $(more 4:1); do
     ranks ${shape%:*} ${shape#*:} mpi_sort --count 300000
     expect "300000 numbers, ${shape%:*} ranks of ${shape#*:} thread.*sorted, $checksum"
 done
@@ -50,7 +50,7 @@ ended 2 mpirun $options -n 2 "$TARGET/programs/mpi_sort" --input absent
 same "messages" 1 "$(grep -c 'mpi_sort: absent: No such file' error)"
 
 # Both kinds of trees, with more nodes than a rank can keep, and a tree of one node.
-for case in "--depth=8 1:2 2:1 4:1" "--binomial=100 2:2 4:2" "--depth=0 2:1"; do
+for case in "--depth=8 4:1 $(more 1:2 2:1)" "--binomial=100 2:2 $(more 4:2)" "--depth=0 2:1"; do
     arguments=${case%% *}
     nodes=$("$TARGET/programs/mpi_uts" --serial $arguments | sed 's/ nodes.*//')
     for shape in ${case#* }; do

@@ -152,7 +152,7 @@ for probe in spawn start end steal park wake suspend resume; do
     printf 'continue\nend\n'
 done >> stops.gdb
 echo continue >> stops.gdb
-for program in shared static; do
+for program in shared $(more static); do
     env -u SCHED_THREADS -u SCHED_KIND LD_LIBRARY_PATH="$PREFIX/lib" gdb -nx -batch -x stops.gdb "./$program" > out 2>&1 || :
     ! grep -q -e 'Could not trace' -e ptrace out || { echo "gdb may not trace here"; exit 77; }
     grep -q '^stolen_task in section' out || { cat out; fail "$program: probe spawn has not the task's function"; }

@@ -1,6 +1,6 @@
 # Programs that are compiled with -fsanitize=thread and linked with the library as it is installed: ThreadSanitizer
-# reports no race in twelve programs without races, and each race that is planted in another one, under kind steal; with
-# RACES=all, as make tsan-users sets it, under kinds lifo and cont, too.
+# reports no race in programs without races, and each race that is planted in another one, under kind steal; with
+# SCRIPTS=all, in more programs, and under kinds lifo and cont, too.
 # limit: 300
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 
@@ -21,7 +21,8 @@ export SCHED_THREADS=4
 # shellcheck disable=SC2086
 built() { quietly $CC $flags $cflags -DSMALLER=20 -o "$1" "$2" $3 -lm; }
 
-for name in fork_fib fork_elsewhere group_many copy_tree for reduce sort cond sync_barrier pool suspend_nested inline; do
+for name in fork_elsewhere copy_tree reduce cond pool suspend_nested inline \
+    $(more fork_fib group_many for sort sync_barrier); do
     built $name "$ROOT/c_tests/$name.c" "$shared"
     quietly ./$name
 done
@@ -41,7 +42,7 @@ all_found() {
 
 # The two tasks of a race run at the same time, on two workers.
 built races "$ROOT/c_tests/scripts/lib/races.c" "$shared"
-for kind in steal ${RACES:+lifo cont}; do
+for kind in steal $(more lifo cont); do
     SCHED_KIND=$kind
     export SCHED_KIND
     all_found ./races

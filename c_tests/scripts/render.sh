@@ -16,10 +16,9 @@ whole() {
 
 "$render" -j 1 -s 83x50 -n 5 -o one.png
 whole one.png 83 50
-for setting in "steal 2" "steal 7" "lifo 1" "lifo 7" "fifo 3" "cont 1" "cont 2" "cont 7" "serial 1"; do
-    set -- $setting
-    SCHED_KIND=$1 "$render" -j "$2" -s 83x50 -n 5 -o other.png
-    cmp one.png other.png || fail "kind $1, $2 threads: not the picture of 1 thread"
+for setting in steal:2 steal:7 cont:7 serial:1 $(more lifo:1 lifo:7 fifo:3 cont:1 cont:2); do
+    SCHED_KIND=${setting%:*} "$render" -j "${setting#*:}" -s 83x50 -n 5 -o other.png
+    cmp one.png other.png || fail "$setting: not the picture of 1 thread"
 done
 "$render" -s 83x50 -n 5 -o - > other.png
 cmp one.png other.png || fail "standard output: another picture"

@@ -30,7 +30,7 @@ for case in '' -l; do
     reference "$case" $(cat files) > expected
     "$swc" $case -n 0 tree > out
     check "swc $case -n 0 tree"
-    for setting in steal:1 steal:2 steal:7 lifo:2 fifo:7 cont:1 cont:7 serial:1; do
+    for setting in steal:1 steal:7 cont:7 $(more steal:2 lifo:2 fifo:7 cont:1 serial:1); do
         SCHED_KIND=${setting%:*} "$swc" -j ${setting#*:} $case --words=0 tree > out
         check "swc $case with $setting"
     done

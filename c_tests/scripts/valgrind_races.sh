@@ -1,6 +1,6 @@
 # Programs that are linked with the library as it is installed, under valgrind's race detectors Helgrind and DRD: they
 # report nothing in programs without races, and each race that is planted in another one. No suppression is used. With
-# RACES=all, as make helgrind sets it: six programs instead of two, the races of four kinds instead of two.
+# SCRIPTS=all six programs instead of two, the races of four kinds instead of two.
 # limit: 300
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 
@@ -29,8 +29,7 @@ for tool in helgrind drd; do
 done
 
 export SCHED_THREADS=3
-all=${RACES-}
-for name in fork_elsewhere cond ${all:+fork_fib copy_tree sync_barrier pool}; do
+for name in fork_elsewhere cond $(more fork_fib copy_tree sync_barrier pool); do
     built $name "$ROOT/c_tests/$name.c" "$shared"
     for tool in helgrind drd; do watched 0 $tool ./$name; done
 done
@@ -55,7 +54,7 @@ built shared "$ROOT/c_tests/scripts/lib/races.c" "$shared"
 built static "$ROOT/c_tests/scripts/lib/races.c" "$static"
 found helgrind ./shared steal spawn mutex
 found drd ./static fifo pool
-[ -n "$all" ] || exit 0
+[ -n "${SCRIPTS-}" ] || exit 0
 found drd ./shared steal spawn mutex
 found helgrind ./static fifo pool
 for tool in helgrind drd; do

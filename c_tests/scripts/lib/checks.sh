@@ -7,6 +7,9 @@ unset CDPATH GZIP POSIXLY_CORRECT TAR_OPTIONS
 
 fail() { echo "$*"; exit 1; }
 
+# more WORD...: the words with SCRIPTS=all, as make scripts sets it; nothing in make test, which has less time.
+more() { [ -z "${SCRIPTS-}" ] || printf '%s\n' "$*"; }
+
 # needs COMMAND PACKAGE: without the command the test is skipped.
 needs() { command -v "$1" > /dev/null || { echo "no $1 here (Debian: $2)"; exit 77; }; }
 
