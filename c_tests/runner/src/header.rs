@@ -126,7 +126,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             // The two compilers look for headers in the same way, and take what POSIX has from the
             // same headers.
             let is_other = name.starts_with("clang");
-            let all = TRIED_IN_ALL_WAYS.contains(standard) && !is_other;
+            let is_chosen = TRIED_IN_ALL_WAYS.contains(standard);
+            let all = is_chosen && !is_other;
             // C++ compilers define _GNU_SOURCE by themselves.
             let gnu: &[bool] = match (*cpp, is_other) {
                 (true, _) => &[true],
@@ -142,7 +143,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                     }
                     // A compilation with a header of C++17 takes a second or two. "lambdas"
                     // includes them all.
-                    let few = !TRIED_IN_ALL_WAYS.contains(standard) && *order_name != "lambdas";
+                    let few = !is_chosen && *order_name != "lambdas";
                     let slow = order.contains(&"HPP");
                     let left_out = old || !cpp || !matches!(way, Way::Installed | Way::Beside);
                     if slow && (left_out || few) {
@@ -153,9 +154,10 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                             "{name} {standard} {way_name} {order_name}{}",
                             if gnu { " _GNU_SOURCE" } else { "" }
                         );
-                        // The code of the sorts is the same for all standards.
-                        let code = TRIED_IN_ALL_WAYS.contains(standard) && (*cpp || !gnu);
-                        let snippet = Snippet { order, way: *way, gnu, cpp: *cpp, code };
+                        // The code of what a header defines is the same for all standards, and
+                        // with _GNU_SOURCE.
+                        let linked = is_chosen && matches!(way, Way::Installed) && (*cpp || !gnu);
+                        let snippet = Snippet { order, way: *way, gnu, cpp: *cpp, linked };
                         jobs.push(snippet.job(session, path, standard, detail, &work));
                     }
                 }
@@ -200,8 +202,8 @@ struct Snippet {
     way: Way,
     gnu: bool,
     cpp: bool,
-    /// Code is made of all functions that the macros define, and not only of those that are called.
-    code: bool,
+    /// The program is linked and run. Otherwise it is only checked.
+    linked: bool,
 }
 
 impl Snippet {
@@ -249,8 +251,6 @@ impl Snippet {
         text + MAIN
     }
 
-    /// A snippet that includes the installed header is linked and run. The others are only
-    /// compiled.
     fn job(
         &self,
         session: &Session,
@@ -260,9 +260,7 @@ impl Snippet {
         work: &Path,
     ) -> Job {
         let text = self.text();
-        let linked = matches!(self.way, Way::Installed);
-        let (work, way, cpp) = (work.to_path_buf(), self.way, self.cpp);
-        let code = self.code || !self.order.contains(&"SORT");
+        let (work, way, cpp, linked) = (work.to_path_buf(), self.way, self.cpp, self.linked);
         let (tools, root) = (session.tools.clone(), session.root.clone());
         let installed = session.prefix.join("include/libsched");
         let (compiler, standard) = (compiler.to_path_buf(), format!("-std={standard}"));
@@ -272,10 +270,6 @@ impl Snippet {
             fs::write(&source, &text)?;
             let mut command = Command::new(&compiler);
             command.arg(&standard).args(WARNINGS).arg("-pedantic");
-            if !code {
-                // gcc takes six times as long for four sorts that nothing calls without it.
-                command.arg("-O1");
-            }
             match way {
                 Way::Installed => command.args(&tools.pc.cflags),
                 Way::Here => command.current_dir(&installed).arg("-I."),
