@@ -1,6 +1,7 @@
 /* A request to cancel the thread that is inside sched_init waits, if no task has a
  * cancellation point, until sched_init has returned: all tasks have run and the workers are
  * gone. Later runs work, with statistics, too.
+ * ctest: sleeps
  * ctest: matrix deque=mutex,split,chaselev,sem idle=park,nap threads=1,4
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 env=SCHED_STATS=1 */
 #include "proc.h"

@@ -1,5 +1,6 @@
 /* A child made by _Fork or clone, for which no fork handler is called, beside resting threads, a pool or a
  * run in flight: it may have runs and pools of its own; those of its parent give EINVAL.
+ * ctest: sleeps
  * ctest: static
  * ctest: matrix deque=mutex,split idle=park threads=1,4 */
 #include "child.h"

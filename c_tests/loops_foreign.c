@@ -1,6 +1,7 @@
 /* sched_for, sched_reduce and sched_sort with another worker's s, from a task; and from a thread
  * that is no worker, while the run goes on: the workers do it all, so a body finds itself on
  * one.
+ * ctest: sleeps
  * ctest: matrix idle=park,nap threads=1,4 */
 #include "check.h"
 #include <sched_tasks.h>

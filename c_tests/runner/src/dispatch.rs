@@ -1,7 +1,9 @@
 //! The jobs, and the threads that do them.
 //!
-//! A program's build comes before its runs. The other checks, and the runs of programs that are
-//! built already, go on beside it. Jobs that sleep have threads of their own.
+//! A program's build comes before its runs. The builds come first: they need all of a processor, as
+//! the other checks do, which compile. A run waits for a part of its time. So checks and runs
+//! alternate after the builds, and the processors always have something to do. Jobs that sleep have
+//! threads of their own.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,21 +62,35 @@ impl Job {
 /// How many of the jobs that sleep are done beside each thread of the others.
 const SLEEPERS: usize = 3;
 
-/// Puts the jobs into the order in which they begin.
-fn sort(jobs: &mut [Job]) {
+/// The jobs in the order in which they begin.
+fn in_order(jobs: &[Job]) -> Vec<&Job> {
     let programs = |wanted: fn(&Job) -> bool| -> HashSet<String> {
         jobs.iter().filter(|job| wanted(job)).map(|job| job.program().to_string()).collect()
     };
     let (built, asleep) = (programs(|job| job.builds), programs(|job| job.sleeps));
-    let stage = |job: &Job| match job {
-        // The runs that sleep go on beside all other jobs, so their programs are built first.
-        job if job.builds && asleep.contains(job.program()) => 0,
-        job if job.builds => 2,
-        job if built.contains(job.program()) => 3,
-        _ => 1,
+    let longest_first = |wanted: &dyn Fn(&Job) -> bool| -> Vec<&Job> {
+        let mut found: Vec<&Job> = jobs.iter().filter(|job| wanted(job)).collect();
+        found.sort_by(|one, other| other.limit.total_cmp(&one.limit));
+        found
     };
-    let longest_first = |one: &Job, other: &Job| other.limit.total_cmp(&one.limit);
-    jobs.sort_by(|one, other| stage(one).cmp(&stage(other)).then(longest_first(one, other)));
+    // The runs that sleep go on beside all other jobs, so their programs are built first.
+    let mut order = longest_first(&|job| job.builds && asleep.contains(job.program()));
+    order.extend(longest_first(&|job| job.builds && !asleep.contains(job.program())));
+    let checks = longest_first(&|job| !job.builds && !built.contains(job.program()));
+    let runs = longest_first(&|job| !job.builds && built.contains(job.program()));
+    order.extend(alternate(&checks, &runs));
+    order
+}
+
+/// The elements of both lists, each list in its order and spread evenly over the result.
+fn alternate<T: Copy>(one: &[T], other: &[T]) -> Vec<T> {
+    let share = |list: &[T]| {
+        let n = list.len();
+        list.iter().enumerate().map(move |(i, &x)| (i as f64 / n as f64, x)).collect::<Vec<_>>()
+    };
+    let mut all = [share(one), share(other)].concat();
+    all.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    all.into_iter().map(|(_, x)| x).collect()
 }
 
 /// The jobs that have not begun.
@@ -94,7 +110,7 @@ enum Next<'a> {
 
 impl<'a> Waiting<'a> {
     fn new(jobs: &'a [Job]) -> Waiting<'a> {
-        let (asleep, awake) = jobs.iter().partition(|job| job.sleeps);
+        let (asleep, awake) = in_order(jobs).into_iter().partition(|job| job.sleeps);
         let unbuilt = jobs.iter().filter(|job| job.builds).map(Job::program).collect();
         Waiting { awake, asleep, unbuilt }
     }
@@ -139,12 +155,7 @@ fn outcome_of(job: &Job, thread: usize) -> Outcome {
 
 /// Does the jobs on `threads` threads, and those that sleep on further ones. Calls `each` with every
 /// outcome as it comes, and with the seconds that the job took.
-pub fn dispatch<'a>(
-    threads: usize,
-    jobs: &'a mut [Job],
-    mut each: impl FnMut(&'a Job, Outcome, f64),
-) {
-    sort(jobs);
+pub fn dispatch<'a>(threads: usize, jobs: &'a [Job], mut each: impl FnMut(&'a Job, Outcome, f64)) {
     let (waiting, a_build_ended) = (&Mutex::new(Waiting::new(jobs)), &Condvar::new());
     let (send, receive) = mpsc::channel();
     let next = move |sleeps: bool| -> Option<&'a Job> {
@@ -197,8 +208,8 @@ mod tests {
         })
     }
 
-    fn begun(threads: usize, mut jobs: Vec<Job>, begun: &Names) -> Vec<String> {
-        dispatch(threads, &mut jobs, |_, _, _| ());
+    fn begun(threads: usize, jobs: Vec<Job>, begun: &Names) -> Vec<String> {
+        dispatch(threads, &jobs, |_, _, _| ());
         begun.lock().unwrap().clone()
     }
 
@@ -211,6 +222,18 @@ mod tests {
             begun(1, jobs.map(job).into(), &names),
             ["long", "usual", "usual, too", "unknown"]
         );
+    }
+
+    #[test]
+    fn checks_and_runs_alternate_after_the_builds() {
+        assert_eq!(alternate(&["a", "b"], &["1", "2", "3", "4"]).concat(), "a12b34");
+        assert_eq!(alternate(&["a", "b"], &[]).concat(), "ab");
+        let names = Names::default();
+        let job = |name| named(&names, name, || Outcome::Passed);
+        let build = Job { builds: true, ..job("program") };
+        let jobs = vec![job("check"), job("other"), job("program"), job("program[static]"), build];
+        let expected = ["program", "check", "program", "other", "program[static]"];
+        assert_eq!(begun(1, jobs, &names), expected);
     }
 
     #[test]
@@ -260,12 +283,12 @@ mod tests {
     fn a_build_that_panics_is_a_failure() {
         let names = Names::default();
         let panics = named(&names, "wrong", || panic!("planted"));
-        let mut jobs = vec![
+        let jobs = [
             Job { sleeps: true, ..named(&names, "wrong", || Outcome::Passed) },
             Job { builds: true, ..panics },
         ];
         let mut failed = 0;
-        dispatch(2, &mut jobs, |_, outcome, _| {
+        dispatch(2, &jobs, |_, outcome, _| {
             failed += usize::from(matches!(outcome, Outcome::Failed(_)));
         });
         assert_eq!((failed, names.lock().unwrap().len()), (1, 1));
@@ -279,8 +302,8 @@ mod tests {
             let run = Job { sleeps: true, ..named(&names, &name, || Outcome::Passed) };
             [run, Job { builds: true, ..named(&names, &name, || Outcome::Passed) }]
         };
-        let mut jobs: Vec<Job> = (0..16).flat_map(program).collect();
-        let all = AssertUnwindSafe(|| dispatch(3, &mut jobs, |_, _, _| panic!("planted")));
+        let jobs: Vec<Job> = (0..16).flat_map(program).collect();
+        let all = AssertUnwindSafe(|| dispatch(3, &jobs, |_, _, _| panic!("planted")));
         assert!(catch_unwind(all).is_err());
     }
 }

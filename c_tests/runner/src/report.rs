@@ -73,7 +73,7 @@ impl Report {
             }
         }
         let (mut done, mut shown, began, all) = (0, 0.0, Instant::now(), jobs.len());
-        dispatch(self.threads, &mut jobs, |job, outcome, seconds| {
+        dispatch(self.threads, &jobs, |job, outcome, seconds| {
             done += 1;
             if !job.builds || !matches!(outcome, Outcome::Passed) {
                 self.count(job, &outcome, seconds);
