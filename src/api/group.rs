@@ -5,41 +5,20 @@
 //! an argument block (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
-//!
-//! # Tasks that the waiter runs itself
-//!
-//! A task that waits first runs the group's tasks that are the youngest in its worker's queue, on
-//! its own stack. (Otherwise the task is suspended, and goes on a microsecond after the group's
-//! end: with two workers a group of 15 tasks of 0.3 µs took 7.9 µs instead of 7.1.) If such a task
-//! waits in its turn, both are suspended with their fiber.
-//!
-//! No task waits longer because of that. The group is not over before its task has ended, and only
-//! tasks of the group run on top of the waiter. So what lies on top of a task is always something
-//! for which that task waits, directly or through others. With `Join::Help` any task may lie there,
-//! and this does not hold.
-//!
-//! The waiter runs [`MOST_OWN`] tasks at most, because the loop of its worker must look at the
-//! injector now and then; and it runs them only while its stack is nearly empty, because a task
-//! must find as much room as SCHED_STACK promises.
-//!
-//! Rejected: to count these tasks out all together. A group of 15 tasks of 0.3 µs then took 6.6 µs,
-//! but one of tasks of 1.3 µs took 0.2 µs more, since the waiter learned later that it was the last.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::{wait_for_tasks, wait_outside_run};
-use crate::policy::TICK;
 use crate::runtime::identity::Mine;
-use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::{arg_blocks, profiled, spawn_copy};
-use crate::settings::Join;
 use crate::sync::cancel::Cancellation;
 use crate::sync::members::Members;
 use crate::sync::node::Node;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -67,9 +46,6 @@ struct Copied {
 }
 
 const _: () = assert!(size_of::<Copied>() == arg_blocks::HEADER);
-
-/// The most tasks of its group that a waiter runs itself.
-const MOST_OWN: usize = TICK as usize;
 
 impl Group {
     /// Adds a task. Returns as `sched_spawn` does.
@@ -153,7 +129,6 @@ impl Group {
 
     /// `wait`, but for what the wait ends.
     fn wait_for_tasks(&self, worker: Option<&Worker>) -> c_int {
-        let mut has_run_members = false;
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
@@ -169,14 +144,6 @@ impl Group {
                     "a task of the group waits for the group, and so for itself",
                 );
             }
-            if let Some(fiber) = fiber
-                && !has_run_members
-            {
-                has_run_members = true;
-                // SAFETY: the caller is a task on the fiber.
-                unsafe { self.run_members(fiber) };
-                continue;
-            }
             let node = Node::default();
             detector::own(&node);
             // SAFETY: the node lives until it is granted: the wait below lasts until then.
@@ -191,52 +158,6 @@ impl Group {
             }
         }
         0
-    }
-
-    /// Runs tasks of the group on top of the caller, as long as they are the youngest of its
-    /// worker's queue.
-    ///
-    /// # Safety
-    /// The caller is a task on the fiber.
-    unsafe fn run_members(&self, fiber: &Fiber) {
-        if fiber.join() != Join::Suspend
-            || fiber.worker().calls_at_once()
-            || fiber.is_covered()
-            || !fiber.has_room_on_top()
-        {
-            return;
-        }
-        for _ in 0..MOST_OWN {
-            if self.members.is_over() {
-                break;
-            }
-            // SAFETY: the caller is on the fiber.
-            let mine = unsafe { fiber.mine() };
-            let Some(task) = mine.take_youngest() else { break };
-            if !self.has(task) {
-                mine.queue_soon(task);
-                break;
-            }
-            // SAFETY: the caller is on the fiber; the task was taken out of the queue just now.
-            unsafe { fiber.run_task_on_top(task) };
-        }
-    }
-
-    /// True if this is a task of the group that has not begun. (False of a task with a record for
-    /// an observer.)
-    fn has(&self, task: Task) -> bool {
-        let Some((f, argument)) = spawn_copy::content_of(task) else { return false };
-        // SAFETY: a task with this function has such an argument.
-        let group = unsafe {
-            if ptr::fn_addr_eq(f, run_member as TaskFn) {
-                (*argument.cast::<Member>()).group
-            } else if ptr::fn_addr_eq(f, run_copied as TaskFn) {
-                (*argument.cast::<Copied>()).group
-            } else {
-                return false;
-            }
-        };
-        ptr::eq(group, self)
     }
 
     /// Counts a task out. The group may be freed as soon as this has happened. `from` is a worker

@@ -183,15 +183,6 @@ pub trait Policy: Sync + Sized + 'static {
     /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
-    /// Takes the youngest task out of the queue of the worker at `place`, if the worker has a queue of
-    /// its own and runs the youngest task first.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn take_youngest(&self, _place: &impl Place) -> Option<Task> {
-        None
-    }
-
     /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
     ///
     /// # Safety

@@ -141,12 +141,6 @@ impl Fiber {
         self.stack.is_some() && !self.can_be_left()
     }
 
-    /// True if nearly all of the stack here is free, so that a task on top of the caller has about as
-    /// much room as on a stack of its own.
-    pub fn has_room_on_top(&self) -> bool {
-        registers::depth_below(ptr::from_ref(self).addr()) < self.usable_bytes / 16
-    }
-
     /// Sets whether the fiber is pinned. A fiber whose task is in a blocking section has no child
     /// fibers: `blocking::begin` has released them, and a task in a section gets none.
     pub fn set_pinned(&self, pinned: bool) {

@@ -263,14 +263,6 @@ impl Fiber {
         self.awaited.set(outer);
     }
 
-    /// Runs a task that was taken out of a queue, and that has not begun, on top of the task here.
-    ///
-    /// # Safety
-    /// The caller is a task on this fiber, or on top of it.
-    pub unsafe fn run_task_on_top(&self, task: Task) {
-        self.run_on_top(|| self.run(task));
-    }
-
     /// Does work of other tasks on top of the task here.
     #[cold]
     #[inline(never)] // its frame is guarded

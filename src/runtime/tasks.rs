@@ -285,12 +285,6 @@ impl Mine<'_> {
         taken
     }
 
-    /// See `Policy::take_youngest`.
-    pub fn take_youngest(self) -> Option<Task> {
-        // SAFETY: as above.
-        unsafe { (self.row().operations.take_youngest)(&self) }
-    }
-
     /// See `Policy::wait_awake`.
     pub fn wait_awake(self, awaited: &dyn Awaited) {
         // SAFETY: as above.

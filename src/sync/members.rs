@@ -49,7 +49,7 @@ use crate::lock::handover::Link;
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::fuzz::{self, Point};
-use crate::sys::{memory, output};
+use crate::sys::output;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -112,9 +112,6 @@ impl Members {
     /// The task was counted by `enter`, and has not left yet.
     pub unsafe fn leave(&self) -> Option<Taken> {
         fuzz::at(Point::GroupLeave);
-        // The other workers change the state, too: its line comes once, and not once to be read and
-        // once more to be written.
-        memory::prefetch_to_write((&raw const self.state).cast());
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         loop {
             if !has_tasks(state) {

@@ -232,14 +232,6 @@ impl<D: Deque> Policy for Stealing<D> {
         taken
     }
 
-    unsafe fn take_youngest(&self, place: &impl Place) -> Option<Task> {
-        match D::OWNER_POPS {
-            // SAFETY: by the caller's promise.
-            End::Youngest => unsafe { self.own(place).pop() },
-            End::Oldest => None,
-        }
-    }
-
     unsafe fn share(&self, place: &impl Place, takes: Option<Duration>) {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
