@@ -5,6 +5,12 @@
 //! an argument block (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
+//!
+//! Rejected: a task that waits first runs the group's tasks that are the youngest in its worker's
+//! queue, on its own stack, as a join does. With two workers a group of 15 tasks of 0.3 µs then took
+//! 7.1 µs instead of 7.9, and one of tasks of 1.3 µs 14.2 instead of 14.6. But if such a task waits,
+//! too, nobody sees that the task below it waits for the group: the message about a deadlock does
+//! not list it, and a group whose memory was used for something else is found out later or never.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
