@@ -11,6 +11,8 @@
 //! 7.1 µs instead of 7.9, and one of tasks of 1.3 µs 14.2 instead of 14.6. But if such a task waits,
 //! too, nobody sees that the task below it waits for the group: the message about a deadlock does
 //! not list it, and a group whose memory was used for something else is found out later or never.
+//! And a task that spawns and waits in a loop never comes back to its worker's loop, which looks at
+//! the injector: a task that yields, or was spawned from outside, waits until the loop has ended.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
