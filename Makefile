@@ -639,16 +639,16 @@ tsan: stage
 
 # Users' programs: compiled for the tool, and linked with the library as it is. What is not fit is listed with the reason.
 tsan-users: stage
-	@$(SCRIPTS) --filter 'script races'
+	@$(ALL_SCRIPTS) --filter 'script races'
 	@$(call each_sanitizing,thread,for link in '' --statically; do \
 	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
 	        --except c_tests/unfit/tsan $(SLICE:%=--slice %) --programs '*' || exit 1; done)
 
-# The scripts of c_tests/scripts, with all that they can try. (make test, which has less time, tries a part.)
-SCRIPTS = SCRIPTS=all $(CTEST)
+# Each script of c_tests/scripts tries all that it can. (In make test, which has less time, it tries a part.)
+ALL_SCRIPTS = SCRIPTS=all $(CTEST)
 
 scripts: stage programs
-	$(SCRIPTS) --filter 'script ' $(TEST_ARGS)
+	$(ALL_SCRIPTS) --filter 'script ' $(TEST_ARGS)
 
 # The programs of WATCHED, linked with the library as it is, under valgrind's race detectors: the target is the tool.
 under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrind here, skipped"; \
@@ -657,7 +657,7 @@ under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrin
 	         --except c_tests/unfit/$@ $(subst 300,600,$(WATCHED_PROGRAMS)) || exit 1; done; fi
 
 helgrind: stage
-	@$(SCRIPTS) --filter 'script valgrind_races'
+	@$(ALL_SCRIPTS) --filter 'script valgrind_races'
 	@$(under_race_tool)
 
 drd: stage

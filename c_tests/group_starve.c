@@ -1,5 +1,5 @@
-/* A task from outside, and a task that yields, have their turn while each worker runs a task that spawns into a group and
- * waits for it, again and again: these go on until the other one has run.
+/* Each worker runs a task that spawns into a group and waits for the group, again and again. A task that was spawned from
+ * outside runs nevertheless, and so does a task that has yielded. The tasks with the groups go on until it has run.
  * ctest: debug
  * ctest: matrix few kind=steal deque=split,chaselev,mutex,ring threads=1,2 idle=park join=suspend */
 #include "check.h"

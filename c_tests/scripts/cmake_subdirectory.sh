@@ -1,4 +1,5 @@
-# libsched's source tree in a CMake project, by FetchContent and by add_subdirectory: the same targets, built by cargo.
+# libsched's source tree in a CMake project, by FetchContent; with SCRIPTS=all by add_subdirectory, too: the same targets,
+# built by cargo.
 # cmake --install of libsched by itself installs what make install does. cargo uses the folder of this build, so that it
 # compiles nothing anew.
 # limit: 120

@@ -1,5 +1,5 @@
 # dependency('libsched') in a Meson project, by pkg-config: C and C++ programs, with the shared library and with the
-# archive; with SCRIPTS=all with a copy of the installed tree elsewhere, too.
+# archive. With SCRIPTS=all the test is repeated with a copy of the installed tree elsewhere.
 # limit: 120
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 needs meson meson

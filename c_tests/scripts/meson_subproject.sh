@@ -1,6 +1,7 @@
-# libsched's source tree as a subproject of a Meson project, found by dependency('libsched') through a wrap file; with
-# SCRIPTS=all and default_library=static, too, which is the archive. meson install of libsched by itself installs what make install does.
-# cargo uses the folder of this build, so that it compiles nothing anew.
+# libsched's source tree as a subproject of a Meson project, found by dependency('libsched') through a wrap file, as the
+# shared library. With SCRIPTS=all the test is repeated with default_library=static, which gives the archive. meson
+# install of libsched by itself installs what make install does. cargo uses the folder of this build, so that it
+# compiles nothing anew.
 # limit: 120
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 needs meson meson

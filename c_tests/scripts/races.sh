@@ -1,6 +1,6 @@
 # Programs that are compiled with -fsanitize=thread and linked with the library as it is installed: ThreadSanitizer
-# reports no race in programs without races, and each race that is planted in another one, under kind steal; with
-# SCRIPTS=all, in more programs, and under kinds lifo and cont, too.
+# reports no race in programs without races, and each race that is planted in another one, under kind steal. With
+# SCRIPTS=all there are more programs, and the races run under kinds lifo and cont, too.
 # limit: 300
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 

@@ -1,6 +1,6 @@
 # Programs that are linked with the library as it is installed, under valgrind's race detectors Helgrind and DRD: they
 # report nothing in programs without races, and each race that is planted in another one. No suppression is used. With
-# SCRIPTS=all six programs instead of two, the races of four kinds instead of two.
+# SCRIPTS=all there are six programs instead of two, and the races run under four kinds instead of two.
 # limit: 300
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 

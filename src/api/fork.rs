@@ -252,8 +252,9 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     // SAFETY: the built-in part has begun to take this task just now.
     let taken = unsafe { worker.retake_built_in(queued_task(forked)) };
-    // (Most tasks that others took have ended by now, and the wait below has much to note. Without
-    // this look, the last eight joins of a phase of 15 forks on two workers took 0.9 µs, not 0.4.)
+    // A task that another worker took has most likely ended by now. Then the caller need not wait,
+    // and writes no notes of a wait. (15 forks of 0.3 µs on two workers: after the last task has
+    // ended, the remaining joins take 0.4 µs; without this check they took 0.85 µs.)
     if !taken && !forked.is_over() {
         if forked.was_joined() {
             joined_before();

@@ -6,13 +6,13 @@
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
 //!
-//! Rejected: a task that waits first runs the group's tasks that are the youngest in its worker's
-//! queue, on its own stack, as a join does. With two workers a group of 15 tasks of 0.3 µs then took
-//! 7.1 µs instead of 7.9, and one of tasks of 1.3 µs 14.2 instead of 14.6. But if such a task waits,
-//! too, nobody sees that the task below it waits for the group: the message about a deadlock does
-//! not list it, and a group whose memory was used for something else is found out later or never.
-//! And a task that spawns and waits in a loop never comes back to its worker's loop, which looks at
-//! the injector: a task that yields, or was spawned from outside, waits until the loop has ended.
+//! Rejected: before a waiter is suspended, it runs the group's tasks from its worker's queue on its
+//! own stack, as a join does. With two workers a group of 15 tasks of 0.3 µs then took 7.1 µs instead
+//! of 7.9, and a group of 15 tasks of 1.3 µs took 14.2 µs instead of 14.6. But this has three faults.
+//! If one of these tasks waits, the message about a deadlock does not list the waiter below it. If
+//! the group's memory is overwritten, the waiter may not notice it. And a program's loop that spawns
+//! into a group and waits for the group never returns to the worker's loop, so the worker never
+//! looks at the injector, and the tasks in the injector starve (`c_tests/group_starve.c`).
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};

@@ -360,8 +360,8 @@ impl<B: Body> Loop<B> {
                 }
                 match value {
                     None => (from, to) = (offer.from, offer.to),
-                    // SAFETY: the task has ended, and the units of the offer follow on those that
-                    // are done.
+                    // SAFETY: the offer's task has ended. The first unit of the offer is the one
+                    // after the last unit that is done.
                     Some(value) => unsafe {
                         if self.is_measured() {
                             times += offer.times();

@@ -1,5 +1,5 @@
 //! Where in its range a loop takes its time. A loop is measured as a hint for the next loop with the
-//! same body. (The idea: A. Kejariwal, A. Nicolau and C. Polychronopoulos, "History-aware
+//! same body. (The idea is that of A. Kejariwal, A. Nicolau and C. Polychronopoulos, "History-aware
 //! self-scheduling", 2006.)
 //!
 //! A worker measures the time of a stretch of units, not of each unit. A shape has a mark at each
@@ -43,7 +43,7 @@ impl LoopShape {
         LoopShape { marks }
     };
 
-    /// No mark differs by more than this share of the range.
+    /// True if each mark differs from the same mark of `other` by at most this share of the range.
     pub fn is_within(&self, share: f32, other: &LoopShape) -> bool {
         self.marks.iter().zip(other.marks).all(|(mark, other)| (mark - other).abs() <= share)
     }

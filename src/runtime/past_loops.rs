@@ -7,13 +7,15 @@ use std::time::Duration;
 /// How many loops a worker remembers, each with another body.
 const LOOPS: usize = 4;
 
-/// A shape is expected again if no mark differs by more than this share of the range from the mark
-/// that was measured before, or at first from that of equal units. (Without this rule, loops whose
-/// shapes alternate take 2 % longer than loops without shapes.)
+/// Two shapes are alike if each mark of one differs from the same mark of the other by at most this
+/// share of the range. A measured shape is expected again if it is like the shape that was measured
+/// before it. The first measured shape is compared with that of equal units. (Without this rule,
+/// loops whose shapes alternate take 2 % longer than loops without shapes.)
 const ALIKE: f32 = 0.15;
 
-/// If no mark differs by more than this from that of equal units, the loop is halved by numbers:
-/// the calculation would cost more than it gains.
+/// A shape counts as that of equal units if each mark differs by at most this share of the range
+/// from the mark of equal units. Such a loop is divided into halves of equal numbers: to calculate
+/// halves of equal time would cost more than it gains.
 const EVEN: f32 = 0.02;
 
 /// A loop that has ended.
@@ -116,7 +118,7 @@ mod tests {
         assert!((2..=LOOPS + 1).all(|body| past.expects(body, 1).is_some()));
     }
 
-    /// All time is taken by the units of a part of the range.
+    /// The shape of a loop of `of_loop` units in which only the units of `part` take time.
     fn shape(of_loop: usize, part: Range<usize>) -> LoopShape {
         LoopShape::EVEN.corrected(&LoopShape::EVEN.times(part, of_loop, MS))
     }

@@ -1,9 +1,10 @@
 //! The jobs, and the threads that do them.
 //!
-//! A program's build comes before its runs. The builds come first: they need all of a processor, as
-//! the other checks do, which compile. A run waits for a part of its time. So checks and runs
-//! alternate after the builds, and the processors always have something to do. Jobs that sleep have
-//! threads of their own.
+//! A job builds a program, runs a program that was built, or checks something else. All builds
+//! begin first, since a program must be built before it runs. Then checks and runs alternate. Most
+//! checks compile, and so occupy a processor all the time; a run sleeps for a part of its time.
+//! While a run sleeps, a check uses its processor. Jobs that sleep nearly all the time have threads
+//! of their own.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,7 +83,8 @@ fn in_order(jobs: &[Job]) -> Vec<&Job> {
     order
 }
 
-/// The elements of both lists, each list in its order and spread evenly over the result.
+/// Merges two lists. The elements of each list keep their order, and are spread evenly over the
+/// result.
 fn alternate<T: Copy>(one: &[T], other: &[T]) -> Vec<T> {
     let share = |list: &[T]| {
         let n = list.len();

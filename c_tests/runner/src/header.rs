@@ -154,8 +154,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                             "{name} {standard} {way_name} {order_name}{}",
                             if gnu { " _GNU_SOURCE" } else { "" }
                         );
-                        // The code of what a header defines is the same for all standards, and
-                        // with _GNU_SOURCE.
+                        // The compiler makes the same code of a header under each standard, with
+                        // and without _GNU_SOURCE.
                         let linked = is_chosen && matches!(way, Way::Installed) && (*cpp || !gnu);
                         let snippet = Snippet { order, way: *way, gnu, cpp: *cpp, linked };
                         jobs.push(snippet.job(session, path, standard, detail, &work));
@@ -202,7 +202,8 @@ struct Snippet {
     way: Way,
     gnu: bool,
     cpp: bool,
-    /// The program is linked and run. Otherwise it is only checked.
+    /// True: the compiler makes a program of it, and the test runs the program. False: the compiler
+    /// only reports errors and warnings.
     linked: bool,
 }
 

@@ -7,7 +7,7 @@ unset CDPATH GZIP POSIXLY_CORRECT TAR_OPTIONS
 
 fail() { echo "$*"; exit 1; }
 
-# more WORD...: the words with SCRIPTS=all, as make scripts sets it; nothing in make test, which has less time.
+# more WORD...: prints the words if SCRIPTS is set, as by make scripts. In make test, which has less time, it prints nothing.
 more() { [ -z "${SCRIPTS-}" ] || printf '%s\n' "$*"; }
 
 # needs COMMAND PACKAGE: without the command the test is skipped.
