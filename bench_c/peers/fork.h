@@ -384,15 +384,57 @@ static void loop_main(struct bench *b)
     }
 }
 
-/* Uses the loop of the system, whatever way -d names. */
+struct phase_part {
+    struct phases *phases;
+    size_t part;
+};
+
+static void phase_part_task(void *closure)
+{
+    struct phase_part *part = (struct phase_part *)closure;
+    phases_parts(part->phases, part->part, part->part + 1);
+}
+
+struct phases_forked {
+    struct phases *phases;
+    long n;
+};
+
+/* Each part but the first is a task of its own, and one wait is for all of them. */
+static void phases_fork(void *closure)
+{
+    struct phases_forked *forked = (struct phases_forked *)closure;
+    struct phase_part parts[PHASE_PARTS];
+    for (size_t i = 0; i < PHASE_PARTS; i++) {
+        parts[i].phases = forked->phases;
+        parts[i].part = i;
+    }
+    for (long k = 0; k < forked->n; k++) {
+        phases_gap(forked->phases);
+        double start = bench_now();
+        struct children children;
+        for (size_t i = 1; i < PHASE_PARTS; i++)
+            peer_fork(&children, phase_part_task, &parts[i]);
+        phase_part_task(&parts[0]);
+        peer_join(&children);
+        phases_took(forked->phases, k, start);
+    }
+}
+
+/* By -d group-…: a task for each part. By any other way: the loop of the system. */
 static void phases_main(struct bench *b)
 {
     struct phases p = phases_new(b);
     for (int r = 0; r < b->repetitions; r++) {
         memset(p.sums, 0, sizeof p.sums);
-        bench_clock_start(b);
-        peer_phases(&p, b->n);
-        bench_clock_stop(b);
+        if (strcmp(p.way, "group") == 0) {
+            struct phases_forked forked = {&p, b->n};
+            fork_timed(b, phases_fork, &forked);
+        } else {
+            bench_clock_start(b);
+            peer_phases(&p, b->n);
+            bench_clock_stop(b);
+        }
         phases_fields(b, &p);
         peer_line(b, b->n * PHASE_PARTS, bench_mix((uint64_t)b->n), phases_right(&p, b->n));
     }

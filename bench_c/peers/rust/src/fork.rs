@@ -42,6 +42,8 @@ pub trait Joins: Sized {
 /// A system with loops of its own. From a task.
 pub trait Loops: Joins {
     fn each(n: usize, f: impl Fn(usize) + Sync + Send);
+    /// Spawns a task for each number but 0, does 0 itself, and waits for all tasks at once.
+    fn group(n: usize, f: impl Fn(usize) + Sync + Send);
     fn total(n: usize, f: impl Fn(usize) -> u64 + Sync + Send) -> u64;
     fn sort(a: &mut [i32]);
     fn sort_stable(a: &mut [i32]);

@@ -63,6 +63,14 @@ impl Loops for Rayon {
         (0..n).into_par_iter().for_each(f);
     }
 
+    fn group(n: usize, f: impl Fn(usize) + Sync + Send) {
+        let f = &f;
+        rayon::scope(|scope| {
+            (1..n).for_each(|i| scope.spawn(move |_| f(i)));
+            f(0);
+        });
+    }
+
     fn total(n: usize, f: impl Fn(usize) -> u64 + Sync + Send) -> u64 {
         (0..n).into_par_iter().map(f).reduce(|| 0, u64::wrapping_add)
     }

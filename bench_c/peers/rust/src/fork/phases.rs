@@ -1,4 +1,5 @@
-//! bench_c/phases.h: short parallel phases, with serial gaps between them, by the system's loop.
+//! bench_c/phases.h: short parallel phases, with serial gaps between them. By `-d group-…` each part
+//! is a task; by any other way the parts are a loop of the system.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -14,14 +15,15 @@ const PARTS: usize = 16;
 #[derive(Default)]
 struct Part(AtomicU64);
 
-/// Of `-d WAY-WORK-GAP`, in microseconds: the work of a phase and the gap. The way is the system's.
-fn parse(data: &str) -> Option<(f64, u64)> {
-    let mut words = data.splitn(3, '-').skip(1);
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+/// Of `-d WAY-WORK-GAP`: the way; the work of a phase, and the gap, in microseconds.
+fn parse(data: &str) -> Option<(&str, f64, u64)> {
+    let mut words = data.splitn(3, '-');
+    Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
 pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
-    let (work, gap) = parse(&bench.data).unwrap_or((20.0, 0));
+    let (way, work, gap) = parse(&bench.data).unwrap_or(("for", 20.0, 0));
+    let grouped = way == "group";
     let each = (work * 1000.0 / PARTS as f64 / calibrate(64)) as u64;
     let parts: [Part; PARTS] = Default::default();
     let mut took = vec![0.0; bench.n];
@@ -30,7 +32,8 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
             let begins = Instant::now() + Duration::from_micros(gap);
             while gap > 0 && Instant::now() < begins {}
             let start = Instant::now();
-            S::each(PARTS, |i| parts[i].0.store(turns(parts[i].0.load(Relaxed), each), Relaxed));
+            let part = |i: usize| parts[i].0.store(turns(parts[i].0.load(Relaxed), each), Relaxed);
+            if grouped { S::group(PARTS, part) } else { S::each(PARTS, part) }
             *took = start.elapsed().as_secs_f64() * 1e6;
         }
     });

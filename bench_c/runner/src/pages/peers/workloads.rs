@@ -104,6 +104,8 @@ const PHASES: &[(&str, u64, &str)] = &[
     ("for-100-50", 260, "loops of 100 µs, 50 µs between two"),
     ("for-20-500", 80, "loops of 20 µs, 500 µs between two"),
     ("for-100-500", 70, "loops of 100 µs, 500 µs between two"),
+    ("group-5-0", 4000, "groups of 15 tasks and the caller's part, 5 µs of work in all"),
+    ("group-20-0", 2000, "such groups of 20 µs"),
 ];
 
 /// Loops whose iterations take unequal times: the argument of `-d`, and a description.
