@@ -111,7 +111,7 @@ use crate::profile::path::Lengths;
 use crate::runtime::loop_shape::{LoopShape, LoopTimes};
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Pad};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::call_guarded;
 use crate::task::Scheduler;
@@ -144,6 +144,12 @@ pub struct Loop<B: Body> {
     body: B,
     /// The expected shape. None: it is even, or not known.
     shape: Option<LoopShape>,
+    findings: Pad<Findings>,
+}
+
+/// What the workers find out during the loop. It is apart from what they only read: when a thief
+/// writes its pace, the owner's next chunk need not wait for the rest of the loop.
+struct Findings {
     /// The workers measure how long their units take, and so far all units of the loop are measured.
     /// (Relaxed: a worker that reads an outdated value measures in vain; the joins order the value
     /// that the worker of the whole loop reads at the end.)
@@ -185,10 +191,12 @@ impl<B: Body> Loop<B> {
                         max_chunk,
                         body,
                         shape: expected.and_then(|(_, shape)| shape),
-                        is_measured: AtomicBool::new(expected.is_some()),
-                        small: AtomicUsize::new(0),
-                        longest: AtomicU64::new(0),
-                        longest_burdened: AtomicU64::new(0),
+                        findings: Pad(Findings {
+                            is_measured: AtomicBool::new(expected.is_some()),
+                            small: AtomicUsize::new(0),
+                            longest: AtomicU64::new(0),
+                            longest_burdened: AtomicU64::new(0),
+                        }),
                     };
                     whole.run_on(mine, into, pace, expected.map(|(takes, _)| takes));
                 });
@@ -221,18 +229,18 @@ impl<B: Body> Loop<B> {
         }
         if let Some(before) = before {
             // Relaxed: the joins order the figures.
-            let path = self.longest.load(Ordering::Relaxed);
-            let burdened = self.longest_burdened.load(Ordering::Relaxed);
+            let path = self.findings.longest.load(Ordering::Relaxed);
+            let burdened = self.findings.longest_burdened.load(Ordering::Relaxed);
             profiled::note_loop(worker, before, units, Lengths { path, burdened });
         }
     }
 
     fn small(&self) -> usize {
-        self.small.load(Ordering::Relaxed)
+        self.findings.small.load(Ordering::Relaxed)
     }
 
     fn is_measured(&self) -> bool {
-        self.is_measured.load(Ordering::Relaxed)
+        self.findings.is_measured.load(Ordering::Relaxed)
     }
 
     fn shape(&self) -> LoopShape {
@@ -261,8 +269,8 @@ impl<B: Body> Loop<B> {
         if let Some(Lengths { path, burdened }) = lengths {
             let units = (to - from) as u64;
             // Relaxed: the joins order the figures.
-            self.longest.fetch_max(path / units, Ordering::Relaxed);
-            self.longest_burdened.fetch_max(burdened / units, Ordering::Relaxed);
+            self.findings.longest.fetch_max(path / units, Ordering::Relaxed);
+            self.findings.longest_burdened.fetch_max(burdened / units, Ordering::Relaxed);
         }
     }
 
@@ -296,7 +304,7 @@ impl<B: Body> Loop<B> {
                 let is_first = offers.is_unanswered();
                 let thieves_hungry = untaken == 0 && offers.answer();
                 if thieves_hungry || to - from < 2 * self.small() {
-                    pace.measure(&self.small);
+                    pace.measure(&self.findings.small);
                 }
                 let least = self.small().max(1); // once: the first division goes down to one unit
                 while to - from >= 2 * least && !offers.is_full() {
@@ -336,7 +344,7 @@ impl<B: Body> Loop<B> {
             pace.done += chunk;
             let learns_pace = !knows_pace && pace.is_begun();
             if offers.count() > 0 && (learns_pace || worker.is_asked()) {
-                pace.measure(&self.small);
+                pace.measure(&self.findings.small);
                 knows_pace = self.small() > 0;
                 // SAFETY: the caller owns the worker and the offers.
                 unsafe { self.share_offers(from, &offers, &pace, worker) };
@@ -356,7 +364,7 @@ impl<B: Body> Loop<B> {
                 let value = unsafe { offer.join(worker) };
                 // A thief has taken the offer since `untaken` looked, or has given it back.
                 if self.is_measured() && value.is_none() != begun.is_some() {
-                    self.is_measured.store(false, Ordering::Relaxed);
+                    self.findings.is_measured.store(false, Ordering::Relaxed);
                 }
                 match value {
                     None => (from, to) = (offer.from, offer.to),
