@@ -22,16 +22,26 @@ pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
-            let text = CStr::from_ptr(*entry);
-            let bytes = text.to_bytes();
-            if bytes.starts_with(b"SCHED_")
-                && let Some(at) = bytes.iter().position(|&b| b == b'=')
-                && at + 1 < bytes.len()
-                && let Ok(name) = std::str::from_utf8(&bytes[..at])
-            {
-                visit(name, CStr::from_ptr((*entry).add(at + 1)));
+            if begins(*entry, b"SCHED_") {
+                let bytes = CStr::from_ptr(*entry).to_bytes();
+                if let Some(at) = bytes.iter().position(|&b| b == b'=')
+                    && at + 1 < bytes.len()
+                    && let Ok(name) = std::str::from_utf8(&bytes[..at])
+                {
+                    visit(name, CStr::from_ptr((*entry).add(at + 1)));
+                }
             }
             entry = entry.add(1);
         }
     }
+}
+
+/// True if the text begins with this prefix, which contains no 0. (The length of each variable of a
+/// long environment would take a twentieth of an empty run.)
+///
+/// # Safety
+/// The text is a string of C.
+unsafe fn begins(text: *const c_char, prefix: &[u8]) -> bool {
+    // SAFETY: the comparison ends at the first difference, so at the 0 of a shorter text.
+    prefix.iter().enumerate().all(|(i, &byte)| unsafe { *text.add(i) } as u8 == byte)
 }
