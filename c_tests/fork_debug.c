@@ -95,9 +95,9 @@ int main(void)
         {never_forks, "sched_join: the descriptor was not forked"},
         {forks_outside, "sched_join: the task was forked in another run"},
         {copies, "its descriptor was copied"},
-        {never_joins, "did not join"},
-        {child_never_joins, "did not join"},
-        {member_never_joins, "did not join"},
+        {never_joins, "a task (never_joins), or one that it has joined, did not join"},
+        {child_never_joins, "_joins), or one that it has joined, did not join"},
+        {member_never_joins, "a task (never_joins), or one that it has joined, did not join"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         taskfunc root = cases[i].root;

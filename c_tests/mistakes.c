@@ -280,7 +280,7 @@ int main(void)
         {forks_twice, "", "", 1} /* by whoever comes to it */,
         {never_forks, "forked", "(in never_forks)", 1},
         {copies, "its descriptor was copied", ")", threads_of(4) == 1 && !kind_is("cont")},
-        {joins_in_child, "child made by fork", "(in joins_in_child)", threads_of(4) == 1 && !kind_is("cont")},
+        {joins_in_child, "made this one by fork(2)", "(in joins_in_child)", threads_of(4) == 1 && !kind_is("cont")},
         {forgets, "did not join", "a sched_join is missing", !kind_is("cont")},
         {overwrites, "was overwritten", "", threads_of(4) > 1},
         {groups, "sched_group_wait: a task of the group waits", "(in waits_for_itself)", 1},

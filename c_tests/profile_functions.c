@@ -46,6 +46,20 @@ static void run(void *format)
     CHECK_EQ(sched_init(2, 16, first_task, NULL), 0);
 }
 
+static void part(size_t lo, size_t hi, void *context, struct scheduler *s)
+{
+    (void)context;
+    (void)s;
+    compute((int)(hi - lo));
+}
+
+static void in_default_pool(void *format)
+{
+    setenv("SCHED_PROFILE", format, 1);
+    CHECK_EQ(sched_for(0, LONG, 1, part, NULL, NULL), 0);
+    exit(0); /* the profile of the default pool is written at exit */
+}
+
 /* The number of the member `key` behind the function's name in an array of the line. */
 static long long of(const char *array, const char *name, const char *key)
 {
@@ -96,6 +110,12 @@ int main(void)
     CHECK_CHILD_SAID("first_task ");
     CHECK_CHILD_SAID("first_task;long_task ");
     CHECK_CHILD_SAID("first_task;wide_task ");
+
+    /* The task that a loop outside of all tasks adds to the default pool has the name of the loop's body. */
+    in_child(in_default_pool, "folded");
+    CHECK_CHILD_EXITED(0);
+    CHECK_EQ(count_lines(child.said), 1);
+    CHECK_CHILD_SAID("part ");
 
     in_child(run, "1");
     CHECK_CHILD_EXITED(0);

@@ -340,8 +340,8 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
     if !wait(forked, worker) {
         misuse(
             "sched_join",
-            "the run of s has ended, or is a run of the parent process, and this child made by fork \
-             cannot join its tasks",
+            "the run of s has ended, or it is a run of the process that made this one by fork(2), and \
+             its tasks cannot be joined here",
         );
     }
     false

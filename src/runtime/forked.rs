@@ -123,8 +123,8 @@ pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     if errno::get() == libc::EINVAL {
         misuse(
             "sched_fork",
-            "the run of s has ended, or is a run of the parent process, and this child made by fork \
-             has no workers for it",
+            "the run of s has ended, or it is a run of the process that made this one by fork(2), and \
+             has no workers here",
         );
     }
     // SAFETY: the spawn has failed, so nobody else has the task.

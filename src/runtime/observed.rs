@@ -132,17 +132,17 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
     if function == Some(SHADOW_MARK as *const () as usize) {
         return task;
     }
-    let wrapped = wrap_in_heap::<unwind::Task>(run, task);
+    let wrapped = wrap_in_heap::<unwind::Task>(run, task, run.function_of(task));
     if function.is_some() {
         note_descriptor(task.closure.cast(), wrapped);
     }
     wrapped
 }
 
-/// Wraps a task that a thread outside of the run adds.
-fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task) -> Task {
+/// Wraps a task that a thread outside of the run adds. `function` is the address of the program's
+/// function.
+fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task, function: usize) -> Task {
     let Some(watch) = run.watch(0).filter(|_| is_observed(run.config())) else { return task };
-    let function = run.function_of(task);
     let slice = || match run.timeline() {
         Some(timeline) => Observed::outside(timeline.shared(), task, function),
         None => Observed::unrecorded(task, function),
@@ -260,7 +260,7 @@ unsafe extern "C" fn fork(
 unsafe fn fork_wrapped(forked: &Forked, task: Task, worker: &Worker) {
     let Some(mine) = worker.mine() else {
         // Wrapped here and not by `wrap_outside`, so that the join finds the record.
-        let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task);
+        let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, run.function_of(task));
         let is_told = detector::is_present();
         let task = if is_told { worker.with_run(wrap).unwrap_or(task) } else { task };
         let forked = add_shadow(forked, task);
@@ -303,8 +303,15 @@ unsafe fn offer_wrapped(
     worker: &Worker,
 ) -> Result<(), c_int> {
     let Some(mine) = worker.mine() else {
-        // SAFETY: by the caller's promise.
-        return unsafe { (worker.plain_row().offer)(forked, task, function, worker) };
+        // Wrapped here, because `wrap_outside` does not know the program's function.
+        let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, function);
+        let wrapped = worker.with_run(wrap).unwrap_or(task);
+        note_descriptor(forked, wrapped);
+        // SAFETY: by the caller's promise; nobody else has a task that was refused.
+        return unsafe {
+            (worker.plain_row().offer)(forked, wrapped, function, worker)
+                .inspect_err(|_| _ = unwrap(wrapped, None))
+        };
     };
     let wrapped = wrap::<ForkedTask>(mine, task, function);
     let worker = mine.worker();

@@ -151,9 +151,10 @@ impl Worker {
     #[inline]
     pub(super) fn call_at_once(&self, task: Task) {
         #[cfg(debug_assertions)]
-        let (fiber, before) = (
+        let (fiber, before, function) = (
             self.fiber.get(), // SAFETY: only the owner calls a task.
             unsafe { self.owned() }.fiber().count_forks(0),
+            self.function_of(task), // now: the task's descriptor may be gone when the task has ended
         );
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
@@ -161,8 +162,9 @@ impl Worker {
         // SAFETY: the caller's fiber: a task may change its worker, but not its fiber.
         if unsafe { &*fiber }.count_forks(0) != before {
             output::die(format_args!(
-                "sched_fork: a task has returned and did not join a task that it forked: \
-                 a sched_join is missing"
+                "sched_fork: a task{}, or one that it has joined, did not join a task that it forked: \
+                 a sched_join is missing",
+                symbol::Function(function)
             ));
         }
     }
