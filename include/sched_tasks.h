@@ -55,6 +55,12 @@ typedef struct sched_cond sched_cond;
 typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
 
+/* A struct and a function may have the same name, as sched_stats has. In C++ gcc's -Wshadow warns of that. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
 
@@ -909,6 +915,10 @@ const char *sched_version(void);
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -57,11 +57,28 @@ fn in_c_terms(header: &str) -> String {
         ("\n   */", " */"),
         (" // __cplusplus", ""),
         ("  /* LIBSCHED_SCHED_TASKS_H */", ""),
+        (LAST_ENDIF_AND_TRAILER, TRAILER_AND_LAST_ENDIF),
     ] {
         text = text.replace(ugly, plain);
     }
     text
 }
+
+/// cbindgen writes the trailer behind the include guard. It belongs to what the guard guards.
+const LAST_ENDIF_AND_TRAILER: &str = "\
+#endif
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+";
+const TRAILER_AND_LAST_ENDIF: &str = "\
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#endif
+";
 
 /// With the version of Cargo.toml, as a number and as a string.
 fn with_version(header: &str) -> String {

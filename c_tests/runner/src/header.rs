@@ -270,7 +270,7 @@ impl Snippet {
             let program = work.join(format!("snippet-{worker}"));
             fs::write(&source, &text)?;
             let mut command = Command::new(&compiler);
-            command.arg(&standard).args(WARNINGS).arg("-pedantic");
+            command.arg(&standard).args(WARNINGS).args(["-pedantic", "-Wshadow"]);
             match way {
                 Way::Installed => command.args(&tools.pc.cflags),
                 Way::Here => command.current_dir(&installed).arg("-I."),
