@@ -25,7 +25,8 @@
  *
  * (A quicksort: branches of the partition that depend on the elements are not predictable, so there
  * are none, after the cyclic Lomuto partition of L. Bergdoll and O. Peters's ipnsort, 2024; equal
- * elements and bad pivots are treated as in O. Peters, "Pattern-defeating quicksort", 2021.) */
+ * elements and bad pivots are treated as in O. Peters, "Pattern-defeating quicksort", 2021. Large
+ * elements are divided in blocks: S. Edelkamp and A. Weiss, "BlockQuicksort", 2016.) */
 
 #ifndef LIBSCHED_SCHED_SORT_H
 #define LIBSCHED_SCHED_SORT_H
@@ -47,6 +48,8 @@
 
 /* So many elements are compared with the next one, or exchanged, at a time. */
 #define SCHED_SORT_BLOCK_ 32
+/* So many large elements at each end are compared with a pivot at a time. */
+#define SCHED_SORT_SIDE_ 64
 
 /* True for numbers: the comparison of two takes next to nothing. */
 #ifdef __GNUC__
@@ -281,6 +284,28 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
 #define SCHED_SORT_BY_(f, T, LESS)                                                                 \
     SCHED_SORT_COMMON_(f, T, LESS)                                                                 \
                                                                                                    \
+    /* Orders the numbers of the elements, and then copies each element once, to its place. */     \
+    SCHED_TYPED_STATIC_ void f##_by_places_(T *v, size_t n)                                        \
+    {                                                                                              \
+        unsigned char from[SCHED_SORT_SMALL_]; /* v[from[i]] belongs at v[i] */                    \
+        size_t i, j, gap;                                                                          \
+        for (i = 0; i < n; i++) {                                                                  \
+            for (j = i; j > 0 && f##_less_(&v[i], &v[from[j - 1]]); j--)                           \
+                from[j] = from[j - 1];                                                             \
+            from[j] = (unsigned char)i;                                                            \
+        }                                                                                          \
+        for (i = 0; i < n; i++) {                                                                  \
+            if (from[i] != i) {                                                                    \
+                T kept = v[i];                                                                     \
+                for (gap = i; (j = from[gap]) != i; gap = j) {                                     \
+                    v[gap] = v[j];                                                                 \
+                    from[gap] = (unsigned char)gap;                                                \
+                }                                                                                  \
+                v[gap] = kept;                                                                     \
+                from[gap] = (unsigned char)gap;                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     /* For the parts where pivot after pivot was bad. */                                           \
     SCHED_TYPED_STATIC_ void f##_by_heap_(T *v, size_t n)                                          \
     {                                                                                              \
@@ -335,23 +360,66 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return left + (size_t)(equals ? !f##_less_(&kept, &first) : f##_less_(&first, &kept));     \
     }                                                                                              \
                                                                                                    \
-    /* The same with fewer copies, and branches. */                                                \
+    SCHED_TYPED_FN_ int f##_is_before_(const T *a, const T *pivot, int equals)                     \
+    {                                                                                              \
+        return equals ? !f##_less_(pivot, a) : f##_less_(a, pivot);                                \
+    }                                                                                              \
+                                                                                                   \
+    /* Exchanges v[low[i]] with end[-1 - high[i]], with one copy of each. n is not 0. */           \
+    SCHED_TYPED_FN_ void f##_exchange_some_(T *v, const unsigned char *low, T *end,                \
+                                            const unsigned char *high, size_t n)                   \
+    {                                                                                              \
+        T kept = v[low[0]], *gap = &v[low[0]];                                                     \
+        size_t i;                                                                                  \
+        for (i = 0; i + 1 < n; i++) {                                                              \
+            *gap = *(end - 1 - high[i]);                                                           \
+            gap = &v[low[i + 1]];                                                                  \
+            *(end - 1 - high[i]) = *gap;                                                           \
+        }                                                                                          \
+        *gap = *(end - 1 - high[i]);                                                               \
+        *(end - 1 - high[i]) = kept;                                                               \
+    }                                                                                              \
+                                                                                                   \
+    /* As divide_cheap_, but only elements that change sides are copied. Blocks at both ends are   \
+     * compared without branches, so that the processor fetches several elements at a time. */     \
     SCHED_TYPED_FN_ size_t f##_divide_large_(T *v, size_t n, const T *pivot, int equals)           \
     {                                                                                              \
-        size_t low = 0, high = n;                                                                  \
+        unsigned char low_wrong[SCHED_SORT_SIDE_], high_wrong[SCHED_SORT_SIDE_];                   \
+        size_t low = 0, high = n, i, lows = 0, highs = 0, low_at = 0, high_at = 0, both;           \
+        while (high - low > 2 * SCHED_SORT_SIDE_) {                                                \
+            if (lows == 0) {                                                                       \
+                for (i = 0, low_at = 0; i < SCHED_SORT_SIDE_; i++) {                               \
+                    low_wrong[lows] = (unsigned char)i;                                            \
+                    lows += (size_t)!f##_is_before_(&v[low + i], pivot, equals);                   \
+                }                                                                                  \
+            }                                                                                      \
+            if (highs == 0) {                                                                      \
+                for (i = 0, high_at = 0; i < SCHED_SORT_SIDE_; i++) {                              \
+                    high_wrong[highs] = (unsigned char)i;                                          \
+                    highs += (size_t)f##_is_before_(&v[high - 1 - i], pivot, equals);              \
+                }                                                                                  \
+            }                                                                                      \
+            both = lows < highs ? lows : highs;                                                    \
+            if (both > 0)                                                                          \
+                f##_exchange_some_(v + low, low_wrong + low_at, v + high, high_wrong + high_at,    \
+                                   both);                                                          \
+            low_at += both;                                                                        \
+            high_at += both;                                                                       \
+            lows -= both;                                                                          \
+            highs -= both;                                                                         \
+            low += lows == 0 ? SCHED_SORT_SIDE_ : 0;                                               \
+            high -= highs == 0 ? SCHED_SORT_SIDE_ : 0;                                             \
+        }                                                                                          \
         for (;;) {                                                                                 \
-            while (low < high                                                                      \
-                   && (equals ? !f##_less_(pivot, &v[low]) : f##_less_(&v[low], pivot)))           \
+            while (low < high && f##_is_before_(&v[low], pivot, equals))                           \
                 low++;                                                                             \
-            while (low < high                                                                      \
-                   && !(equals ? !f##_less_(pivot, &v[high - 1]) : f##_less_(&v[high - 1], pivot)))\
+            while (low < high && !f##_is_before_(&v[high - 1], pivot, equals))                     \
                 high--;                                                                            \
             if (low >= high)                                                                       \
                 return low;                                                                        \
             f##_swap_(&v[low++], &v[--high]);                                                      \
         }                                                                                          \
     }                                                                                              \
-                                                                                                   \
     SCHED_TYPED_FN_ size_t f##_divide_(T *v, size_t n, int equals)                                 \
     {                                                                                              \
         return sizeof(T) <= SCHED_SORT_CHEAP_ ? f##_divide_cheap_(v + 1, n - 1, v, equals)         \
@@ -391,6 +459,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         }                                                                                          \
         if (SCHED_SORT_IS_NUMBER_(T))                                                              \
             f##_by_rank_(*v, *n);                                                                  \
+        else if (sizeof(T) > SCHED_SORT_CHEAP_)                                                    \
+            f##_by_places_(*v, *n);                                                                \
         else                                                                                       \
             f##_by_insertion_(*v, *n);                                                             \
         return 1;                                                                                  \
