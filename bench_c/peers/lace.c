@@ -22,6 +22,15 @@ TASK_1(long, fib, long, n)
     return value + SYNC(fib);
 }
 
+TASK_1(long, tree_of, long, depth)
+{
+    if (depth == 0)
+        return 1;
+    SPAWN(tree_of, depth - 1);
+    long leaves = CALL(tree_of, depth - 1);
+    return leaves + SYNC(tree_of);
+}
+
 static unsigned full; /* one bit for each column */
 
 TASK_3(long, queens, unsigned, columns, unsigned, left, unsigned, right)
@@ -61,6 +70,11 @@ static long fib_run(long n)
     return RUN(fib, n);
 }
 
+static long treef_run(long n)
+{
+    return RUN(tree_of, n);
+}
+
 static long queens_run(long n)
 {
     (void)n;
@@ -78,6 +92,11 @@ static long uts_run(long n)
 static long fib_right(long n, long *tasks)
 {
     return fib_answer(n, tasks);
+}
+
+static long treef_right(long n, long *tasks)
+{
+    return *tasks = 1L << n;
 }
 
 static long queens_right(long n, long *tasks)
@@ -106,6 +125,7 @@ static const struct workload {
     long (*run)(long n);
 } workloads[] = {
     {{"fib", "the Fibonacci number wanted", 30, 0, 45, NULL}, fib_right, fib_run},
+    {{"treef", "depth", 20, 0, 30, NULL}, treef_right, treef_run},
     {{"nqueens", "queens", 12, 1, QUEENS_MOST, NULL}, queens_right, queens_run},
     {{"uts", "depth", 10, 0, 15, NULL}, uts_right, uts_run},
     {{"uts_deep", "b0", 2000, 0, 10000, NULL}, uts_deep_right, uts_run},
@@ -140,6 +160,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++)
         if (argc > 1 && strcmp(argv[1], workloads[i].about.name) == 0)
             return measure(&workloads[i], argc - 1, argv + 1);
-    fprintf(stderr, "usage: lace fib|nqueens|uts|uts_deep [-n SIZE] [-t THREADS] [-r REPETITIONS]\n");
+    fprintf(stderr, "usage: lace fib|treef|nqueens|uts|uts_deep [-n SIZE] [-t THREADS] [-r REPETITIONS]\n");
     return 2;
 }

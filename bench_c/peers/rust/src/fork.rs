@@ -3,12 +3,14 @@
 //! Where bench_c forks a task for each of many children, a join here divides them: the first
 //! child and the rest, as many joins as children, or two halves, one join less.
 
+use std::cmp::Ordering;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::measure::{Bench, Spent};
 use crate::work::{fresh, lcg, mix, multiset, sum};
 
 mod dense;
+mod elements;
 mod loops;
 mod phases;
 mod single;
@@ -47,6 +49,8 @@ pub trait Loops: Joins {
     fn total(n: usize, f: impl Fn(usize) -> u64 + Sync + Send) -> u64;
     fn sort(a: &mut [i32]);
     fn sort_stable(a: &mut [i32]);
+    fn sort_by<T: Send>(a: &mut [T], order: impl Fn(&T, &T) -> Ordering + Sync);
+    fn sort_stable_by<T: Send>(a: &mut [T], order: impl Fn(&T, &T) -> Ordering + Sync);
 }
 
 /// Was the answer right? None: no such workload.
@@ -83,6 +87,7 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
         "loops" => loops::stored(system, bench),
         "reductions" => loops::added(system, bench),
         "sort" => sort_main(system, bench),
+        "sort_elements" => elements::main(system, bench)?,
         _ => return None,
     })
 }

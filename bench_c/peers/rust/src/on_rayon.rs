@@ -1,5 +1,7 @@
 //! rayon: a pool that stays, a scope a run, `Scope::spawn` a task; `join`, and parallel iterators.
 
+use std::cmp::Ordering;
+
 use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
@@ -81,5 +83,13 @@ impl Loops for Rayon {
 
     fn sort_stable(a: &mut [i32]) {
         a.par_sort();
+    }
+
+    fn sort_by<T: Send>(a: &mut [T], order: impl Fn(&T, &T) -> Ordering + Sync) {
+        a.par_sort_unstable_by(order);
+    }
+
+    fn sort_stable_by<T: Send>(a: &mut [T], order: impl Fn(&T, &T) -> Ordering + Sync) {
+        a.par_sort_by(order);
     }
 }

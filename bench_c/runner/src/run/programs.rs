@@ -42,8 +42,10 @@ pub const JOINS: &[Program] = &[
     program("fib_typed", 29, 24, "fib with arguments and results by value"),
     program("treef", 20, 16, "a tree that forks one child and calls the other"),
     program("treef_typed", 20, 16, "the same with arguments and results by value"),
+    program("nqueens_typed", 12, 10, "nqueens with arguments and results by value"),
     program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
     program("uts_deep", 140, 20, "the same on T3, which is deep"),
+    program("uts_typed", 9, 7, "uts with arguments and results by value"),
     program("matmul", 384, 128, "a product of matrices, divided"),
     program("strassen", 384, 128, "the same by Strassen, with memory to allocate"),
     elements("knapsack", 16, 4, "searches; who finds cancels the others"),
@@ -52,6 +54,12 @@ pub const JOINS: &[Program] = &[
     elements("reduce_relaxed", 50_000_000, 5_000_000, "the same, with fewer values"),
     elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
     elements("sort_typed", 1 << 20, 1 << 17, "the same with the comparison compiled in"),
+    elements(
+        "sort_elements",
+        1 << 17,
+        1 << 13,
+        "elements of 1,000 bytes, with the comparison compiled in",
+    ),
 ];
 pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
 

@@ -33,7 +33,11 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
             while gap > 0 && Instant::now() < begins {}
             let start = Instant::now();
             let part = |i: usize| parts[i].0.store(turns(parts[i].0.load(Relaxed), each), Relaxed);
-            if grouped { S::group(PARTS, part) } else { S::each(PARTS, part) }
+            if grouped {
+                S::group(PARTS, part)
+            } else {
+                S::each(PARTS, part)
+            }
             *took = start.elapsed().as_secs_f64() * 1e6;
         }
     });

@@ -51,7 +51,10 @@ const PEERS: &[Peer] = &[
     Peer { only: Some(JOINS), ..peer("chili", "rust", &["chili"]) },
     peer("forte", "forte", &["forte"]),
     peer("glib", "glib", &[]),
-    Peer { only: Some(&["fib", "nqueens", "uts", "uts_deep"]), ..peer("lace", "lace", &[]) },
+    Peer {
+        only: Some(&["fib", "treef", "nqueens", "uts", "uts_deep"]),
+        ..peer("lace", "lace", &[])
+    },
     peer("go", "go", &[]),
     Peer { call: Call::Java, compiles: 2, ..peer("java", "java", &[]) },
     Peer { only: Some(&["yield", "suspend"]), ..peer("boost.fiber", "boost", &["fiber"]) },
