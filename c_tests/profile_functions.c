@@ -46,6 +46,22 @@ static void run(void *format)
     CHECK_EQ(sched_init(2, 16, first_task, NULL), 0);
 }
 
+static void cancelling_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    sched_group group = SCHED_GROUP_INIT;
+    sched_group_cancel(&group);
+    for (int i = 0; i < WIDE; i++)
+        CHECK_EQ(sched_group_spawn(&group, wide_task, NULL, s), 0);
+    CHECK_EQ(sched_group_wait(&group, s), -1);
+}
+
+static void run_cancelled(void *format)
+{
+    setenv("SCHED_PROFILE", format, 1);
+    CHECK_EQ(sched_init(2, 16, cancelling_task, NULL), 0);
+}
+
 static void part(size_t lo, size_t hi, void *context, struct scheduler *s)
 {
     (void)context;
@@ -103,6 +119,12 @@ int main(void)
     }
     CHECK(of("\"path\"", "long_task", "ns") >= 2000LL * UNIT_US * LONG);
     CHECK_EQ(of("\"path\"", "wide_task", "tasks"), 0);
+
+    /* Tasks of a cancelled group that have not begun are none. */
+    in_child(run_cancelled, "json");
+    CHECK_CHILD_EXITED(0);
+    CHECK_EQ(of("\"functions\"", "cancelling_task", "tasks"), 1);
+    CHECK_EQ(of("\"functions\"", "wide_task", "tasks"), 0);
 
     in_child(run, "folded");
     CHECK_CHILD_EXITED(0);

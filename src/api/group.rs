@@ -226,7 +226,8 @@ unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
 unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };
-    if !group.is_cancelled() {
+    let is_called = !group.is_cancelled();
+    if is_called {
         // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
         let group_of_fiber = unsafe { &Worker::of(s).owned().fiber().group };
         let outer_group = group_of_fiber.replace(ptr::from_ref(group).cast());
@@ -236,6 +237,9 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     }
     // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` by now.
     let worker = unsafe { Worker::current_in_run_of(s) };
+    if !is_called {
+        profiled::note_not_called(worker);
+    }
     profiled::note_group_end(worker, group);
     // SAFETY: `spawn` has counted the task in.
     unsafe { group.leave(worker) };

@@ -419,7 +419,7 @@ unsafe extern "C" fn run_offer<B: Body>(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
     let value = if offer.is_back(worker) { None } else { unsafe { whole.body.value() } };
     let Some(value) = value else {
-        profiled::note_given_back(worker);
+        profiled::note_not_called(worker);
         return;
     };
     let into = B::place(&value);

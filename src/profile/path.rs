@@ -39,7 +39,7 @@ pub struct Path {
     is_waiting: Cell<bool>,
     /// The task is in a blocking section, during which it does not work.
     blocks: Cell<bool>,
-    /// The task has only given its work back, and is none.
+    /// The task has only given its work back, or was not called: it is none.
     is_void: Cell<bool>,
 }
 

@@ -72,8 +72,10 @@ pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Length
     });
 }
 
-/// The caller's task has done nothing but give its work back.
-pub fn note_given_back(worker: &Worker) {
+/// The caller's task has done nothing but give its work back, or its group is cancelled: the
+/// profile does not count it as a task.
+#[cold]
+pub fn note_not_called(worker: &Worker) {
     profiled_task(worker).inspect(|task| task.path.make_void());
 }
 
