@@ -365,7 +365,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return equals ? !f##_less_(pivot, a) : f##_less_(a, pivot);                                \
     }                                                                                              \
                                                                                                    \
-    /* Exchanges v[low[i]] with end[-1 - high[i]], with one copy of each. n is not 0. */           \
+    /* The elements v[low[i]] and end[-1 - high[i]] change sides, in any order: one copy of each.  \
+     * n is not 0. */                                                                              \
     SCHED_TYPED_FN_ void f##_exchange_some_(T *v, const unsigned char *low, T *end,                \
                                             const unsigned char *high, size_t n)                   \
     {                                                                                              \
