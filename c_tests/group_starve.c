@@ -1,5 +1,5 @@
-/* Each worker runs a task that spawns into a group and waits for the group, again and again. A task that was spawned from
- * outside runs nevertheless, and so does a task that has yielded. The tasks with the groups go on until it has run.
+/* Each worker runs a task that spawns into a group and waits for the group, in a loop, until another task has run. This
+ * other task does run: in the first run a thread from outside has spawned it, in the second run it has yielded.
  * ctest: debug
  * ctest: matrix few kind=steal deque=split,chaselev,mutex,ring threads=1,2 idle=park join=suspend */
 #include "check.h"

@@ -341,6 +341,11 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         f##_swap_(&v[0], &v[pivot - v]);                                                           \
     }                                                                                              \
                                                                                                    \
+    SCHED_TYPED_FN_ int f##_is_before_(const T *a, const T *pivot, int equals)                     \
+    {                                                                                              \
+        return equals ? !f##_less_(pivot, a) : f##_less_(a, pivot);                                \
+    }                                                                                              \
+                                                                                                   \
     /* Moves the elements that belong before *pivot to the front of v, with `equals` also those    \
      * that equal it, and returns their number. n is not 0. v[gap] is free: its element was copied \
      * before. */                                                                                  \
@@ -353,16 +358,11 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             v[gap] = v[left];                                                                      \
             v[left] = here;                                                                        \
             gap = i;                                                                               \
-            left += (size_t)(equals ? !f##_less_(&kept, &here) : f##_less_(&here, &kept));         \
+            left += (size_t)f##_is_before_(&here, &kept, equals);                                  \
         }                                                                                          \
         v[gap] = v[left];                                                                          \
         v[left] = first;                                                                           \
-        return left + (size_t)(equals ? !f##_less_(&kept, &first) : f##_less_(&first, &kept));     \
-    }                                                                                              \
-                                                                                                   \
-    SCHED_TYPED_FN_ int f##_is_before_(const T *a, const T *pivot, int equals)                     \
-    {                                                                                              \
-        return equals ? !f##_less_(pivot, a) : f##_less_(a, pivot);                                \
+        return left + (size_t)f##_is_before_(&first, &kept, equals);                               \
     }                                                                                              \
                                                                                                    \
     /* The elements v[low[i]] and end[-1 - high[i]] change sides, in any order: one copy of each.  \

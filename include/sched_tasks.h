@@ -339,10 +339,10 @@ int sched_group_spawn_copy(struct sched_group *g,
 
 /* Waits until no task of the group is left. The caller then sees what the tasks have written, and
  * the group may be used again. While it waits, the caller is suspended with its stack, and its
- * worker goes on with other tasks; with SCHED_JOIN=help, or if there is no memory for another
- * stack, the worker runs other tasks on top of the caller. A thread that is not a worker of the
- * run sleeps. s is the s of any worker of the run. If a task of the group waits for the group, and
- * so for itself, the process ends with a message.
+ * worker runs other tasks. With SCHED_JOIN=help, or if there is no memory for another stack, the
+ * worker runs these tasks on the caller's stack. A thread that is not a worker of the run sleeps.
+ * s is the s of any worker of the run. If a task of the group waits for the group, and so for
+ * itself, the process ends with a message.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
  * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).

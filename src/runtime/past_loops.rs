@@ -14,8 +14,8 @@ const LOOPS: usize = 4;
 const ALIKE: f32 = 0.15;
 
 /// A shape counts as that of equal units if each mark differs by at most this share of the range
-/// from the mark of equal units. Such a loop is divided into halves of equal numbers: to calculate
-/// halves of equal time would cost more than it gains.
+/// from the mark of equal units. Such a loop is divided into halves with equal numbers of units,
+/// because halves of equal time would cost more to calculate than they gain.
 const EVEN: f32 = 0.02;
 
 /// A loop that has ended.

@@ -13,8 +13,9 @@ use std::ptr;
 /// The most offers of one worker at a time: see the essay of [`loops`](super).
 const MAX_OFFERS: usize = 32;
 
-/// Some units of a loop `L`, which another worker may do, into a value `V`. A thief writes to its
-/// offer, while the owner looks at the others: so each offer begins on a line of its own.
+/// A part of a loop `L` that another worker may run. Its result goes into a value `V`. A thief
+/// writes to its offer while the owner reads the other offers, so each offer begins on a cache line
+/// of its own.
 #[repr(align(64))]
 pub struct Offer<L, V> {
     task: Forked,
