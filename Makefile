@@ -385,8 +385,8 @@ CTEST = $(call tool,sched-ctest,sched-ctest) --prefix $(STAGE) --bench $(BENCH)
 NPROC := $(shell nproc)
 TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
-# The programs that scale are a quarter of the size that make knobs gives them.
-test: CTEST += --smaller 4
+# The programs that scale are a quarter of the size that make knobs gives them, and run with half of the settings.
+test: CTEST += --smaller 4 --fewer
 
 # make test compiles the tests and the runner by clippy's compiler, where there is one, so that the lints come with the
 # compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)

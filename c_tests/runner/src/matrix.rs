@@ -10,6 +10,8 @@
 //!   variables outside the base, and so covers pairs of those, except in a run with a longer
 //!   timeout.
 //!
+//! With `--fewer` a run has half of this cover: every second two of its settings.
+//!
 //! The choice depends on the run's name and on what its marker leaves, and so differs from run to
 //! run: each pair of values of all variables meets many programs, in many combinations. A test of
 //! its own checks that no pair is left out.
@@ -85,24 +87,38 @@ impl Matrix {
     /// setting of the cover sets all variables, and is chosen for the most new pairs. Another
     /// `name` gives another choice.
     pub fn some(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let (defaults, cover) = self.defaults_and_cover(part, name);
+        defaults.into_iter().chain(cover).chain(self.alone(part)).collect()
+    }
+
+    /// As `some`, but with half of the cover: every second two of its settings. `name` decides with
+    /// which it begins.
+    pub fn fewer(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let (defaults, cover) = self.defaults_and_cover(part, name);
+        let first = number(name) / 4 % 2; // whatever half_of_counts takes
+        let half = cover.chunks(2).skip(first).step_by(2).flatten().cloned();
+        defaults.into_iter().chain(half).chain(self.alone(part)).collect()
+    }
+
+    fn defaults_and_cover(&self, part: &Part, name: &str) -> (Vec<Setting>, Vec<Setting>) {
         let part = &half_of_counts(part, name);
         let (axes, rows) = self.left(part);
         let groups = by_base(part, &axes, &rows);
         let base: Vec<Row> = groups.keys().cloned().collect();
         let (seed, mut met) = (number(name), Pairs::none(&rows));
         let mut met_in_base = Pairs::none(&base);
-        let mut settings = Vec::new();
+        let (mut defaults, mut cover) = (Vec::new(), Vec::new());
         // The policies stand before the number of threads, and the default of each is its first
         // value.
         for row in base.iter().filter(|row| row[..COUNTED].iter().all(|&value| value == 0)) {
             met_in_base.add(row);
-            settings.push(setting(&axes, groups[row][0], |name| part.in_base(name)));
+            defaults.push(setting(&axes, groups[row][0], |name| part.in_base(name)));
         }
         for (i, row) in covering_rest(&base, met_in_base, seed).enumerate() {
             let rows = &groups[row];
             let new = |row: &&&Row| (met.lacks(row), scattered(row, seed));
             let most = rows.iter().max_by_key(new).filter(|_| i % 2 == 1);
-            settings.push(match most {
+            cover.push(match most {
                 Some(row) if !part.plain => {
                     met.add(row);
                     setting(&axes, row, |_| true)
@@ -110,8 +126,7 @@ impl Matrix {
                 _ => setting(&axes, rows[0], |name| part.in_base(name)),
             });
         }
-        settings.extend(self.alone(part));
-        settings
+        (defaults, cover)
     }
 
     /// At most `n` settings: the default, if the part has it, and combinations that are chosen for
@@ -353,12 +368,14 @@ mod tests {
     fn runs_together_leave_no_pair_out() {
         let (matrix, all) = (matrix(), Part { refuse: true, ..Part::default() });
         let steal = Part { refuse: true, ..part("KIND=steal") }; // markers restrict some runs
-        let names: Vec<String> = (0..64).map(|i| format!("program{i}")).collect();
-        let one = matrix.some(&all, &names[0]);
-        assert!(matrix.unmet(one.iter()).is_some());
-        let of_both = |name: &String| [matrix.some(&all, name), matrix.some(&steal, name)].concat();
-        let together: Vec<_> = names.iter().flat_map(of_both).collect();
-        assert_eq!(matrix.unmet(together.iter()), None);
+        let names: Vec<String> = (0..128).map(|i| format!("program{i}")).collect();
+        for (choose, n) in [(Matrix::some as fn(&_, &_, &_) -> _, 64), (Matrix::fewer, 128)] {
+            let one = choose(&matrix, &all, &names[0]);
+            assert!(matrix.unmet(one.iter()).is_some());
+            let both = |name: &String| [&all, &steal].map(|p| choose(&matrix, p, name)).concat();
+            let together: Vec<_> = names[..n].iter().flat_map(both).collect();
+            assert_eq!(matrix.unmet(together.iter()), None);
+        }
     }
 
     #[test]
@@ -382,6 +399,21 @@ mod tests {
             ["steal", "mutex", "park"] == ["KIND", "DEQUE", "IDLE"].map(|name| s.get(name).unwrap())
         };
         assert_eq!(of_base.iter().filter(default).count(), COUNTS.len() / 2);
+    }
+
+    #[test]
+    fn fewer_have_the_defaults_the_one_alone_and_half_of_the_others() {
+        let (matrix, all) = (matrix(), Part::default());
+        let has_half = |name: String| {
+            let (some, fewer) = (matrix.some(&all, &name), matrix.fewer(&all, &name));
+            let defaults = COUNTS.len() / 2;
+            assert_eq!(fewer[..defaults], some[..defaults]);
+            assert_eq!(fewer.last(), some.last());
+            assert!(fewer.iter().all(|setting| some.contains(setting)));
+            let of_cover = |settings: &[Setting]| settings.len() - defaults - 1;
+            assert!((of_cover(&some) / 2).abs_diff(of_cover(&fewer)) <= 1);
+        };
+        (0..16).map(|i| i.to_string()).for_each(has_half);
     }
 
     #[test]

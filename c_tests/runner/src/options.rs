@@ -41,6 +41,9 @@ pub struct Options {
     /// The programs divide their sizes by this number, for slow tools and short tests
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub smaller: u32,
+    /// Half of the settings that cover pairs, for short tests
+    #[arg(long)]
+    pub fewer: bool,
     /// The folder of the library to link with [default: that of the prefix]
     #[arg(long)]
     pub libdir: Option<PathBuf>,

@@ -30,6 +30,7 @@ impl Session {
         match self.options.knobs {
             Some(_) => self.matrix.all(&part),
             None if few => self.matrix.few(&part, name, FEW),
+            None if self.options.fewer => self.matrix.fewer(&part, name),
             None => self.matrix.some(&part, name),
         }
     }
