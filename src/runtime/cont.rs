@@ -139,8 +139,8 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
     worker: &Worker,
 ) -> c_int {
     if !worker.is_mine() {
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
-        return unsafe { Worker::spawn_elsewhere(f, closure, worker) };
+        // SAFETY: by the caller's promise.
+        return unsafe { spawn_by_other::<P, I>(f, closure, worker) };
     }
     match (f, child_fiber(worker)) {
         (Some(f), Some(child_fiber)) => {
@@ -153,6 +153,27 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
         },
         // SAFETY: the caller owns the worker; `f` accepts `closure`.
         _ => unsafe { spawn_slowly::<P, I>(f, closure, worker) },
+    }
+}
+
+/// `spawn` by a thread that does not own the worker. It often owns another one of the run: a spawner
+/// that was stolen still has the `s` of the worker on which it began.
+///
+/// # Safety
+/// As for `spawn`.
+#[unsafe(link_section = ".text.hot")]
+#[inline(never)]
+unsafe extern "C" fn spawn_by_other<P: DequePolicy, I: Instrumentation>(
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    match worker.mine_in_slot() {
+        // SAFETY: both workers are in the same run, and so have the same policy; the rest is the
+        // caller's promise.
+        Some(mine) => unsafe { spawn::<P, I>(f, closure, mine.worker()) },
+        // SAFETY: `f` accepts `closure`, by the caller's promise.
+        None => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
     }
 }
 

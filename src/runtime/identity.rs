@@ -5,7 +5,7 @@ use crate::fiber::exceptions;
 use crate::policy::Place;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::process::NullAfterFork;
+use crate::sys::process::{self, NullAfterFork};
 use crate::sys::{detector, output, registers};
 use crate::task::Scheduler;
 use std::marker::PhantomData;
@@ -18,6 +18,28 @@ thread_local! {
     /// The fiber of the innermost section for which this thread has left a worker;
     /// `Section::outer_fiber` links the others.
     static INNERMOST_SECTION: NullAfterFork<Fiber> = const { NullAfterFork::null() };
+}
+
+/// Stores the calling thread's innermost worker in its slot, too.
+fn keep(worker: *const Worker) {
+    if let Some(slot) = process::slot_of_thread() {
+        // Pairs with the Acquire load in `kept`: another thread with the same slot looks at the
+        // owner of this record.
+        slot.store(worker.cast_mut().cast(), Ordering::Release);
+    }
+}
+
+/// The innermost worker that the calling thread occupies, unless another thread has overwritten the
+/// slot.
+///
+/// Each thread stores only workers that it occupies, whenever it occupies or leaves one. So if the
+/// caller occupies the worker in the slot, the caller has stored it, and it is the innermost.
+#[inline(always)]
+fn kept<'a>() -> Option<&'a Worker> {
+    let slot = process::slot_of_thread()?;
+    // SAFETY: null or a record, and records are never freed.
+    let worker = unsafe { slot.load(Ordering::Acquire).cast::<Worker>().as_ref() }?;
+    worker.is_mine().then_some(worker)
 }
 
 /// How many sections are open in the process for which a thread has left its worker.
@@ -141,14 +163,36 @@ impl Worker {
         current_fiber().filter(|fiber| fiber.worker().run_id() == self.run_id())
     }
 
-    #[cold]
+    /// `mine`, if this worker is not the caller's own, without a look at thread-local variables. None
+    /// if another thread has overwritten the caller's slot, or the caller's innermost worker is one
+    /// of another run.
+    #[inline(always)]
+    pub(super) fn mine_in_slot(&self) -> Option<Mine<'_>> {
+        // SAFETY: the worker in the slot is the caller's.
+        kept().filter(|kept| self.is_beside(kept)).map(|worker| unsafe { worker.owned() })
+    }
+
+    /// True if both workers are in the same run, which has not ended.
+    #[inline(always)]
+    fn is_beside(&self, other: &Worker) -> bool {
+        let run = self.run_tag.load(Ordering::Relaxed); // Relaxed, here and below: only compared
+        run != 0 && other.run_tag.load(Ordering::Relaxed) == run
+    }
+
+    /// `mine`, if this worker is not the caller's own.
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
-        let run = self.run_tag.load(Ordering::Relaxed); // Relaxed: the tag is only compared
+        self.mine_in_slot().map(Mine::worker).or_else(|| self.mine_in_list())
+    }
+
+    /// `mine`, out of the list of the workers that the calling thread occupies.
+    #[cold]
+    #[inline(never)]
+    fn mine_in_list(&self) -> Option<&Worker> {
         let mut mine = CURRENT.with(NullAfterFork::get);
         // SAFETY: records are never freed, and the list belongs to this thread.
         while let Some(worker) = unsafe { mine.as_ref() } {
-            if run != 0 && worker.run_tag.load(Ordering::Relaxed) == run {
+            if self.is_beside(worker) {
                 return Some(worker);
             }
             mine = worker.outer_worker.get();
@@ -163,9 +207,15 @@ impl Worker {
     }
 
     /// The innermost worker that the calling thread occupies, in any run.
+    #[inline(never)]
+    pub fn current<'a>() -> Option<Mine<'a>> {
+        // SAFETY: `kept` is the caller's.
+        kept().map(|worker| unsafe { worker.owned() }).or_else(Worker::current_in_list)
+    }
+
     #[cold]
     #[inline(never)] // so that no thread-local address is kept while a task waits
-    pub fn current<'a>() -> Option<Mine<'a>> {
+    fn current_in_list<'a>() -> Option<Mine<'a>> {
         // SAFETY: records are never freed; the thread occupies this one until `vacate`.
         unsafe { CURRENT.with(NullAfterFork::get).as_ref().map(|worker| worker.owned()) }
     }
@@ -198,6 +248,7 @@ impl Worker {
     pub fn occupy(&self) {
         detector::acquire(self);
         self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
+        keep(self);
         self.fiber.set(ptr::null());
         self.child_fiber.set(ptr::null());
         // Relaxed, here and below: see `record`
@@ -222,7 +273,9 @@ impl Worker {
         self.spawn_owner.store(0, Ordering::Relaxed);
         self.join_owner.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);
-        CURRENT.with(|current| current.set(self.outer_worker.get()));
+        let outer = self.outer_worker.get();
+        CURRENT.with(|current| current.set(outer));
+        keep(outer);
     }
 }
 
