@@ -215,8 +215,9 @@ fn advice(
         fine = false;
         to(format_args!(
             "The workers starved for {:.0} % of the time, although the parallelism is \
-             {parallelism:.1}: tasks were spawned too late, one by one, or by a single task. Spawn \
-             them earlier, and from several tasks.",
+             {parallelism:.1}: tasks were spawned too late, one by one, or by a single task, or \
+             there are many short loops, and workers are woken for each. Spawn tasks earlier and \
+             from several tasks; make one loop of several.",
             100.0 * idle
         ))?;
     }
