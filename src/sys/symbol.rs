@@ -170,8 +170,40 @@ impl Module {
         unsafe {
             let mut symbol: libc::Dl_info = mem::zeroed();
             let known = libc::dladdr(ptr::without_provenance(address), &raw mut symbol) != 0;
-            known.then(|| Module { symbol, base: symbol.dli_fbase.addr() })
+            if known {
+                return Some(Module { symbol, base: symbol.dli_fbase.addr() });
+            }
         }
+        Module::program().filter(|program| program.contains(address))
+    }
+
+    /// The program, of which dladdr knows nothing if it is linked statically.
+    fn program() -> Option<Module> {
+        // SAFETY: getauxval takes a number; all zero is a valid value.
+        let (head, name, mut symbol) = unsafe {
+            let name = ptr::with_exposed_provenance(libc::getauxval(libc::AT_EXECFN) as usize);
+            (program_head(), name, mem::zeroed::<libc::Dl_info>())
+        };
+        symbol.dli_fname = name;
+        (head != 0).then_some(Module { symbol, base: head })
+    }
+
+    /// True if the address lies in one of the program's segments; for `program`.
+    fn contains(&self, address: usize) -> bool {
+        // SAFETY: getauxval takes a number. The kernel has put the segments' headers there, which
+        // are never unmapped.
+        let segments = unsafe {
+            let first = libc::getauxval(libc::AT_PHDR) as usize;
+            let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first);
+            std::slice::from_raw_parts(first, libc::getauxval(libc::AT_PHNUM) as usize)
+        };
+        let mut loaded = segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
+        let Some(first) = loaded.clone().next() else { return false };
+        let moved = self.base.wrapping_sub(first.p_vaddr as usize & !0xfff);
+        loaded.any(|segment| {
+            let start = moved.wrapping_add(segment.p_vaddr as usize);
+            address.wrapping_sub(start) < segment.p_memsz as usize
+        })
     }
 
     /// The last part of the file's path.
@@ -179,19 +211,17 @@ impl Module {
         if self.symbol.dli_fname.is_null() {
             return "?";
         }
-        // SAFETY: the dynamic linker gave this string.
+        // SAFETY: the dynamic linker or the kernel gave this string.
         let path = unsafe { CStr::from_ptr(self.symbol.dli_fname) }.to_str().unwrap_or("?");
         path.rsplit('/').next().unwrap_or(path)
     }
 
     /// The module's file.
     fn open(&self) -> Option<File> {
-        // SAFETY: getauxval takes a number.
-        let program = unsafe { libc::getauxval(libc::AT_PHDR) } as usize & !0xfff == self.base;
-        let file = if program || self.symbol.dli_fname.is_null() {
+        let file = if program_head() == self.base || self.symbol.dli_fname.is_null() {
             c"/proc/self/exe" // its name may be relative to a former directory
         } else {
-            // SAFETY: the dynamic linker gave this string.
+            // SAFETY: as in `file_name`.
             unsafe { CStr::from_ptr(self.symbol.dli_fname) }
         };
         File::open(file)
@@ -209,6 +239,12 @@ impl Module {
             }
         }
     }
+}
+
+/// The address of the program's ELF header. The headers of the segments follow it; 0: unknown.
+fn program_head() -> usize {
+    // SAFETY: getauxval takes a number.
+    unsafe { libc::getauxval(libc::AT_PHDR) as usize & !0xfff }
 }
 
 /// A file mapped into memory.
