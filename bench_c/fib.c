@@ -2,8 +2,7 @@
  *
  * -d counters is the same without a join, as sched_spawn alone allows it: each call is a task with a frame from malloc,
  * and of two siblings the one that ends last passes the sum up. The serial version makes two plain calls, so there can
- * be no speed-up over it. ns_per_task is what a task costs: a fork, its join, and the one and a half calls of fib that
- * go with them.
+ * be no speed-up over it. ns_per_task is what a task costs: a fork, its join, and the calls of fib that go with them.
  *
  * fib_inline.c is this program with sched_inline.h, and fib_typed.c with sched_typed.h. */
 
