@@ -41,11 +41,12 @@ const BUSY: u32 = u32::MAX;
 /// How many pointers threads keep: 2^SLOT_BITS.
 const SLOT_BITS: u32 = 8;
 
-/// What lies on the page.
+/// What lies on the page. The slots fill whole cache lines, so their writers do not take away the
+/// line of the word, which each use of NULL in place of an `s` reads.
 #[repr(C)]
 struct Page {
-    word: Word,
     slots: [AtomicPtr<()>; 1 << SLOT_BITS],
+    word: Word,
 }
 
 /// The address of the page; null until its first use.
@@ -55,7 +56,7 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 /// The page where the kernel clears none. Its slots are not used.
 #[unsafe(link_section = "sched_words")]
 static PLAIN: Page =
-    Page { word: Word::new(0), slots: [const { AtomicPtr::new(ptr::null_mut()) }; 1 << SLOT_BITS] };
+    Page { slots: [const { AtomicPtr::new(ptr::null_mut()) }; 1 << SLOT_BITS], word: Word::new(0) };
 
 /// The highest generation so far, in this process and its ancestors.
 #[unsafe(link_section = "sched_words")]
