@@ -6,8 +6,7 @@
 #include "child.h"
 #include "nodes.h"
 #include "pool.h"
-
-extern pid_t _Fork(void) __attribute__((weak));
+#include "raw_fork.h"
 
 static struct sched_pool *pool;
 static struct scheduler *_Atomic running;
@@ -18,15 +17,6 @@ static void run_in(struct sched_pool *p)
     ran = 0;
     CHECK_EQ(sched_pool_run(p, node, (void *)5), 0);
     CHECK_EQ(ran, 63);
-}
-
-/* Beside threads that are asleep: one that is busy may hold a lock of the C library's, which nobody frees in the child. */
-static pid_t make_child(int way)
-{
-    pause_us(50000);
-    if (way == 1 && _Fork)
-        return _Fork();
-    return (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
 }
 
 static void check_parents(void)
@@ -41,7 +31,7 @@ static void in_forked(int way, int depth);
 
 static void fork_child(int way, int depth)
 {
-    pid_t pid = make_child(way);
+    pid_t pid = raw_fork(way);
     CHECK(pid >= 0);
     if (pid == 0) {
         alarm(20);

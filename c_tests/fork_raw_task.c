@@ -2,11 +2,8 @@
  * EINVAL: the child has none of the workers. Its parent's run goes on.
  * ctest: static
  * ctest: matrix kind=steal,lifo,fifo idle=park threads=2,4 */
-#include "child.h"
+#include "raw_fork.h"
 #include <stdatomic.h>
-#include <sys/syscall.h>
-
-extern pid_t _Fork(void) __attribute__((weak));
 
 static struct scheduler *_Atomic other;
 static atomic_int runs;
@@ -25,8 +22,7 @@ static void leave_s(void *closure, struct scheduler *s)
 
 static void try_other(int way)
 {
-    pause_us(20000); /* a thread that is busy may hold a lock of the C library's, which nobody frees in the child */
-    pid_t pid = way == 1 && _Fork ? _Fork() : (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+    pid_t pid = raw_fork(way);
     CHECK(pid >= 0);
     if (pid == 0) {
         alarm(20);

@@ -365,8 +365,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return left + (size_t)f##_is_before_(&first, &kept, equals);                               \
     }                                                                                              \
                                                                                                    \
-    /* The elements v[low[i]] and end[-1 - high[i]] change sides, in any order: one copy of each.  \
-     * n is not 0. */                                                                              \
+    /* Exchanges the elements v[low[i]] with the elements end[-1 - high[i]], i < n, not pair by    \
+     * pair: it copies each element once. There is at least one pair: n > 0. */                    \
     SCHED_TYPED_FN_ void f##_exchange_some_(T *v, const unsigned char *low, T *end,                \
                                             const unsigned char *high, size_t n)                   \
     {                                                                                              \

@@ -20,7 +20,7 @@ thread_local! {
     static INNERMOST_SECTION: NullAfterFork<Fiber> = const { NullAfterFork::null() };
 }
 
-/// Stores the calling thread's innermost worker in its slot, too.
+/// Stores the calling thread's innermost worker in its slot as well.
 fn keep(worker: *const Worker) {
     if let Some(slot) = process::slot_of_thread() {
         // Pairs with the Acquire load in `kept`: another thread with the same slot looks at the
@@ -171,7 +171,7 @@ impl Worker {
     /// of another run.
     #[inline(always)]
     pub(super) fn mine_in_slot(&self) -> Option<Mine<'_>> {
-        // SAFETY: the worker in the slot is the caller's.
+        // SAFETY: the caller occupies the worker in its slot.
         kept().filter(|kept| self.is_beside(kept)).map(|worker| unsafe { worker.owned() })
     }
 
@@ -212,7 +212,7 @@ impl Worker {
     /// The innermost worker that the calling thread occupies, in any run.
     #[inline(never)]
     pub fn current<'a>() -> Option<Mine<'a>> {
-        // SAFETY: `kept` is the caller's.
+        // SAFETY: the caller occupies the worker in its slot.
         kept().map(|worker| unsafe { worker.owned() }).or_else(Worker::current_in_list)
     }
 

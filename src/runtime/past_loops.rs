@@ -13,9 +13,9 @@ const LOOPS: usize = 4;
 /// loops whose shapes alternate take 2 % longer than loops without shapes.)
 const ALIKE: f32 = 0.15;
 
-/// A shape counts as that of equal units if each mark differs by at most this share of the range
-/// from the mark of equal units. Such a loop is divided into halves with equal numbers of units,
-/// because halves of equal time would cost more to calculate than they gain.
+/// A loop counts as one of equal units if each mark of its shape differs from that of equal units
+/// by at most this share of the range. The library divides such a loop into halves with equal
+/// numbers of units: the calculation of halves that take equal time would cost more than it gains.
 const EVEN: f32 = 0.02;
 
 /// A loop that has ended.

@@ -22,12 +22,13 @@
 //!
 //! # What threads keep on the page
 //!
-//! The rest of the page is a table of pointers, one for each hash of a thread pointer. A thread
-//! finds a pointer there without a call, which a shared library needs to reach a thread-local
-//! variable, and without a comparison of generations. Threads with the same hash overwrite each
-//! other's pointers, so a reader must be able to tell whether the pointer is its own. (With the
-//! variable alone a spawn of kind `cont` took 13.4 ns where the spawner had been stolen; with the
-//! table it takes 11.1, and 8.4 where the spawner had not been stolen.)
+//! The rest of the page is a table of pointers. A hash of the thread pointer selects a thread's
+//! *slot*. A thread reads its slot with a few loads. To read a thread-local variable, a shared
+//! library makes a call, and it compares generations, because a forked child has a copy of the
+//! variable. Threads with the same hash share a slot and overwrite each other's pointers, so a
+//! reader must be able to recognize its own. (A spawn of kind `cont` whose spawner had been stolen
+//! took 13.4 ns with the variable alone. It takes 11.1 with the table, and 8.4 if the spawner was
+//! not stolen.)
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sys::{detector, registers, time};
@@ -170,8 +171,8 @@ pub fn watch(renew: fn()) {
     }
 }
 
-/// The pointer that the calling thread shares with the other threads of the same hash. It is null
-/// in a forked child. None: the kernel clears no pages.
+/// The calling thread's slot, which threads with the same hash share. It is null in a forked child
+/// until that stores something. None: the kernel clears no pages.
 #[inline]
 pub fn slot_of_thread() -> Option<&'static AtomicPtr<()>> {
     let page = find().filter(|page| !ptr::eq(*page, &PLAIN))?;

@@ -197,10 +197,8 @@ impl Module {
             let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first);
             std::slice::from_raw_parts(first, libc::getauxval(libc::AT_PHNUM) as usize)
         };
-        let mut loaded = segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
-        let Some(first) = loaded.clone().next() else { return false };
-        let moved = self.base.wrapping_sub(first.p_vaddr as usize & !0xfff);
-        loaded.any(|segment| {
+        let Some(moved) = displacement(self.base, segments) else { return false };
+        segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD).any(|segment| {
             let start = moved.wrapping_add(segment.p_vaddr as usize);
             address.wrapping_sub(start) < segment.p_memsz as usize
         })
@@ -245,6 +243,13 @@ impl Module {
 fn program_head() -> usize {
     // SAFETY: getauxval takes a number.
     unsafe { libc::getauxval(libc::AT_PHDR) as usize & !0xfff }
+}
+
+/// The difference between addresses in memory and addresses in the file, for a module loaded at
+/// `base`.
+fn displacement(base: usize, segments: &[libc::Elf64_Phdr]) -> Option<usize> {
+    let first = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
+    Some(base.wrapping_sub(first.p_vaddr as usize & !0xfff))
 }
 
 /// A file mapped into memory.
@@ -304,9 +309,7 @@ impl File {
             return None;
         }
         let segments = self.at::<libc::Elf64_Phdr>(head.e_phoff, head.e_phnum.into())?;
-        let loaded = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
-        // The difference between addresses in memory and addresses in the file.
-        let moved = base.wrapping_sub(loaded.p_vaddr as usize & !0xfff);
+        let moved = displacement(base, segments)?;
         let sections = self.at::<libc::Elf64_Shdr>(head.e_shoff, head.e_shnum.into())?;
         let table = sections.iter().find(|section| section.sh_type == SYMTAB)?;
         let names = sections.get(table.sh_link as usize)?;

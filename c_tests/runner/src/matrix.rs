@@ -95,7 +95,7 @@ impl Matrix {
     /// which it begins.
     pub fn fewer(&self, part: &Part, name: &str) -> Vec<Setting> {
         let (defaults, cover) = self.defaults_and_cover(part, name);
-        let first = number(name) / 4 % 2; // whatever half_of_counts takes
+        let first = number(name) / 4 % 2; // half_of_counts uses another bit of it
         let half = cover.chunks(2).skip(first).step_by(2).flatten().cloned();
         defaults.into_iter().chain(half).chain(self.alone(part)).collect()
     }
