@@ -197,13 +197,19 @@ impl Matrix {
         let n = values.len() as u8;
         let at = COUNTED;
         axes.insert(at, Axis { name: THREADS.to_string(), values });
+        // Asked once for each value, since there are thousands of rows.
+        let takes = |axis: &Axis| -> Vec<bool> {
+            axis.values.iter().map(|value| part.takes(&axis.name, value)).collect()
+        };
+        let taken: Vec<Vec<bool>> = self.policies.iter().map(takes).collect();
+        let is_taken =
+            |row: &&Row| taken.iter().zip(*row).all(|(taken, &value)| taken[usize::from(value)]);
         let rows = self
             .accepted
             .iter()
-            .flat_map(|row| (0..n).map(|count| [&row[..at], &[count], &row[at..]].concat()));
-        let value = |axis: usize, row: &Row| axes[axis].values[usize::from(row[axis])].as_str();
-        let takes = |row: &Row| (0..axes.len()).all(|i| part.takes(&axes[i].name, value(i, row)));
-        let rows = rows.filter(takes).collect();
+            .filter(is_taken)
+            .flat_map(|row| (0..n).map(move |count| [&row[..at], &[count], &row[at..]].concat()))
+            .collect();
         (axes, rows)
     }
 }
