@@ -381,40 +381,39 @@ tool  = $(if $(TOOLS_BUILT),$(TOOLS_BUILT)/$(2),$(TOOL) run --quiet --package $(
 CTEST = $(call tool,sched-ctest,sched-ctest) --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
-# 640 s of processor time, and 30 s in which one processor has nothing to do.
+# 540 s of processor time, and 10 s in which one processor has nothing to do.
 NPROC := $(shell nproc)
 TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
-# The programs that scale are a quarter of the size that make knobs gives them, and run with half of the settings.
-test: CTEST += --smaller 4 --fewer
+# The programs that scale are a quarter of the size that make knobs gives them, and run with half of the settings. They
+# sleep for more of their time, too.
+test-c: CTEST += --smaller 4 --fewer --jobs $(shell expr 2 '*' $(NPROC))
 
 # make test compiles the tests and the runner by clippy's compiler, where there is one, so that the lints come with the
 # compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)
 LINTER = $(if $(shell clippy-driver --version 2>/dev/null),clippy-driver)
 LINTED = $(if $(LINTER),--config 'build.rustc-workspace-wrapper="$(LINTER)"')
 test-lints check-models: export RUSTC_WORKSPACE_WRAPPER = $(LINTER)
-test test-lints check-models: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
+test-units test-lints check-models: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings
 
 # make test builds its tools with all other crates. If cargo builds a single package, the crates that the package needs have
 # other features, and cargo compiles them a second time.
-test test-lints: TOOLS_BUILT = $(if $(CARGO_BUILD_TARGET),,$(TARGET)/debug)
+test-c test-lints: TOOLS_BUILT = $(if $(CARGO_BUILD_TARGET),,$(TARGET)/debug)
 
 test:
 	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
 	@if [ -s $(TARGET)/test-seconds ]; then \
 	     echo "make test: $$(cat $(TARGET)/test-seconds) seconds the last time"; \
-	 else echo "make test: about $$((640 / $(NPROC) + 30)) seconds, with $(NPROC) processors to itself"; fi
-	@echo "1 of 3: lints, libraries, programs"
+	 else echo "make test: about $$((540 / $(NPROC) + 10)) seconds, with $(NPROC) processors to itself"; fi
+	@echo "1 of 2: lints, libraries, programs"
 	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs check-models debug
-	@echo "2 of 3: unit tests"
-	@$(CARGO) test $(LINTED) --quiet $(TESTED)
-	@echo "3 of 3: C programs"
-	@$(CTEST) $(TEST_ARGS)
+	@echo "2 of 2: unit tests, C programs"
+	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-units test-c
 	@seconds=$$(($$(date +%s) - $$(cat $(TARGET)/test-began))); echo "make test: $$seconds seconds"; \
 	 $(if $(TEST_ARGS),,echo $$seconds > $(TARGET)/test-seconds)
 
-# Parts that cargo can build at the same time, since each has a folder of its own in target.
-.PHONY: test-lints test-programs
+# Parts that make can do at the same time: those that call cargo have a folder each in target.
+.PHONY: test-lints test-programs test-units test-c
 
 # The models have no tests but with --cfg loom, which make loom sets.
 TESTED := --workspace --exclude sched-model
@@ -423,6 +422,15 @@ test-lints:
 	@$(if $(LINTER),,echo "check: no clippy-driver here, skipped")
 	@$(CARGO) build --quiet $(TESTED) --tests --bin sched-ctest --bin sched-trust --bin mutants
 	@$(MAKE) --no-print-directory check-texts TOOLS_BUILT='$(TOOLS_BUILT)'
+
+# Some unit tests leave a processor idle, and the C programs are compiled meanwhile. What the unit tests print stays
+# together.
+test-units:
+	@log=$(TARGET)/test-units.log; status=0; \
+	 MAKEFLAGS= $(CARGO) test $(LINTED) --quiet $(TESTED) > $$log 2>&1 || status=$$?; cat $$log; exit $$status
+
+test-c:
+	@$(CTEST) $(TEST_ARGS)
 
 # installcheck builds and runs the examples, with both libraries, as make examples does with one.
 test-programs: bench-programs programs

@@ -38,7 +38,7 @@ const BATCH: u64 = 16;
 /// Processes for each processor, if they sleep now and then.
 const SLEEPERS: usize = 2;
 /// How long random programs run among the tests.
-const AMONG_TESTS: Duration = Duration::from_secs(20);
+const AMONG_TESTS: Duration = Duration::from_secs(10);
 /// The numbers of threads in every second setting.
 const FEW_THREADS: [&str; 4] = ["1", "2", "3", "4"];
 /// How often the programs of the corpus run under each setting.
