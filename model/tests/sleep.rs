@@ -206,7 +206,7 @@ fn the_question_overwritten() {
             let deque = Arc::clone(&deque);
             thread::spawn(move || deque.ask())
         };
-        owner.answer(Portion::Half, || announced.load(Relaxed), || false);
+        owner.answer(Portion::Half, || announced.load(Relaxed));
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
         SILENT.note(silent);

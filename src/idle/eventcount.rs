@@ -301,12 +301,6 @@ impl EventCount {
         searching == 0 || searching <= dozing && self.awake() < self.processors
     }
 
-    /// True if a worker searches and does not doze.
-    #[inline]
-    pub fn is_searched(&self) -> bool {
-        self.searching_awake() > 0
-    }
-
     #[cold]
     #[inline(never)]
     fn wake_unless_searched(&self, start: impl Fn(usize) -> bool) -> bool {

@@ -127,8 +127,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint. If the call returns false, and the owner may have
-    /// private tasks, the call asks the owner for them: see [`PrivatePart::ask`].
+    /// True if `steal` may succeed now. A hint. The owner may have private tasks if the call returns
+    /// false: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
     }

@@ -81,20 +81,11 @@ impl<'a, D: Deque> Owner<'a, D> {
 impl<P: PrivatePart> Owner<'_, P> {
     /// Does what the owner was asked for: thieves want tasks, and get this `portion`; sleepers want
     /// to be woken for tasks. The next push answers again, as long as `anybody` says that there is a
-    /// worker to be woken, or `searched` says that a worker searches while no task is public.
-    pub fn answer(
-        &mut self,
-        portion: Portion,
-        anybody: impl Fn() -> bool,
-        searched: impl Fn() -> bool,
-    ) {
+    /// worker to be woken.
+    pub fn answer(&mut self, portion: Portion, anybody: impl Fn() -> bool) {
         let wakes = anybody();
-        let silent = match self.publish(if wakes { Portion::HalfOrLone } else { portion }) {
-            Published::Some => true,
-            Published::None => !searched(),
-            Published::Busy => false,
-        };
-        if silent && !wakes {
+        let published = self.publish(if wakes { Portion::HalfOrLone } else { portion });
+        if published != Published::Busy && !wakes {
             self.rearm();
             if anybody() {
                 self.0.ask(); // a sleep was announced meanwhile

@@ -40,8 +40,8 @@
 //!
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
 //! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
-//! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
-//! owner then publishes the older half of its private tasks, or all of them if several workers
+//! A thief that finds no public task asks now and then, and a worker asks when it is about to sleep.
+//! The owner then publishes the older half of its private tasks, or all of them if several workers
 //! search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The owner of a
 //! loop also looks for null between two chunks, and then does the same (`Policy::share`).
 //!
@@ -357,7 +357,6 @@ impl<M: Mode> Deque for Split<M> {
             memory::prefetch(top.cast()); // the line arrives while the thief takes the lock
             return true;
         }
-        self.ask();
         false
     }
 

@@ -41,9 +41,18 @@ fn refuses(shared: &Shared, owner: &mut Owner<Deck>, i: usize) -> bool {
     refused
 }
 
+/// True if a task is public; if none is, asks the owner.
+fn offers_or_asks(shared: &Shared) -> bool {
+    let offers = shared.deque.offers();
+    if !offers {
+        shared.deque.ask();
+    }
+    offers
+}
+
 /// Takes the oldest task, public or not.
 fn rob(shared: &Shared) -> bool {
-    (shared.deque.offers() || shared.deque.raid()) && shared.steal()
+    (offers_or_asks(shared) || shared.deque.raid()) && shared.steal()
 }
 
 fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
@@ -58,7 +67,7 @@ fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
 fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
-            if shared.deque.offers() {
+            if offers_or_asks(shared) {
                 shared.steal();
             }
         }
@@ -70,7 +79,7 @@ fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> 
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
             shared.deque.request();
-            taken.note(shared.deque.offers() && shared.steal());
+            taken.note(offers_or_asks(shared) && shared.steal());
         }
     })
 }

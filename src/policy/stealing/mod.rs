@@ -98,7 +98,7 @@ impl<D: Deque> Stealing<D> {
             // private.
             .or_else(|| {
                 let reach = match first {
-                    LookFirst::AtHome => Reach::Public,
+                    LookFirst::AtHome => Reach::Ask,
                     LookFirst::Outside => Reach::Raid,
                 };
                 self.search(place, reach, || (), || ())
@@ -357,7 +357,7 @@ impl<D: Deque> Policy for Stealing<D> {
             // SAFETY: by the caller's promise.
             let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
             let found =
-                task.or_else(|| self.search_until(&until, place, Reach::Public)).or_else(|| {
+                task.or_else(|| self.search_until(&until, place, Reach::Ask)).or_else(|| {
                     place.begin(Phase::Searching);
                     let task = self.wait_for_work(&until, place, &mut naps);
                     place.begin(Phase::Busy);

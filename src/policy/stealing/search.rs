@@ -155,8 +155,11 @@ impl<D: Deque> Stealing<D> {
     fn open(&self, owner: usize, reach: Reach) -> bool {
         let victim = &self.deques[owner];
         let Some(private) = victim.private_part() else { return false };
+        if reach != Reach::Public {
+            private.ask();
+        }
         match reach {
-            Reach::Public => false,
+            Reach::Public | Reach::Ask => false,
             Reach::Request => {
                 if private.request() {
                     self.requests.note(owner);

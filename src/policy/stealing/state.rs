@@ -125,15 +125,6 @@ impl<D: Deque> Stealing<D> {
         self.idle == Idle::Park
     }
 
-    /// True if a worker searches. A hint for the owner of a deque.
-    pub(super) fn is_searched(&self) -> bool {
-        match self.idle {
-            Idle::Park => self.sleepers.is_searched(),
-            Idle::Spin => self.deques.len() > 1,
-            Idle::Nap | Idle::Backoff => false,
-        }
-    }
-
     /// How many workers wait for tasks and are awake. A hint.
     pub(super) fn waiting_awake(&self) -> usize {
         match self.idle {
