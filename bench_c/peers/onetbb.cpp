@@ -1,6 +1,13 @@
-// onetbb.cpp: oneTBB, a task_group in an arena.
+// onetbb.cpp: oneTBB, a task_group in an arena. With ONETBB_FIXED, its reductions are bracketed in the same way each
+// time, as sched_reduce's are.
 
+#ifdef ONETBB_FIXED
+#define PEER "onetbb.fixed"
+#define PEER_REDUCE tbb::parallel_deterministic_reduce
+#else
 #define PEER "onetbb"
+#define PEER_REDUCE tbb::parallel_reduce
+#endif
 #define PEER_FORKS
 #define PEER_SORTS
 
@@ -123,8 +130,8 @@ static void peer_reductions(struct loops *l, long n, int)
     arena.execute([=] {
         for (long k = 0; k < n; k++) {
             double start = loops_begin(l, k);
-            l->sums[k] = tbb::parallel_reduce(tbb_range(0, (size_t)l->iterations), uint64_t(0), add,
-                                              std::plus<uint64_t>());
+            l->sums[k] = PEER_REDUCE(tbb_range(0, (size_t)l->iterations), uint64_t(0), add,
+                                     std::plus<uint64_t>());
             loops_took(l, k, start);
         }
     });
@@ -136,7 +143,7 @@ static uint64_t peer_reduce(size_t n)
         return sum + reduce_range(r.begin(), r.end());
     };
     return arena.execute([=] {
-        return tbb::parallel_reduce(tbb_range(0, n), uint64_t(0), add, std::plus<uint64_t>());
+        return PEER_REDUCE(tbb_range(0, n), uint64_t(0), add, std::plus<uint64_t>());
     });
 }
 
@@ -153,5 +160,10 @@ static void peer_stop()
 
 static void peer_version()
 {
-    std::printf("oneTBB %s\n", TBB_runtime_version());
+#ifdef ONETBB_FIXED
+    const char *how = ", parallel_deterministic_reduce";
+#else
+    const char *how = "";
+#endif
+    std::printf("oneTBB %s%s\n", TBB_runtime_version(), how);
 }

@@ -46,6 +46,7 @@ const PEERS: &[Peer] = &[
     peer("libgomp", "libgomp", &[]),
     peer("libomp", "libomp", &[]),
     peer("onetbb", "onetbb", &[]),
+    Peer { only: Some(&["reductions"]), ..peer("onetbb.fixed", "onetbb.fixed", &[]) },
     peer("rayon", "rust", &["rayon"]),
     peer("crossbeam", "rust", &["crossbeam"]),
     Peer { only: Some(JOINS), ..peer("chili", "rust", &["chili"]) },

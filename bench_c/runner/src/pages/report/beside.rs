@@ -163,6 +163,7 @@ const REDUCTIONS: Layout = Layout {
     rows: &[
         ("**libsched**: `sched_reduce`", "libsched"),
         ("`sched_reduce_relaxed`", "relaxed"),
+        ("onetbb: `parallel_deterministic_reduce`", "onetbb.fixed"),
         ("libgomp", "libgomp"),
         ("libomp", "libomp"),
         ("onetbb", "onetbb"),
