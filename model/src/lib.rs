@@ -341,6 +341,10 @@ impl<P: Policy> LoopStack for WorkerOf<P> {
     fn run(&self, task: Task) {
         self.call(task);
     }
+
+    fn run_on_top(&self, task: Task) {
+        self.run(task);
+    }
 }
 
 /// A cell that counts; most models' tasks increment it. Loom sees the write. So it finds a task

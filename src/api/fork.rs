@@ -37,6 +37,16 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+/// Tells whether a task that was taken from a queue is a part of what a forked task belongs to. None:
+/// it has no parts.
+pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
+
+/// A forked task as it is awaited.
+struct Joined<'a> {
+    forked: &'a Forked,
+    parts: Parts<'a>,
+}
+
 impl Forked {
     /// Forks `f(closure)`: `sched_fork`.
     ///
@@ -143,14 +153,24 @@ impl Forked {
     /// As for `join`.
     #[inline(always)]
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.take_back_amid(None, worker) }
+    }
+
+    /// As `take_back`. While the caller waits, it may run the tasks that are `parts`.
+    ///
+    /// # Safety
+    /// As for `join`.
+    #[inline(always)]
+    pub unsafe fn take_back_amid(&self, parts: Parts, worker: &Worker) -> bool {
         #[cfg(debug_assertions)]
         self.note_join(worker);
         match worker.take_built_in(queued_task(self)) {
             BuiltInStep::Done => true,
             // SAFETY: the built-in part has begun to take this task just now.
-            BuiltInStep::Unfinished => unsafe { retake_or_wait(self, worker) },
+            BuiltInStep::Unfinished => unsafe { retake_or_wait(self, parts, worker) },
             // SAFETY: the descriptor was forked on, and not joined yet.
-            BuiltInStep::NotApplicable => unsafe { take_back_elsewhere(self, worker) },
+            BuiltInStep::NotApplicable => unsafe { take_back_elsewhere(self, parts, worker) },
         }
     }
 
@@ -187,6 +207,32 @@ impl Latch for Forked {
     fn thief(&self) -> Option<&Worker> {
         // SAFETY: `runner` returns the address of a worker's record, and records are never freed.
         self.runner().map(|thief| unsafe { Worker::of(thief.cast()) })
+    }
+}
+
+impl Latch for Joined<'_> {
+    fn word(&self) -> &AtomicUsize {
+        self.forked.word()
+    }
+
+    fn is_over(&self) -> bool {
+        self.forked.is_over()
+    }
+
+    fn register(&self, waiter: Waiter) -> Option<usize> {
+        self.forked.register(waiter)
+    }
+
+    fn thief(&self) -> Option<&Worker> {
+        Latch::thief(self.forked)
+    }
+
+    fn has_parts(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    fn is_part(&self, task: Task) -> bool {
+        self.parts.is_some_and(|is_part| is_part(task))
     }
 }
 
@@ -233,7 +279,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // SAFETY: the first call has this function's contract. A task that it leaves to the caller was
     // taken out of the queue, so nobody else begins it.
     unsafe {
-        if retake_or_wait(forked, worker) {
+        if retake_or_wait(forked, None, worker) {
             let Task { f, closure } = forked.take();
             call_guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
         } else {
@@ -249,7 +295,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 /// As for `join_slowly`.
 #[cold]
 #[inline(never)]
-unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
+unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     // SAFETY: the built-in part has begun to take this task just now.
     let taken = unsafe { worker.retake_built_in(queued_task(forked)) };
     // A task that another worker took has most likely ended by now. Then the caller need not wait,
@@ -259,7 +305,7 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
         if forked.was_joined() {
             joined_before();
         }
-        wait(forked, worker);
+        wait(forked, parts, worker);
     }
     taken
 }
@@ -267,10 +313,11 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
 /// As `api::wait`. If the task seems not to have begun, the wait is also noted in the caller's
 /// worker: if all workers of the run become idle and all its queues are empty, nobody will ever
 /// begin the task, and the process ends with a message.
-fn wait(forked: &Forked, worker: &Worker) -> bool {
+fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
-    let waited = crate::api::wait(forked, WaitsFor::new(Object::Forked, forked), worker);
+    let what = WaitsFor::new(Object::Forked, forked);
+    let waited = crate::api::wait(&Joined { forked, parts }, what, worker);
     mine.inspect(|mine| mine.forget_join(forked));
     waited
 }
@@ -287,7 +334,7 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
         let taken = match worker.take_built_in(queued_task(forked)) {
             BuiltInStep::Done => true,
             BuiltInStep::Unfinished => return join_slowly(forked, worker),
-            BuiltInStep::NotApplicable => take_back_or_wait(forked, worker),
+            BuiltInStep::NotApplicable => take_back_or_wait(forked, None, worker),
         };
         if taken {
             let Task { f, closure } = forked.take();
@@ -304,11 +351,11 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
 /// # Safety
 /// As for `join_elsewhere`.
 #[cold]
-unsafe fn take_back_elsewhere(forked: &Forked, worker: &Worker) -> bool {
+unsafe fn take_back_elsewhere(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     // SAFETY: by the caller's promise. A task that was taken out of the queue, as only a worker can
     // do, has not begun, and is the caller's.
     unsafe {
-        let taken = take_back_or_wait(forked, worker);
+        let taken = take_back_or_wait(forked, parts, worker);
         if taken && worker.row().plain.is_some() {
             observed::unwrap(forked.task(), worker.mine().map(Mine::worker));
         }
@@ -322,7 +369,7 @@ unsafe fn take_back_elsewhere(forked: &Forked, worker: &Worker) -> bool {
 /// # Safety
 /// As for `join_elsewhere`.
 #[cold]
-unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
+unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     if forked.is_over() {
         return false;
     }
@@ -337,7 +384,7 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
     {
         return true;
     }
-    if !wait(forked, worker) {
+    if !wait(forked, parts, worker) {
         misuse(
             "sched_join",
             "the run of s has ended, or it is a run of the process that made this one by fork(2), and \

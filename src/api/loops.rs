@@ -361,7 +361,7 @@ impl<B: Body> Loop<B> {
                 // SAFETY: the caller owns the worker and the offer, which is not joined yet.
                 let offer = unsafe { &*offer };
                 // SAFETY: as above.
-                let value = unsafe { offer.join(worker) };
+                let value = unsafe { offer.join(run_offer::<B>, worker) };
                 // A thief has taken the offer since `untaken` looked, or has given it back.
                 if self.is_measured() && value.is_none() != begun.is_some() {
                     self.findings.is_measured.store(false, Ordering::Relaxed);

@@ -17,10 +17,18 @@
 //!
 //! # Waiting
 //!
-//! A task that waits is suspended with its stack (`runtime::suspend`), and its worker goes on with
-//! other tasks. With `SCHED_JOIN=help`, or if there is no other stack, the worker runs other tasks
+//! A task that waits is suspended (`runtime::suspend`): its stack is kept, and its worker goes on
+//! with other tasks on another stack. With `SCHED_JOIN=help`, or if there is no other stack, the worker runs other tasks
 //! on top of the waiting task instead, and sleeps if there are none (`Policy::help`). A thread that
 //! is not a worker of the run sleeps.
+//!
+//! Before a task that waits for its loop or reduction is suspended, it runs parts of these on top of
+//! itself, if other workers have some that nobody has begun (`Awaited::has_parts`). Other tasks must
+//! not run there: one that waits would delay the waiting task, and might wait for a lock that the
+//! waiting task holds. A part delays nothing, since the wait lasts until all parts have ended; and
+//! if a part wants that lock, the program has a deadlock in any case. A suspension and the
+//! continuation afterwards take some 2 µs. (A loop of 100 µs whose other worker had to be woken took
+//! 73.8 µs on two workers, and takes 69.5.)
 //!
 //! Each waiter registers itself in the object that it waits for, and is continued or woken through
 //! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],
@@ -84,6 +92,16 @@ pub trait Latch {
     fn thief(&self) -> Option<&Worker> {
         None
     }
+
+    /// See [`Awaited::has_parts`].
+    fn has_parts(&self) -> bool {
+        false
+    }
+
+    /// See [`Awaited::is_part`].
+    fn is_part(&self, _task: Task) -> bool {
+        false
+    }
 }
 
 /// A latch as it is seen by a worker that helps.
@@ -111,6 +129,14 @@ impl<L: Latch> Awaited for Help<'_, L> {
             return None; // unknown: a task that fork has called at once does not note its worker
         }
         self.latch.thief()?.index_in_run_of(mine)
+    }
+
+    fn has_parts(&self) -> bool {
+        self.latch.has_parts() && self.fiber.has_room_on_top()
+    }
+
+    fn is_part(&self, task: Task) -> bool {
+        self.latch.is_part(task)
     }
 }
 
@@ -154,7 +180,7 @@ fn wait_for_tasks(latch: &impl Latch, what: WaitsFor, fiber: &Fiber) {
     note_wait(latch, what, fiber, || {
         if join == Join::Suspend && !fiber.is_covered() {
             // SAFETY: the caller is on the fiber.
-            unsafe { fiber.mine() }.wait_awake(&Help { latch, fiber });
+            unsafe { fiber.wait_awake(&Help { latch, fiber }) };
         }
         wait_noted(latch, what, fiber, join);
     });

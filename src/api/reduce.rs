@@ -42,13 +42,13 @@ use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::api::scratch::{Few, Scratch};
-use crate::runtime::profiled;
 use crate::runtime::record::Worker;
+use crate::runtime::{forked, profiled};
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::errno;
 use crate::sys::unwind::{Reducer, call_guarded};
-use crate::task::Scheduler;
+use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -240,7 +240,8 @@ impl Shared {
             }
             self.reduce(from, middle, accumulator, walk);
             walk.youngest = offer.older;
-            if !offered || offer.task.take_back(walk.worker) {
+            let is_part = |task| self.is_part(task);
+            if !offered || offer.task.take_back_amid(Some(&is_part), walk.worker) {
                 self.reduce(middle, to, upper, walk);
             } else {
                 // A thief has come, and the join may have waited.
@@ -253,6 +254,15 @@ impl Shared {
             // SAFETY: the halves have filled both accumulators; the caller promises the rest.
             detector::heeded(|| unsafe { self.combine(accumulator, upper, walk) });
         }
+    }
+
+    /// True if the task is that of an offer of this reduction.
+    fn is_part(&self, task: Task) -> bool {
+        forked::call_of(task).is_some_and(|(function, offer)| {
+            // SAFETY: the function's closure is an offer, which is not joined before it has run.
+            function == run_offer as *const () as usize
+                && ptr::eq(unsafe { (*offer.cast::<Offer>()).whole }, self)
+        })
     }
 
     /// At most so many units are done without offers on this worker. (A profile shows the same

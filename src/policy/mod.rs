@@ -207,8 +207,12 @@ pub trait Policy: Sync + Sized + 'static {
     /// Waits awake until `awaited` is over, for a short time. The caller is in the middle of a task;
     /// it suspends the task if the event is not over afterwards. If tasks are queued that the worker
     /// could run instead, the wait is no longer than a suspension. (Ski rental, as in
-    /// `idle::Patience`.)
-    fn wait_awake(&self, _place: &impl Place, _awaited: &dyn Awaited) {}
+    /// `idle::Patience`.) Meanwhile the caller runs parts of what is awaited: see
+    /// [`Awaited::has_parts`].
+    ///
+    /// # Safety
+    /// The caller runs on `stack`, which belongs to this run.
+    unsafe fn wait_awake(&self, _stack: &impl LoopStack, _awaited: &dyn Awaited) {}
 
     /// Runs tasks until `awaited` is over, and sleeps while there are none. The caller is in the
     /// middle of a task. (`SCHED_JOIN=help`.)
@@ -320,6 +324,17 @@ pub trait Awaited {
     /// The worker that runs the awaited task. The caller takes tasks from that worker first: they
     /// may be children of the awaited task.
     fn thief(&self) -> Option<usize>;
+
+    /// True if the event waits for tasks that the caller may run on top of its own task, in its own
+    /// stack: `is_part` tells which.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
+    /// Whether the event waits for `task`, which was taken from a queue and has not begun.
+    fn is_part(&self, _task: Task) -> bool {
+        false
+    }
 }
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
@@ -350,6 +365,9 @@ pub trait LoopStack {
 
     /// Runs a task and counts it.
     fn run(&self, task: Task);
+
+    /// As `run`, on top of the task here, which waits.
+    fn run_on_top(&self, task: Task);
 }
 
 /// A worker looks at the injector once in this many tasks of its own; otherwise its own tasks could

@@ -89,8 +89,6 @@ mod made {
         /// The owner's.
         fn share(place, takes: Option<Duration>) = share(place, takes);
         /// The owner's.
-        fn wait_awake(place, awaited: &dyn Awaited) = wait_awake(place, awaited);
-        /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
@@ -111,6 +109,7 @@ mod made {
         on stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);
+        fn wait_awake(stack, awaited: &dyn Awaited);
     }
 }
 

@@ -59,6 +59,10 @@ impl LoopStack for Fiber {
         place.counters().tasks.add(1);
         place.stay();
     }
+
+    fn run_on_top(&self, task: Task) {
+        self.work_on_top(|| self.run(task));
+    }
 }
 
 impl Fiber {

@@ -18,9 +18,17 @@ pub fn queued_task(forked: &Forked) -> Task {
 
 /// The function of a forked task that is queued. None: it is another task.
 pub fn function_of(task: Task) -> Option<usize> {
-    // SAFETY: the descriptor lives until the task is joined.
-    std::ptr::fn_addr_eq(task.f, run_forked as TaskFn)
-        .then(|| unsafe { &*task.closure.cast::<Forked>() }.function())
+    call_of(task).map(|(function, _)| function)
+}
+
+/// The function and the closure of a forked task that is queued, or was taken from a queue and has
+/// not begun. None: it is another task.
+pub fn call_of(task: Task) -> Option<(usize, *mut c_void)> {
+    std::ptr::fn_addr_eq(task.f, run_forked as TaskFn).then(|| {
+        // SAFETY: the descriptor lives until the task is joined.
+        let forked = unsafe { &*task.closure.cast::<Forked>() };
+        (forked.function(), forked.closure())
+    })
 }
 
 /// Runs a forked task that was taken out of a queue. The function is exported because

@@ -259,14 +259,30 @@ impl Fiber {
             unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
         let outer = self.awaited.replace(Some(waits));
         // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
-        self.run_on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
+        self.work_on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
         self.awaited.set(outer);
+    }
+
+    /// See `Policy::wait_awake`.
+    ///
+    /// # Safety
+    /// The caller is a task on this fiber.
+    pub unsafe fn wait_awake(&self, awaited: &dyn Awaited) {
+        // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
+        unsafe { (self.place().row().operations.wait_awake)(self, awaited) };
+    }
+
+    /// True if a task may run on top of the task here, which waits for it: nothing lies on top of
+    /// that task yet, and half of the stack is left.
+    pub fn has_room_on_top(&self) -> bool {
+        self.help_depth.get() == 0
+            && registers::depth_below(ptr::from_ref(self).addr()) < self.usable_bytes / 2
     }
 
     /// Does work of other tasks on top of the task here.
     #[cold]
     #[inline(never)] // its frame is guarded
-    pub(super) fn run_on_top(&self, work: impl FnOnce()) {
+    pub(super) fn work_on_top(&self, work: impl FnOnce()) {
         // The other tasks have their own handled exceptions and control registers.
         let (handled, float) = (exceptions::take(), FloatControl::get());
         let group = self.group.replace(ptr::null());

@@ -73,7 +73,7 @@ unsafe fn leave_for_new_loop_or_put_back(
         // SAFETY: the caller is on the fiber.
         let mine = unsafe { fiber.mine() };
         next.filter(|&task| mine.put_back(task).is_err())
-            .inspect(|&task| fiber.run_on_top(|| fiber.run(task)));
+            .inspect(|&task| fiber.work_on_top(|| fiber.run(task)));
     })
 }
 

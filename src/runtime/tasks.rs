@@ -7,7 +7,7 @@
 //! and `built_in` are Relaxed for the reason that [`record`](super::record) gives.
 
 use crate::fiber::stack::Stack;
-use crate::policy::{AllIdle, Awaited, Turn};
+use crate::policy::{AllIdle, Turn};
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
@@ -283,12 +283,6 @@ impl Mine<'_> {
         let taken = unsafe { (self.row().operations.take_back)(&self, task) };
         self.counters.tasks.add(usize::from(taken));
         taken
-    }
-
-    /// See `Policy::wait_awake`.
-    pub fn wait_awake(self, awaited: &dyn Awaited) {
-        // SAFETY: as above.
-        unsafe { (self.row().operations.wait_awake)(&self, awaited) };
     }
 
     /// Queues a task again that was taken out of a queue and has not begun. It runs soon.

@@ -84,7 +84,7 @@ pub fn yield_now(worker: &Worker) {
     let left = unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop) };
     if left.is_err() {
         // There is no stack: the next task runs on top of the caller's.
-        fiber.run_on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
+        fiber.work_on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
     }
 }
 

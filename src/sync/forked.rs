@@ -358,6 +358,11 @@ impl Forked {
         if state & WAITED != 0 || state == begun() { f } else { state }
     }
 
+    /// The closure of a task that has not begun.
+    pub fn closure(&self) -> *mut c_void {
+        self.closure.load(Ordering::Relaxed)
+    }
+
     pub fn word(&self) -> &AtomicUsize {
         &self.state
     }

@@ -1,11 +1,12 @@
 //! The parts of a loop that a worker offers to others.
 
 use crate::api::fork::Forked;
+use crate::runtime::forked;
 use crate::runtime::loop_shape::LoopTimes;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::detector;
-use crate::task::TaskFn;
+use crate::task::{Task, TaskFn};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -187,16 +188,23 @@ impl<L, V> Offer<L, V> {
     }
 
     /// Joins the offer. Returns the value of the units if they are done; None: they are the owner's
-    /// again.
+    /// again. `run` is the function of the loop's offers.
     ///
     /// # Safety
     /// The caller owns `worker` and the offer, which is not joined yet.
     #[inline]
-    pub unsafe fn join(&self, worker: &Worker) -> Option<V> {
+    pub unsafe fn join(&self, run: TaskFn, worker: &Worker) -> Option<V> {
         // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
         self.joiner.store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
+        let is_part = |task: Task| {
+            forked::call_of(task).is_some_and(|(function, offer)| {
+                // SAFETY: the function's closure is an offer, which is not joined before it has run.
+                function == run as usize
+                    && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop
+            })
+        };
         // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
-        if unsafe { self.task.take_back(worker) } {
+        if unsafe { self.task.take_back_amid(Some(&is_part), worker) } {
             return None;
         }
         // SAFETY: the task has ended, so only the owner uses the value. `take_back` has acquired

@@ -26,7 +26,7 @@ mod state;
 pub use self::state::Stealing;
 
 use self::amounts::Amounts;
-use self::demands::{RaidCost, Reach, Requests};
+use self::demands::{Demands, RaidCost, Reach, Requests};
 use self::lending::Lending;
 use self::search::Until;
 use crate::idle::eventcount::EventCount;
@@ -58,7 +58,51 @@ const SUSPENSION: Duration = Duration::from_micros(2);
 /// Tasks that take so many times what a wake-up takes are worth several wake-ups.
 const WAKES_WORTH: u32 = 2;
 
+/// What `Stealing::run_part` has found.
+enum Found {
+    /// A part, which has run.
+    Part,
+    /// A task that is in the own deque now.
+    Other,
+    Nothing,
+}
+
 impl<D: Deque> Stealing<D> {
+    /// Takes a task for a worker that waits for `awaited`: from the worker that runs the awaited task,
+    /// or from `anywhere`. Runs a part of what is awaited. Puts any other task into the own deque,
+    /// since it must not run on top of the caller's.
+    ///
+    /// # Safety
+    /// The caller runs on `stack`, which belongs to this run.
+    unsafe fn run_part(
+        &self,
+        stack: &impl LoopStack,
+        awaited: &dyn Awaited,
+        reach: Reach,
+        anywhere: bool,
+    ) -> Found {
+        let place = stack.place();
+        let found = if anywhere {
+            self.search_until(&Until::Over(awaited), place, reach)
+        } else {
+            let thief = awaited.thief().filter(|&k| k != place.index());
+            thief.and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
+        };
+        let Some(task) = found else { return Found::Nothing };
+        // SAFETY: by the caller's promise.
+        let put =
+            || unsafe { self.spawn(place, task) }.is_ok() || self.put_back(place, task).is_ok();
+        if !awaited.is_part(task) && put() {
+            return Found::Other;
+        }
+        // (A task for which no queue has room runs here, too.)
+        place.begin(Phase::Busy);
+        stack.run_on_top(task);
+        let place = stack.place(); // another worker than before, perhaps
+        place.begin(Phase::Searching);
+        if self.deques[place.index()].looks_empty() { Found::Part } else { Found::Other }
+    }
+
     /// The rest of `next_in_line`. If `first` is `AtHome`, `pop_quickly` has found no task.
     ///
     /// # Safety
@@ -251,13 +295,15 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
-    fn wait_awake(&self, place: &impl Place, awaited: &dyn Awaited) {
-        let alone = self.deques.len() == 1;
+    #[cold]
+    unsafe fn wait_awake(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
+        let (place, alone) = (stack.place(), self.deques.len() == 1);
         if alone || !self.spins() || !self.deques[place.index()].looks_empty() {
             return;
         }
         place.begin(Phase::Searching);
-        let (begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
+        let (mut begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
+        let mut demands = Demands::new(begun + SUSPENSION / 2);
         while !awaited.over() && !self.surplus() {
             let (waited, others) = (begun.elapsed(), self.waiting_awake());
             // A queued task is left to other workers that search, for as long as a suspension takes.
@@ -265,12 +311,21 @@ impl<D: Deque> Policy for Stealing<D> {
             // on 4 workers took 7.5 µs instead of 5.8; with the whole wait, loops of 100 µs took 34
             // µs instead of 33.)
             let patience = if others == 0 { SUSPENSION / 2 } else { SUSPENSION };
-            if waited >= most || waited >= patience && self.work_visible() {
+            if awaited.has_parts() {
+                let reach = demands.reach(Instant::now(), self.raid_cost.get());
+                // SAFETY: by the caller's promise.
+                match unsafe { self.run_part(stack, awaited, reach, waited >= patience) } {
+                    Found::Part => begun = Instant::now(),
+                    Found::Other => break,
+                    Found::Nothing if waited >= most => break,
+                    Found::Nothing => (),
+                }
+            } else if waited >= most || waited >= patience && self.work_visible() {
                 break;
             }
             idle::pause(others, || awaited.over());
         }
-        place.begin(Phase::Busy);
+        stack.place().begin(Phase::Busy);
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
