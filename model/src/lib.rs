@@ -266,6 +266,12 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { (*self.scheduler).help(self, awaited) };
     }
 
+    /// As `help`, for a short wait: see `Policy::wait_awake`.
+    pub fn wait_awake(&self, awaited: &dyn Awaited) {
+        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
+        unsafe { (*self.scheduler).wait_awake(self, awaited) };
+    }
+
     /// True if this worker has found all workers idle while a task waits.
     pub fn was_at_rest(&self) -> bool {
         self.was_at_rest.load(Ordering::Relaxed)

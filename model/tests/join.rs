@@ -6,7 +6,7 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
-use loom::sync::atomic::Ordering::{Acquire, Release};
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
 use sched::policy::{Awaited, Place, Policy};
@@ -21,6 +21,7 @@ use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, models, saw};
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::offset_of;
 
 /// A forked task's descriptor, with the cell that its task increments.
 struct Forked {
@@ -308,6 +309,136 @@ fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+/// A child that has forked a part of what the waiter waits for, and another task, which must not run
+/// on top of the waiter.
+#[repr(C)]
+struct Parted {
+    child: Forked,
+    part: Forked,
+    other: Forked,
+    /// The part was forked before the other task.
+    part_is_older: bool,
+    /// 1 while worker 0 waits awake.
+    awake: AtomicUsize,
+    /// 1 if the older task has run on worker 0: the part on top of the waiter, the other task after
+    /// the wait.
+    taken: AtomicUsize,
+}
+
+// SAFETY: the fields are loom's, or never written.
+unsafe impl Send for Parted {}
+// SAFETY: the fields are loom's, or never written.
+unsafe impl Sync for Parted {}
+
+impl Parted {
+    fn oldest_first(&self) -> [&Forked; 2] {
+        if self.part_is_older { [&self.part, &self.other] } else { [&self.other, &self.part] }
+    }
+
+    /// True on worker 0 while it waits awake.
+    fn is_on_top<D: Modelled>(&self, s: *mut Scheduler) -> bool {
+        // SAFETY: `s` is a worker of the model.
+        let index = Place::index(unsafe { Worker::<D>::of(s) });
+        index == 0 && self.awake.load(Relaxed) == 1
+    }
+}
+
+unsafe extern "C" fn join_both<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor is the first part of a Parted; `s` is a worker of the model.
+    let (parted, worker) = unsafe { (&*descriptor.cast::<Parted>(), Worker::<D>::of(s)) };
+    for task in parted.oldest_first().into_iter().rev() {
+        task.join(worker);
+    }
+}
+
+unsafe extern "C" fn part<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor is the field of a Parted.
+    let parted = unsafe { &*descriptor.byte_sub(offset_of!(Parted, part)).cast::<Parted>() };
+    if parted.part_is_older {
+        parted.taken.store(usize::from(parted.is_on_top::<D>(s)), Relaxed);
+    }
+}
+
+unsafe extern "C" fn other<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor is the field of a Parted.
+    let parted = unsafe { &*descriptor.byte_sub(offset_of!(Parted, other)).cast::<Parted>() };
+    assert!(!parted.is_on_top::<D>(s), "it is no part of what the waiter waits for");
+    if !parted.part_is_older {
+        // SAFETY: `s` is a worker of the model.
+        let index = Place::index(unsafe { Worker::<D>::of(s) });
+        parted.taken.store(usize::from(index == 0), Relaxed);
+    }
+}
+
+/// The wait for a child with a part.
+struct JoinParted<'a, D>(&'a Parted, Join<'a, D>);
+
+impl<D: Modelled> Awaited for JoinParted<'_, D> {
+    fn over(&self) -> bool {
+        self.1.over()
+    }
+
+    fn enlist(&self) -> bool {
+        self.1.enlist()
+    }
+
+    fn thief(&self) -> Option<usize> {
+        self.1.thief()
+    }
+
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn is_part(&self, task: Task) -> bool {
+        task.closure == self.0.part.closure()
+    }
+}
+
+/// The waiter waits awake first, and runs the child's part if it gets that.
+fn against_a_part<D: Modelled>(preemptions: usize, at_least: usize) {
+    awake::<D>("against a part", true, preemptions, at_least);
+}
+
+/// As `against_a_part`, but the waiter gets the other task, and runs it only after the wait.
+fn against_no_part<D: Modelled>(preemptions: usize, at_least: usize) {
+    awake::<D>("against a task that is no part", false, preemptions, at_least);
+}
+
+fn awake<D: Modelled>(what: &str, part_is_older: bool, preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, {what}", D::NAME);
+    explore_seeing("the waiter got no task", &name, preemptions, at_least, move || {
+        let scene = Scene::<D>::new(2, 0);
+        let parted = Arc::new(Parted {
+            child: Forked::new(join_both::<D>),
+            part: Forked::new(part::<D>),
+            other: Forked::new(other::<D>),
+            part_is_older,
+            awake: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+        });
+        for task in parted.oldest_first() {
+            task.fork(&scene.places[1]);
+        }
+        let thief = {
+            let parted = Arc::clone(&parted);
+            Scene::thread(&scene, move |scene| {
+                // SAFETY: only this thread runs the child.
+                unsafe { run_forked::<D>(parted.child.closure(), handle(&scene.places[1])) };
+            })
+        };
+        let worker = &scene.places[0];
+        let task = &parted.child;
+        let join = Join::<D> { task, name: name_of(worker), deque: PhantomData };
+        parted.awake.store(1, Relaxed);
+        worker.wait_awake(&JoinParted(&parted, join));
+        parted.awake.store(0, Relaxed);
+        parted.child.join(worker); // and runs the other task, if it has taken that
+        saw(parted.taken.load(Relaxed));
+        thief.join().unwrap();
+    });
+}
+
 /// The child spawns a task and ends. The waiter may have been woken for the task, and then see that
 /// the child is over: it must leave the task to a sleeping worker.
 fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
@@ -473,6 +604,8 @@ models! {
         against_the_end(7, 3000);
         against_a_task(3, 5_000);
         against_another_join(2, 4_000);
+        against_a_part(2, 4_000);
+        against_no_part(1, 500);
         group_against_its_ends(2, 1000);
     }
     split: Split<Asymmetric> {
@@ -480,6 +613,8 @@ models! {
         against_a_task(3, 15_000);
         against_a_task_and_the_end(2, 100_000);
         against_another_join(2, 50_000);
+        against_a_part(2, 100_000);
+        against_no_part(1, 100_000);
         group_against_its_ends(3, 10_000);
         against_an_end_without_a_word(3, 30);
         a_child_that_blocks(1, 1500);

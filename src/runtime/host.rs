@@ -67,6 +67,9 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
+/// A stack of so many bytes has room for a part of a loop on top of a task: see `has_room_on_top`.
+const ROOMY: usize = 256 << 10;
+
 /// The arguments of a new fiber's loop. They lie on the stack that the thread leaves for the fiber.
 pub(super) struct FiberStart<'a> {
     pub(super) worker: &'a Worker,
@@ -272,10 +275,12 @@ impl Fiber {
         unsafe { (self.place().row().operations.wait_awake)(self, awaited) };
     }
 
-    /// True if a task may run on top of the task here, which waits for it: nothing lies on top of
-    /// that task yet, and half of the stack is left.
+    /// True if a part of a loop may run on top of the task here, which waits for it: nothing lies on
+    /// top of that task yet, and there is much room. (The frames in between take 5 KiB. With the
+    /// smallest stack a body would miss them.)
     pub fn has_room_on_top(&self) -> bool {
         self.help_depth.get() == 0
+            && self.usable_bytes >= ROOMY
             && registers::depth_below(ptr::from_ref(self).addr()) < self.usable_bytes / 2
     }
 

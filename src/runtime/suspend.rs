@@ -365,7 +365,8 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
         // SAFETY: only the loop and this call are on the old fiber; nobody else has `context`.
         unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
-    // SAFETY: `task` was called on top of a task here, so that task is in `Fiber::help`.
+    // SAFETY: `task` was called on top of a task here, so that task is in `Fiber::help`, or in a wait
+    // that has found no room for `task` in any queue.
     unsafe { suspend_helping(old, context) };
     old.worker().counters().tasks.uncount(); // the caller counts, as above
 }
@@ -413,7 +414,7 @@ pub(super) unsafe fn adopt(
 /// long as they wait.)
 ///
 /// # Safety
-/// The caller is on `old`, in `Fiber::help`. `to` is the context of the fiber that the worker is on
+/// The caller is on `old`, on top of a task that waits. `to` is the context of the fiber that the worker is on
 /// already, and only the caller continues it.
 unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let worker = old.worker();
@@ -422,7 +423,7 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let mine = unsafe { old.mine() };
     mine.hold(); // what the task waits for may be ended by a thread outside of the run
     let mut publish = |task| {
-        // SAFETY: `awaited` is valid until `help` returns.
+        // SAFETY: `awaited` is valid until `help` returns; outside of `help` there is none.
         let waits =
             old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
         if !waits {

@@ -197,11 +197,16 @@ impl<L, V> Offer<L, V> {
         // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
         self.joiner.store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         let is_part = |task: Task| {
-            forked::call_of(task).is_some_and(|(function, offer)| {
+            let is = forked::call_of(task).is_some_and(|(function, offer)| {
                 // SAFETY: the function's closure is an offer, which is not joined before it has run.
                 function == run as usize
                     && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop
-            })
+            });
+            if is {
+                // The part lies on top of the owner, which cannot take units back before its end.
+                self.joiner.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            is
         };
         // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
         if unsafe { self.task.take_back_amid(Some(&is_part), worker) } {

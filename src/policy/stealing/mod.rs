@@ -68,9 +68,8 @@ enum Found {
 }
 
 impl<D: Deque> Stealing<D> {
-    /// Takes a task for a worker that waits for `awaited`: from the worker that runs the awaited task,
-    /// or from `anywhere`. Runs a part of what is awaited. Puts any other task into the own deque,
-    /// since it must not run on top of the caller's.
+    /// Takes a task for a worker that waits for `awaited`. Runs it if it is a part of what is awaited.
+    /// Puts any other task into the own deque, since it must not run on top of the caller's.
     ///
     /// # Safety
     /// The caller runs on `stack`, which belongs to this run.
@@ -79,15 +78,9 @@ impl<D: Deque> Stealing<D> {
         stack: &impl LoopStack,
         awaited: &dyn Awaited,
         reach: Reach,
-        anywhere: bool,
     ) -> Found {
         let place = stack.place();
-        let found = if anywhere {
-            self.search_until(&Until::Over(awaited), place, reach)
-        } else {
-            let thief = awaited.thief().filter(|&k| k != place.index());
-            thief.and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
-        };
+        let found = self.search_until(&Until::Over(awaited), place, reach);
         let Some(task) = found else { return Found::Nothing };
         // SAFETY: by the caller's promise.
         let put =
@@ -310,14 +303,19 @@ impl<D: Deque> Policy for Stealing<D> {
             // If no worker searches, this one waits half as long. (Without that wait, loops of 5 µs
             // on 4 workers took 7.5 µs instead of 5.8; with the whole wait, loops of 100 µs took 34
             // µs instead of 33.)
-            let patience = if others == 0 { SUSPENSION / 2 } else { SUSPENSION };
-            if awaited.has_parts() {
+            let patience = match others {
+                _ if cfg!(loom) => Duration::ZERO,
+                0 => SUSPENSION / 2,
+                _ => SUSPENSION,
+            };
+            if waited >= patience && awaited.has_parts() {
                 let reach = demands.reach(Instant::now(), self.raid_cost.get());
                 // SAFETY: by the caller's promise.
-                match unsafe { self.run_part(stack, awaited, reach, waited >= patience) } {
+                match unsafe { self.run_part(stack, awaited, reach) } {
                     Found::Part => begun = Instant::now(),
                     Found::Other => break,
-                    Found::Nothing if waited >= most => break,
+                    // (Models have no clock. There each look is the last one.)
+                    Found::Nothing if waited >= most || cfg!(loom) => break,
                     Found::Nothing => (),
                 }
             } else if waited >= most || waited >= patience && self.work_visible() {
