@@ -18,17 +18,17 @@
 //! # Waiting
 //!
 //! A task that waits is suspended (`runtime::suspend`): its stack is kept, and its worker goes on
-//! with other tasks on another stack. With `SCHED_JOIN=help`, or if there is no other stack, the worker runs other tasks
-//! on top of the waiting task instead, and sleeps if there are none (`Policy::help`). A thread that
-//! is not a worker of the run sleeps.
+//! with other tasks on another stack. With `SCHED_JOIN=help`, or if there is no other stack, the
+//! worker runs other tasks on top of the waiting task instead, and sleeps if there are none
+//! (`Policy::help`). A thread that is not a worker of the run sleeps.
 //!
-//! Before a task that waits for its loop or reduction is suspended, it runs parts of these on top of
-//! itself, if other workers have some that nobody has begun (`Awaited::has_parts`). Other tasks must
-//! not run there: one that waits would delay the waiting task, and might wait for a lock that the
-//! waiting task holds. A part delays the waiting part, perhaps, but not the loop, which ends when all
-//! parts have ended; and if a part wants a lock that the caller of the loop holds, the program has a
-//! deadlock in any case. A suspension and the continuation afterwards take some 2 µs. (A loop of 100 µs whose other worker had to be woken took
-//! 73.8 µs on two workers, and takes 69.5.)
+//! A task that waits for its loop or reduction first runs parts of it on top of itself, if other
+//! workers have parts that nobody has begun (`Awaited::has_parts`). Other tasks must not run there:
+//! such a task might wait, and delay the waiting task, or want a lock that the waiting task holds.
+//! A part may delay the part below it, but not the loop, which ends when all parts have ended. A
+//! part that wants a lock held by the caller of the loop is a deadlock on any stack. To suspend the
+//! task and to continue it would take 2 µs more. (A loop of 100 µs whose other worker had to be
+//! woken took 73.8 µs on two workers, and takes 69.5.)
 //!
 //! Each waiter registers itself in the object that it waits for, and is continued or woken through
 //! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],

@@ -7,9 +7,9 @@ use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::{Instant, nanos};
 use std::time::Duration;
 
-/// A searcher pauses when it has asked the owners, and when a request and a raid had no success.
-/// Each of the two pauses doubles each time, from the first value to the second one. A question costs
-/// an owner that pushes some 0.2 µs, and so does a request.
+/// A searcher pauses after it has asked the owners, and after a request and a raid without success.
+/// These are two pauses; each doubles each time, from the first value to the second one. A question
+/// costs an owner that pushes some 0.2 µs, and so does a request.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
@@ -39,11 +39,10 @@ pub(super) enum Reach {
 /// search, and makes its requests later.)
 ///
 /// A question stays until the owner's next push answers it. If the owner then has no task to spare,
-/// the next question is in vain, too, more often than not: for instance in kind `cont`, where one
-/// continuation lies alone in the deque of a worker that spawns empty tasks. (Where each search
-/// asked, and the owner answered at each push while a worker searched, such a spawn took some 100
-/// ns during a search instead of 9, and a flood of them on two workers 12.9 ns a task instead of
-/// 9.4.)
+/// it will probably have none soon afterwards. In kind `cont`, for instance, a worker that spawns
+/// empty tasks has a single continuation in its deque. (Before, each search asked, and the owner
+/// answered at each push while a worker searched. During a search such a spawn took some 100 ns
+/// instead of 9; a flood of them on two workers took 12.9 ns a task, and takes 9.4.)
 pub(super) struct Demands {
     /// Until this time no owner is requested or raided.
     next: Instant,
