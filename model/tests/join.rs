@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
-use sched::policy::{Awaited, Place, Policy};
+use sched::policy::{Awaited, Parts, Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::queue::{PrivatePart, Steal};
@@ -370,37 +370,33 @@ unsafe extern "C" fn other<D: Modelled>(descriptor: *mut c_void, s: *mut Schedul
     }
 }
 
-/// The wait for a child with a part.
-struct JoinParted<'a, D>(&'a Parted, Join<'a, D>);
+/// The wait for a child with parts.
+struct JoinParted<'a, D>(Join<'a, D>, &'a dyn Fn(Task) -> bool);
 
 impl<D: Modelled> Awaited for JoinParted<'_, D> {
     fn over(&self) -> bool {
-        self.1.over()
+        self.0.over()
     }
 
     fn enlist(&self) -> bool {
-        self.1.enlist()
+        self.0.enlist()
     }
 
     fn thief(&self) -> Option<usize> {
-        self.1.thief()
+        self.0.thief()
     }
 
-    fn has_parts(&self) -> bool {
-        true
-    }
-
-    fn is_part(&self, task: Task) -> bool {
-        task.closure == self.0.part.closure()
+    fn parts(&self) -> Parts<'_> {
+        Some(self.1)
     }
 }
 
-/// The waiter waits awake first, and runs the child's part if it gets that.
+/// Worker 0 first waits awake. If it takes the child's part, it runs the part.
 fn against_a_part<D: Modelled>(preemptions: usize, at_least: usize) {
     awake::<D>("against a part", true, preemptions, at_least);
 }
 
-/// As `against_a_part`, but the waiter gets the other task, and runs it only after the wait.
+/// Worker 0 may take the other task, and runs that task only after it has waited awake.
 fn against_no_part<D: Modelled>(preemptions: usize, at_least: usize) {
     awake::<D>("against a task that is no part", false, preemptions, at_least);
 }
@@ -431,7 +427,7 @@ fn awake<D: Modelled>(what: &str, part_is_older: bool, preemptions: usize, at_le
         let task = &parted.child;
         let join = Join::<D> { task, name: name_of(worker), deque: PhantomData };
         parted.awake.store(1, Relaxed);
-        worker.wait_awake(&JoinParted(&parted, join));
+        worker.wait_awake(&JoinParted(join, &|task| task.closure == parted.part.closure()));
         parted.awake.store(0, Relaxed);
         parted.child.join(worker); // and runs the other task, if it has taken that
         saw(parted.taken.load(Relaxed));

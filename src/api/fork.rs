@@ -21,6 +21,7 @@
 mod check;
 
 use crate::api::Latch;
+use crate::policy::Parts;
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
@@ -36,10 +37,6 @@ use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
-
-/// Tells whether a task that was taken from a queue is a part of what a forked task belongs to. None:
-/// it has no parts.
-pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
 
 /// A forked task as it is awaited.
 struct Joined<'a> {
@@ -157,7 +154,7 @@ impl Forked {
         unsafe { self.take_back_amid(None, worker) }
     }
 
-    /// As `take_back`. While the caller waits, it may run the tasks that are `parts`.
+    /// As `take_back`. While the caller waits, it may run tasks that are `parts` of what it waits for.
     ///
     /// # Safety
     /// As for `join`.
@@ -227,12 +224,8 @@ impl Latch for Joined<'_> {
         Latch::thief(self.forked)
     }
 
-    fn has_parts(&self) -> bool {
-        self.parts.is_some()
-    }
-
-    fn is_part(&self, task: Task) -> bool {
-        self.parts.is_some_and(|is_part| is_part(task))
+    fn parts(&self) -> Parts<'_> {
+        self.parts
     }
 }
 

@@ -23,12 +23,12 @@
 //! (`Policy::help`). A thread that is not a worker of the run sleeps.
 //!
 //! A task that waits for its loop or reduction first runs parts of it on top of itself, if other
-//! workers have parts that nobody has begun (`Awaited::has_parts`). Other tasks must not run there:
+//! workers have parts that nobody has begun (`Awaited::parts`). Other tasks must not run there:
 //! such a task might wait, and delay the waiting task, or want a lock that the waiting task holds.
 //! A part may delay the part below it, but not the loop, which ends when all parts have ended. A
-//! part that wants a lock held by the caller of the loop is a deadlock on any stack. To suspend the
-//! task and to continue it would take 2 µs more. (A loop of 100 µs whose other worker had to be
-//! woken took 73.8 µs on two workers, and takes 69.5.)
+//! part that wants a lock held by the caller of the loop is a deadlock on any stack. A suspension
+//! would take 2 µs more. (A loop of 100 µs whose other worker had to be woken took 73.8 µs on two
+//! workers, and takes 69.5.)
 //!
 //! Each waiter registers itself in the object that it waits for, and is continued or woken through
 //! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],
@@ -56,7 +56,7 @@ pub mod scratch;
 pub mod sort;
 pub mod sync;
 
-use crate::policy::{Awaited, UNAWAITED};
+use crate::policy::{Awaited, Parts, UNAWAITED};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
@@ -93,14 +93,9 @@ pub trait Latch {
         None
     }
 
-    /// See [`Awaited::has_parts`].
-    fn has_parts(&self) -> bool {
-        false
-    }
-
-    /// See [`Awaited::is_part`].
-    fn is_part(&self, _task: Task) -> bool {
-        false
+    /// See [`Awaited::parts`].
+    fn parts(&self) -> Parts<'_> {
+        None
     }
 }
 
@@ -131,12 +126,8 @@ impl<L: Latch> Awaited for Help<'_, L> {
         self.latch.thief()?.index_in_run_of(mine)
     }
 
-    fn has_parts(&self) -> bool {
-        self.latch.has_parts() && self.fiber.has_room_on_top()
-    }
-
-    fn is_part(&self, task: Task) -> bool {
-        self.latch.is_part(task)
+    fn parts(&self) -> Parts<'_> {
+        self.latch.parts().filter(|_| self.fiber.has_room_on_top())
     }
 }
 

@@ -208,7 +208,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// it suspends the task if the event is not over afterwards. If tasks are queued that the worker
     /// could run instead, the wait is no longer than a suspension. (Ski rental, as in
     /// `idle::Patience`.) Meanwhile the caller runs parts of what is awaited: see
-    /// [`Awaited::has_parts`].
+    /// [`Awaited::parts`].
     ///
     /// # Safety
     /// The caller runs on `stack`, which belongs to this run.
@@ -325,17 +325,15 @@ pub trait Awaited {
     /// may be children of the awaited task.
     fn thief(&self) -> Option<usize>;
 
-    /// True if the event waits for tasks that the caller may run on top of its own task, in its own
-    /// stack: `is_part` tells which.
-    fn has_parts(&self) -> bool {
-        false
-    }
-
-    /// Whether the event waits for `task`, which was taken from a queue and has not begun.
-    fn is_part(&self, _task: Task) -> bool {
-        false
+    /// The tasks that the caller may run on top of its own task.
+    fn parts(&self) -> Parts<'_> {
+        None
     }
 }
+
+/// Tells whether a task is a part of what is awaited. The task was taken from a queue and has not
+/// begun. None: what is awaited has no parts.
+pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
 /// task that waits is suspended with its whole stack, and the worker that resumes the task goes on

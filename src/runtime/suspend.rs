@@ -414,8 +414,8 @@ pub(super) unsafe fn adopt(
 /// long as they wait.)
 ///
 /// # Safety
-/// The caller is on `old`, on top of a task that waits. `to` is the context of the fiber that the worker is on
-/// already, and only the caller continues it.
+/// The caller is on `old`, on top of a task that waits. `to` is the context of the fiber that the
+/// worker is on already, and only the caller continues it.
 unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let worker = old.worker();
     old.release_child_fibers();
@@ -423,7 +423,7 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let mine = unsafe { old.mine() };
     mine.hold(); // what the task waits for may be ended by a thread outside of the run
     let mut publish = |task| {
-        // SAFETY: `awaited` is valid until `help` returns; outside of `help` there is none.
+        // SAFETY: `help` resets `awaited` before it returns, so the event lives.
         let waits =
             old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
         if !waits {

@@ -190,8 +190,8 @@ impl Module {
 
     /// True if the address lies in one of the program's segments; for `program`.
     fn contains(&self, address: usize) -> bool {
-        // SAFETY: getauxval takes a number. The kernel has put the segments' headers there, which
-        // are never unmapped.
+        // SAFETY: getauxval only reads. The kernel has placed the segments' headers at this address,
+        // and they are never unmapped.
         let segments = unsafe {
             let first = libc::getauxval(libc::AT_PHDR) as usize;
             let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first);

@@ -203,7 +203,7 @@ impl<L, V> Offer<L, V> {
                     && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop
             });
             if is {
-                // The part lies on top of the owner, which cannot take units back before its end.
+                // Until the part ends, the owner below it cannot do units that it gets back.
                 self.joiner.store(ptr::null_mut(), Ordering::Relaxed);
             }
             is

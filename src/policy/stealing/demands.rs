@@ -28,8 +28,9 @@ pub(super) enum Reach {
     Raid,
 }
 
-/// When a searcher asks, requests and raids. It requests, waits for the answers, raids the owners
-/// that did not answer, pauses, and requests again. Meanwhile it asks now and then.
+/// The times at which a searcher asks, requests and raids. A searcher first requests. It waits for
+/// the answers, raids the owners that did not answer, pauses, and begins again. In between it asks
+/// now and then.
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in

@@ -77,6 +77,7 @@ impl<D: Deque> Stealing<D> {
         &self,
         stack: &impl LoopStack,
         awaited: &dyn Awaited,
+        is_part: &dyn Fn(Task) -> bool,
         reach: Reach,
     ) -> Found {
         let place = stack.place();
@@ -85,7 +86,7 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: by the caller's promise.
         let put =
             || unsafe { self.spawn(place, task) }.is_ok() || self.put_back(place, task).is_ok();
-        if !awaited.is_part(task) && put() {
+        if !is_part(task) && put() {
             return Found::Other;
         }
         // (A task for which no queue has room runs here, too.)
@@ -308,10 +309,12 @@ impl<D: Deque> Policy for Stealing<D> {
                 0 => SUSPENSION / 2,
                 _ => SUSPENSION,
             };
-            if waited >= patience && awaited.has_parts() {
+            if waited >= patience
+                && let Some(is_part) = awaited.parts()
+            {
                 let reach = demands.reach(Instant::now(), self.raid_cost.get());
                 // SAFETY: by the caller's promise.
-                match unsafe { self.run_part(stack, awaited, reach) } {
+                match unsafe { self.run_part(stack, awaited, is_part, reach) } {
                     Found::Part => begun = Instant::now(),
                     Found::Other => break,
                     // (Models have no clock. There each look is the last one.)
