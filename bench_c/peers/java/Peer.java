@@ -623,7 +623,16 @@ public final class Peer {
             double sys = systemTime();
             double processor = processorTime();
             long start = System.nanoTime();
-            w.run(pool);
+            try {
+                w.run(pool);
+            } catch (IllegalStateException e) {
+                Throwable cause = e; // the pool throws copies, each with the one before as its cause
+                while (cause.getCause() != null) {
+                    cause = cause.getCause();
+                }
+                System.err.println(cause.getMessage());
+                System.exit(1);
+            }
             double wall = (System.nanoTime() - start) * 1e-9;
             processor = processorTime() - processor;
             sys = Math.min(systemTime() - sys, processor);

@@ -174,7 +174,8 @@ impl Session {
             };
             if said(run) != said(other) {
                 let (case, other_case) = (&run.case, &other.case);
-                found.push(format!("{case}: {}, but {other_case}: {}", said(run), said(other)));
+                let [one, other] = [said(run), said(other)];
+                found.push(format!("answers differ: {case}: {one}, but {other_case}: {other}"));
             }
         }
         found
@@ -268,7 +269,7 @@ mod tests {
         assert!(session(vec![run("go", "ab"), run("java", "ab")]).disagreements().is_empty());
         let found = session(vec![run("go", "ab"), run("java", "cd")]).disagreements();
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("java: tree -n 8 -t 2: checksum cd"));
+        assert!(found[0].starts_with("answers differ: java: tree -n 8 -t 2: checksum cd"));
     }
     #[test]
     fn what_differs_in_its_data_alone_is_another_workload() {

@@ -104,7 +104,6 @@ pub fn merge(old: Option<Measurements>, new: BTreeMap<String, Session>) -> Resul
 fn session(text: &str) -> Result<Session> {
     let results: Results = serde_json::from_str(text)?;
     ensure!(!results.quick, "a report is not made of a quick session");
-    ensure!(results.failures.is_empty(), "the session failed: {:?}", results.failures);
     let median = |value: fn(&Calibration) -> f64| {
         let values = results.calibration.iter().map(value).collect();
         Quartiles::of(values).map_or(f64::NAN, |q| four_digits(q.median))
@@ -117,7 +116,11 @@ fn session(text: &str) -> Result<Session> {
         iteration_ns: median(|c| c.ns),
         cores_ours: median(|c| c.cores),
         systems: results.systems.iter().map(|s| (s.name.clone(), s.version.clone())).collect(),
+        failures: results.failures.clone(),
     };
+    // A run of another system that fails is a result, too.
+    let ours: Vec<_> = about.failures.iter().filter(|f| !about.is_of_others(f)).collect();
+    ensure!(ours.is_empty(), "the session failed: {ours:?}");
     let runs = results.runs.iter().filter(|r| r.counts());
     let mut cases: BTreeMap<_, Vec<&Run>> = BTreeMap::new();
     for run in runs {
@@ -202,7 +205,7 @@ mod tests {
         format!(
             r#"{{"machine":{{"cpu":"a","cores":2,"kernel":"6","version":"1","commit":"0"}},
             "date":"2025-03-01 12:30",
-            "calibration":[{{"ns":0.5,"cores":2.0}}],"total_seconds":1.0,"failures":[],{more},
+            "calibration":[{{"ns":0.5,"cores":2.0}}],"total_seconds":1.0,{more},
             "runs":[{runs}]}}"#
         )
     }
@@ -220,7 +223,8 @@ mod tests {
             run("steal", 1, 1.0, true),
             run("steal", 1, 9.0, false),
         ];
-        let session = session(&results(&runs, r#""rounds":3,"quick":false"#)).unwrap();
+        let session =
+            session(&results(&runs, r#""rounds":3,"quick":false,"failures":[]"#)).unwrap();
         let seconds: Vec<_> =
             session.cases.iter().map(|c| (&c.by[..], c.values["seconds"].clone())).collect();
         let steal = vec![Some(1.0), None, Some(0.1235)];
@@ -233,16 +237,33 @@ mod tests {
             format!(r#"{{{RUN},"system":"go","round":1,"warm_up":{warm_up},"seconds":{seconds}}}"#)
         };
         let runs = [run(true, 9.0), run(false, 2.0), run(false, 1.0)];
-        let session = session(&results(&runs, r#""rounds":1,"quick":false"#)).unwrap();
+        let session =
+            session(&results(&runs, r#""rounds":1,"quick":false,"failures":[]"#)).unwrap();
         assert_eq!(session.cases[0].values("seconds"), [2.0, 1.0]);
         assert_eq!(session.cases[0].by, "go");
         assert_eq!(session.about.date.as_deref(), Some("2025-03-01 12:30"));
     }
 
     #[test]
+    fn a_run_that_fails_is_shown_unless_it_is_ours() {
+        let of = |failures: &str| {
+            let systems = r#""systems":[{"name":"libsched","version":"1, as by default"},
+                {"name":"go","version":"Go 1.19"}]"#;
+            let more = r#""rounds":1,"quick":false"#;
+            session(&results(&[], &format!("{more},{systems},\"failures\":[{failures}]")))
+        };
+        let go = "go: tree -n 8 -t 2: it waits";
+        assert_eq!(of(&format!("\"{go}\"")).unwrap().about.failures, [go]);
+        let both = format!("\"{go}\",\"libsched: tree -n 8 -t 2: it waits\"");
+        let error = of(&both).unwrap_err().to_string();
+        assert_eq!(error, "the session failed: [\"libsched: tree -n 8 -t 2: it waits\"]");
+        assert!(of("\"answers differ: go: tree -n 8 -t 2: 1, but libsched: 2\"").is_err());
+    }
+
+    #[test]
     fn quick_and_missing_sessions_make_no_report() {
-        assert!(session(&results(&[], r#""rounds":1,"quick":true"#)).is_err());
-        let lab = session(&results(&[], r#""rounds":1,"quick":false"#)).unwrap();
+        assert!(session(&results(&[], r#""rounds":1,"quick":true,"failures":[]"#)).is_err());
+        let lab = session(&results(&[], r#""rounds":1,"quick":false,"failures":[]"#)).unwrap();
         let error = merge(None, [("lab".to_owned(), lab)].into()).unwrap_err();
         assert_eq!(error.to_string(), "no results of `make bench`: run it first");
     }

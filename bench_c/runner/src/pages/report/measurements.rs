@@ -40,6 +40,10 @@ pub struct About {
     /// Other systems, with their versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub systems: BTreeMap<String, String>,
+    /// The runs of other systems that failed: the command, and what it said. Such a run was not
+    /// repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,12 +90,21 @@ impl Machine {
 }
 
 impl About {
+    /// The other systems and their versions. Those of our own begin with the version of the library.
+    fn of_others(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.systems.iter().filter(|(_, v)| !v.starts_with(&self.machine.version))
+    }
+
+    /// True if a failure is that of another system's run, which begins with the system's name.
+    pub fn is_of_others(&self, failure: &str) -> bool {
+        let name = failure.split(':').next().unwrap_or_default();
+        self.of_others().any(|(other, _)| other == name)
+    }
+
     /// The versions of the other systems, each with its name if that does not begin it.
     pub fn others(&self) -> Vec<String> {
-        // Those of our own begin with the version of the library.
-        let others = self.systems.iter().filter(|(_, v)| !v.starts_with(&self.machine.version));
         let mut texts: Vec<String> = Vec::new();
-        for (name, version) in others {
+        for (name, version) in self.of_others() {
             // Boost is two systems: boost.context and boost.fiber.
             let library = name.split('.').next().unwrap_or(name);
             let named = version.to_lowercase().starts_with(library);

@@ -257,6 +257,9 @@ impl Filler<'_> {
             "minutes" => format!("{:.0}", about.total_seconds / 60.0),
             "iteration" => self.language.number(about.iteration_ns),
             "systems" => about.others().join("; "),
+            // Of a session in which none failed, nothing.
+            "failures" if about.failures.is_empty() => String::new(),
+            "failures" => format!("These runs failed: {}.", about.failures.join("; ")),
             "ours" => self.language.number(about.cores_ours),
             // Each core was ours for nine tenths of the time, as in `machine::is_busy`.
             "state" if about.cores_ours < 0.9 * machine.cores as f64 => "busy".to_owned(),
@@ -344,7 +347,12 @@ mod tests {
         let text = fill(&fields, &data, &predictions).unwrap().text;
         let systems = "Boost 1.74; Go 1.19; OpenMP of GCC (libgomp)";
         assert_eq!(text, format!("March 1, 2025|P (family 25)|busy|{systems}\n"));
-        data.0.get_mut("peers").unwrap().about.date = None;
+        assert_eq!(fill(&place("failures"), &data, &predictions).unwrap().text, "\n");
+        let about = &mut data.0.get_mut("peers").unwrap().about;
+        about.date = None;
+        about.failures = ["go: tree: it waits", "java: fib: too deep"].map(str::to_owned).into();
+        let text = fill(&place("failures"), &data, &predictions).unwrap().text;
+        assert_eq!(text, "These runs failed: go: tree: it waits; java: fib: too deep.\n");
         assert!(fill(&place("date"), &data, &predictions).is_err());
     }
 
