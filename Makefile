@@ -387,7 +387,7 @@ TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
 # The programs that scale are a quarter of the size that make knobs gives them, and run with half of the settings. They
 # sleep for more of their time, too.
-test-c: CTEST += --smaller 4 --fewer --jobs $(shell expr 2 '*' $(NPROC))
+test-c: CTEST += --smaller 4 --fewer --optimize 1 --jobs $(shell expr 2 '*' $(NPROC))
 
 # make test compiles the tests and the runner by clippy's compiler, where there is one, so that the lints come with the
 # compilation: cargo clippy compiles everything a second time. (What is installed is always compiled by rustc.)

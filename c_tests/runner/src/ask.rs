@@ -27,6 +27,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
         libraries: &[],
         sanitize: options.sanitize.as_deref(),
         smaller: 1,
+        optimize: 2,
         header: None,
     };
     let mut build = program.command(tools).map_err(anyhow::Error::msg)?;

@@ -157,6 +157,7 @@ pub struct Program<'a> {
     pub sanitize: Option<&'a str>,
     /// The number that the program divides its sizes by.
     pub smaller: u32,
+    pub optimize: u32,
     /// A folder whose sched.h is taken, by -iquote, instead of the installed one.
     pub header: Option<&'a Path>,
 }
@@ -203,7 +204,7 @@ impl Program<'_> {
         let mut command = Command::new(compiler.ok_or("no C++ compiler")?);
         command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
         // -g1: lines are enough for a backtrace, and take half as long to write.
-        command.args(["-O2", "-g1", "-pthread"]).args(WARNINGS);
+        command.arg(format!("-O{}", self.optimize)).args(["-g1", "-pthread"]).args(WARNINGS);
         command.args(if tools.fortified { FORTIFIED } else { &[] });
         command.args(self.cflags);
         command.args(self.sanitize.map(|word| format!("-fsanitize={word}")));

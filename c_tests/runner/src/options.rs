@@ -44,6 +44,9 @@ pub struct Options {
     /// Half of the settings that cover pairs, for short tests
     #[arg(long)]
     pub fewer: bool,
+    /// The level of optimisation of the programs that are compiled: 1 takes a fifth less time than 2
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub optimize: u32,
     /// The folder of the library to link with [default: that of the prefix]
     #[arg(long)]
     pub libdir: Option<PathBuf>,

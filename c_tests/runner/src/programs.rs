@@ -121,6 +121,7 @@ fn commands(
             libraries: &markers.libraries,
             sanitize: session.options.sanitize.as_deref(),
             smaller: session.options.smaller,
+            optimize: session.options.optimize,
             header: header.as_deref(),
         };
         let linked =

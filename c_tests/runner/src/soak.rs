@@ -143,6 +143,7 @@ fn compile(session: &Session) -> Result<std::path::PathBuf> {
         libraries: &[],
         sanitize: session.options.sanitize.as_deref(),
         smaller: session.options.smaller,
+        optimize: session.options.optimize,
         header: None,
     };
     let mut command = build.command(&session.tools).map_err(anyhow::Error::msg)?;

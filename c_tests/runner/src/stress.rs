@@ -32,6 +32,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         libraries: &[],
         sanitize: None,
         smaller: session.options.smaller,
+        optimize: session.options.optimize,
         header: None,
     };
     if let Ok(mut command) = build.command(&session.tools)

@@ -51,6 +51,7 @@ impl Interpreter {
             libraries: &[],
             sanitize: session.options.sanitize.as_deref(),
             smaller: 1,
+            optimize: 2,
             header: None,
         };
         let mut command = build.command(&session.tools).map_err(anyhow::Error::msg)?;

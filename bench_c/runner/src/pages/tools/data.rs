@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use sched_tools::process::scratch_file;
 
-    const TINY: Size = Size { text: 20_000, files: 40, lines: 50, puzzles: 3 };
+    const TINY: Size = Size { text: 20_000, files: 40, lines: 50, puzzles: 1 };
 
     fn read(folder: &Path, name: &str) -> Vec<u8> {
         fs::read(folder.join(name)).unwrap()
