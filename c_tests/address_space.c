@@ -1,4 +1,4 @@
-/* Large queues leave no address space behind: 40 runs with a million tasks each take no more of it
+/* Large queues leave no address space behind: 40 runs (divided by SMALLER) with a million tasks each take no more of it
  * than one.
  * ctest: matrix kind=steal deque=split,chaselev idle=park threads=1,2 timeout=60 */
 #include "proc.h"
@@ -22,7 +22,7 @@ int main(void)
     CHECK_EQ(sched_init(2, 4, flood, NULL), 0);
     long before = status_kb("VmSize");
     int mappings = mapping_count();
-    for (int run = 0; run < 40; run++)
+    for (int run = 0; run < 40 / SMALLER; run++)
         CHECK_EQ(sched_init(2, 4, flood, NULL), 0);
     CHECK(status_kb("VmSize") - before < 20 * 1024);
     CHECK(mapping_count() - mappings < 20);

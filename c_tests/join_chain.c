@@ -1,6 +1,6 @@
-/* A million tasks, divided by SMALLER, each waiting for the next: that ends, in a share of memory, or with the message that a task has
- * overflowed its stack. So it does where the address space is small, and where guards cost mappings, of which
- * the program finds some left.
+/* A million tasks (divided by SMALLER), each waiting for the next: the program ends, in a share of memory, or
+ * with the message that a task has overflowed its stack. So it does where the address space is small, and where
+ * guards cost mappings, of which the program finds some left.
  * ctest: matrix kind=steal deque=split idle=park threads=2 timeout=240
  * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space timeout=60
  * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space join=help timeout=60

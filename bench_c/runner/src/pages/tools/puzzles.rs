@@ -58,6 +58,9 @@ fn solve(
         let digits = possible(cells, at);
         if fewest.is_none_or(|(_, d)| digits.count_ones() < d.count_ones()) {
             fewest = Some((at, digits));
+            if digits.count_ones() <= 1 {
+                break;
+            }
         }
     }
     let Some((at, digits)) = fewest else {
