@@ -111,8 +111,8 @@ help:
 	@echo 'make bench-cpp     what sched.hpp and sched_typed.hpp cost, beside C'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
-	@echo 'Variables: CC CFLAGS CXX CXXFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
-	@echo 'for instance aarch64-unknown-linux-gnu, with CROSS_COMPILE if its tools have other names than Debian'"'"'s.'
+	@echo 'Variables: CC CFLAGS CXX CXXFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; V=1 to see all commands; for another'
+	@echo 'processor CARGO_BUILD_TARGET, as aarch64-unknown-linux-gnu, and CROSS_COMPILE if its tools are not named as Debian'"'"'s.'
 
 # --- the library ------------------------------------------------------------
 
@@ -136,19 +136,22 @@ VERSIONED := -Wl,-soname,libsched.so.1 -Wl,--version-script=sched.map -Wl,-z,nod
 LINK = $(CC) -shared $(LDFLAGS) $(VERSIONED) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-O1 -Wl,--gc-sections \
        -Wl,--as-needed $(SYMBOLS:%=-Wl,-u,%)
 
+# Commands with the names of all symbols are shown by make V=1 only. make -s shows nothing at all.
+briefly = $(if $(V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '$(1) $@';))
+
 # DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off.
 $(LIB): $(OUT)/lean/rust.a sched.map
-	mkdir -p $(@D)
-	$(LINK) $(PRIVATE:%=-Wl,-u,%) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
+	@mkdir -p $(@D)
+	$(call briefly,link)$(LINK) $(PRIVATE:%=-Wl,-u,%) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
 # linked into one object that keeps what the library uses, and shows its symbols only; and the hidden one that all
 # probes of a program share (src/sys/probe.rs).
 $(OUT)/lean/libsched.a: $(OUT)/lean/rust.a sched.map
-	mkdir -p $(@D)
-	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $<
-	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) $(PRIVATE:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
+	@mkdir -p $(@D)
+	$(call briefly,link)$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $<
+	$(call briefly,hide the symbols of)$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) $(PRIVATE:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
 	        --remove-section=.llvmbc --remove-section=.llvmcmd --remove-section=.group --strip-unneeded $(@D)/libsched.o
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
@@ -362,7 +365,7 @@ lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs
 $(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs' -o -name Cargo.toml) Cargo.toml
 	@mkdir -p $(@D)
 	$(CARGO) rustc --release --package sched-recorder --lib --crate-type staticlib
-	$(LINK) -o $@ $(OUT)/libsched_recorder.a -lpthread -ldl
+	$(call briefly,link)$(LINK) -o $@ $(OUT)/libsched_recorder.a -lpthread -ldl
 
 $(LAB)/costs: $(wildcard lab/costs/*) bench_c/measure.h $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
@@ -458,7 +461,7 @@ debug: $(DEBUG_LIB)
 $(DEBUG_LIB): $(SOURCES)
 	$(CARGO) rustc --quiet --profile checked --package libsched --lib --crate-type staticlib
 	@mkdir -p $(@D)
-	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/checked/libsched.a -lpthread -ldl
+	$(call briefly,link)$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/checked/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Format and lints, where cargo has them; whether the models compile; the manual pages; what packages and releases
