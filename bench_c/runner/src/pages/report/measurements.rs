@@ -89,6 +89,28 @@ impl Machine {
     }
 }
 
+impl Session {
+    /// How many times as long as its fastest run the slowest run of a serial program took: the
+    /// median of the programs. None if none was repeated. (A neighbour on the same processor core
+    /// slows a program without taking time from it, so `cores_ours` does not show it.)
+    pub fn spread(&self) -> Option<f64> {
+        let serial = self.cases.iter().filter(|c| ["serial", "none"].contains(&c.by.as_str()));
+        let times = serial.map(|case| case.values("seconds")).filter(|times| times.len() > 1);
+        let spreads = times.map(|times| {
+            let slowest = times.iter().copied().fold(f64::MIN, f64::max);
+            slowest / times.iter().copied().fold(f64::MAX, f64::min)
+        });
+        Quartiles::of(spreads.collect()).map(|q| q.median)
+    }
+
+    /// True if others had more than a tenth of the cores, or slowed serial programs by more than a
+    /// tenth for a while.
+    pub fn is_busy(&self) -> bool {
+        self.about.cores_ours < 0.9 * self.about.machine.cores as f64
+            || self.spread().is_some_and(|spread| spread > 1.1)
+    }
+}
+
 impl About {
     /// The other systems and their versions. Those of our own begin with the version of the library.
     fn of_others(&self) -> impl Iterator<Item = (&String, &String)> {

@@ -234,7 +234,8 @@ impl Filler<'_> {
 
     fn about(&self, words: &[&str]) -> Result<String> {
         let [session, field] = words else { bail!("a session and a field") };
-        let about = &self.data.session(session)?.about;
+        let session = self.data.session(session)?;
+        let about = &session.about;
         let machine = &about.machine;
         Ok(match *field {
             "machine" => machine.line(),
@@ -261,9 +262,9 @@ impl Filler<'_> {
             "failures" if about.failures.is_empty() => String::new(),
             "failures" => format!("These runs failed: {}.", about.failures.join("; ")),
             "ours" => self.language.number(about.cores_ours),
-            // Each core was ours for nine tenths of the time, as in `machine::is_busy`.
-            "state" if about.cores_ours < 0.9 * machine.cores as f64 => "busy".to_owned(),
+            "state" if session.is_busy() => "busy".to_owned(),
             "state" => "quiet".to_owned(),
+            "spread" => self.language.number(session.spread().context("no serial program")?),
             other => {
                 about.systems.get(other).cloned().with_context(|| format!("no field `{other}`"))?
             }
@@ -347,6 +348,17 @@ mod tests {
         let text = fill(&fields, &data, &predictions).unwrap().text;
         let systems = "Boost 1.74; Go 1.19; OpenMP of GCC (libgomp)";
         assert_eq!(text, format!("March 1, 2025|P (family 25)|busy|{systems}\n"));
+        let session = data.0.get_mut("peers").unwrap();
+        // The cores were ours, but a neighbour slowed a serial program.
+        session.about.cores_ours = 3.7;
+        session.cases.retain(|case| case.by != "serial");
+        assert!(!session.is_busy() && session.spread().is_none());
+        let mut serial = session.cases[0].clone();
+        serial.by = "serial".into();
+        serial.values = [("seconds".into(), vec![Some(0.5), None, Some(0.4), Some(0.6)])].into();
+        session.cases.push(serial);
+        let fields = ["state", "spread"].map(place).join("|");
+        assert_eq!(fill(&fields, &data, &predictions).unwrap().text, "busy|1.50\n");
         assert_eq!(fill(&place("failures"), &data, &predictions).unwrap().text, "\n");
         let about = &mut data.0.get_mut("peers").unwrap().about;
         about.date = None;
