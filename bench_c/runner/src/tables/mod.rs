@@ -74,7 +74,7 @@ mod tests {
     fn no_line_is_wider_than_a_terminal() {
         for cores in [1, 2, 6, 64] {
             let plan = Plan::new(cores, false, &[]);
-            for seconds in [1e-5, 0.012345, 0.9, 12.3, 1234.0] {
+            for seconds in [1e-5, 0.012345, 1234.0] {
                 let runs = made_up(&plan, |setup| seconds * setup.threads as f64);
                 let summary = Summary::new(&runs);
                 let tables = all(&plan, &summary);

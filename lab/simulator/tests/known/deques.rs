@@ -86,7 +86,7 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
         line: 30.0,
         ..prices
     };
-    for workers in [2, 3, 16, 256] {
+    for workers in [2, 3, 16, 64] {
         time(&flood(20_000, 5.0), Policy::StealHalf, workers, &prices);
     }
 }
