@@ -257,10 +257,10 @@ void sched_fork(struct sched_task *t,
 
 /* Waits until the task that was forked on t has ended. The caller then sees what the task has
  * written. If no worker has begun the task, it is called now. Otherwise the caller is suspended,
- * its stack is kept, and its worker goes on with other tasks. With SCHED_JOIN=help, or if there is
- * no memory for another stack, the worker runs other tasks on top of the caller. A caller that is
- * not a worker of the run sleeps. Tasks may be joined in any order; the reverse order of
- * forking is the quickest.
+ * its stack is kept, and its worker goes on with other tasks. If SCHED_JOIN is help, or no memory
+ * is left for another stack, the caller is not suspended: its worker runs other tasks on top of
+ * it, on the same stack. A caller that is not a worker of the run sleeps. Tasks may be joined in
+ * any order; the reverse order of forking is the quickest.
  *
  * s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
  * cannot fail. The process ends with a message if the library recognises one of these mistakes: t
@@ -339,9 +339,9 @@ int sched_group_spawn_copy(struct sched_group *g,
 
 /* Waits until no task of the group is left. The caller then sees what the tasks have written, and
  * the group may be used again. A caller that is a task is suspended while it waits: its stack is
- * kept, and its worker runs other tasks on another stack. With SCHED_JOIN=help, or if there is no
- * memory for another stack, the worker runs other tasks on the caller's stack. A caller that is
- * not a worker of the run sleeps.
+ * kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
+ * left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
+ * the same stack. A caller that is not a worker of the run sleeps.
  * s is the s of any worker of the run. If a task of the group waits for the group, and so for
  * itself, the process ends with a message.
  *

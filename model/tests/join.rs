@@ -180,7 +180,7 @@ unsafe impl Send for Blocking {}
 unsafe impl Sync for Blocking {}
 
 unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the descriptor is the first part of a Blocking.
+    // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
     worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
     child.gate.wait();
@@ -309,8 +309,8 @@ fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// A child that has forked a part of what the waiter waits for, and another task, which must not run
-/// on top of the waiter.
+/// A child, for which the waiter waits, and two tasks that the child forks. One is a part of what the
+/// waiter waits for. The other is not, so it must not run on top of the waiter.
 #[repr(C)]
 struct Parted {
     child: Forked,
@@ -344,7 +344,8 @@ impl Parted {
 }
 
 unsafe extern "C" fn join_both<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the descriptor is the first part of a Parted; `s` is a worker of the model.
+    // SAFETY: `descriptor` is `Parted::child`, the first field of a Parted. `s` is a worker of the
+    // model.
     let (parted, worker) = unsafe { (&*descriptor.cast::<Parted>(), Worker::<D>::of(s)) };
     for task in parted.oldest_first().into_iter().rev() {
         task.join(worker);
@@ -463,7 +464,7 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
 }
 
 unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the descriptor is the first part of a Blocking.
+    // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
     worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
 }

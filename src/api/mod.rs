@@ -18,16 +18,16 @@
 //! # Waiting
 //!
 //! A task that waits is suspended (`runtime::suspend`): its stack is kept, and its worker goes on
-//! with other tasks on another stack. With `SCHED_JOIN=help`, or if there is no other stack, the
-//! worker runs other tasks on top of the waiting task instead, and sleeps if there are none
+//! with other tasks on another stack. If `SCHED_JOIN` is `help`, or no other stack can be had, the
+//! task is not suspended: the worker runs other tasks on top of it, and sleeps if there are none
 //! (`Policy::help`). A thread that is not a worker of the run sleeps.
 //!
 //! A task that waits for its loop or reduction first runs parts of it on top of itself, if other
 //! workers have parts that nobody has begun (`Awaited::parts`). Other tasks must not run there:
 //! such a task might wait, and delay the waiting task, or want a lock that the waiting task holds.
-//! A part may delay the part below it, but not the loop, which ends when all parts have ended. A
-//! part that wants a lock held by the caller of the loop is a deadlock on any stack. A suspension
-//! would take 2 µs more. (A loop of 100 µs whose other worker had to be woken took 73.8 µs on two
+//! A part may delay the part below it, but not the loop, which ends when all parts have ended. If a
+//! part waits for a lock that the caller of the loop holds, the program deadlocks, whichever stack
+//! the part runs on. To suspend the task and continue it would take 2 µs more. (A loop of 100 µs whose other worker had to be woken took 73.8 µs on two
 //! workers, and takes 69.5.)
 //!
 //! Each waiter registers itself in the object that it waits for, and is continued or woken through

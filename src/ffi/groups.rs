@@ -114,9 +114,9 @@ probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 
 /// Waits until no task of the group is left. The caller then sees what the tasks have written, and
 /// the group may be used again. A caller that is a task is suspended while it waits: its stack is
-/// kept, and its worker runs other tasks on another stack. With SCHED_JOIN=help, or if there is no
-/// memory for another stack, the worker runs other tasks on the caller's stack. A caller that is
-/// not a worker of the run sleeps.
+/// kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
+/// left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
+/// the same stack. A caller that is not a worker of the run sleeps.
 /// s is the s of any worker of the run. If a task of the group waits for the group, and so for
 /// itself, the process ends with a message.
 ///

@@ -332,7 +332,8 @@ pub trait Awaited {
 }
 
 /// Tells whether a task is a part of what is awaited. The task was taken from a queue and has not
-/// begun. None: what is awaited has no parts.
+/// begun. If it is a part, the caller runs it at once, on top of its own task. None: what is awaited
+/// has no parts.
 pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a

@@ -197,13 +197,13 @@ impl<L, V> Offer<L, V> {
         // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
         self.joiner.store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         let is_part = |task: Task| {
-            let is = forked::call_of(task).is_some_and(|(function, offer)| {
-                // SAFETY: the function's closure is an offer, which is not joined before it has run.
-                function == run as usize
-                    && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop
-            });
+            let Some((function, offer)) = forked::call_of(task) else { return false };
+            // SAFETY: the function's closure is an offer, which is not joined before it has run.
+            let is = function == run as usize
+                && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop;
             if is {
-                // Until the part ends, the owner below it cannot do units that it gets back.
+                // The part runs now, on top of this wait. Until the part ends, this offer's owner
+                // cannot do units that are given back to it.
                 self.joiner.store(ptr::null_mut(), Ordering::Relaxed);
             }
             is

@@ -7,9 +7,9 @@ use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::{Instant, nanos};
 use std::time::Duration;
 
-/// A searcher pauses after it has asked the owners, and after a request and a raid without success.
-/// These are two pauses; each doubles each time, from the first value to the second one. A question
-/// costs an owner that pushes some 0.2 µs, and so does a request.
+/// The first and the longest pause of a searcher after it has asked the owners, and after a request
+/// and a raid without success. There is a pause of each sort, and either doubles every time it is
+/// used. A question costs an owner that pushes some 0.2 µs; a request costs it as much.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
@@ -28,9 +28,9 @@ pub(super) enum Reach {
     Raid,
 }
 
-/// The times at which a searcher asks, requests and raids. A searcher first requests. It waits for
-/// the answers, raids the owners that did not answer, pauses, and begins again. In between it asks
-/// now and then.
+/// Decides when a searcher requests, raids and asks. The searcher first requests tasks. It waits for
+/// the owners' answers, raids the owners that have not answered, pauses, and begins again.
+/// Between these steps it asks the owners from time to time.
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
