@@ -137,7 +137,12 @@ pub fn print_calibration(
 /// True if others had more than a tenth of the cores in at least half of the measurements.
 pub fn is_busy(calibration: &[Calibration], cores: usize) -> bool {
     sorted(calibration.iter().map(|c| c.cores).collect())
-        .is_some_and(|ours| ours[ours.len() / 2] < 0.9 * cores as f64)
+        .is_some_and(|ours| is_taken(ours[ours.len() / 2], cores))
+}
+
+/// True if others had more than a tenth of the cores.
+pub fn is_taken(ours: f64, cores: usize) -> bool {
+    ours < 0.9 * cores as f64
 }
 
 /// None if there are no values.

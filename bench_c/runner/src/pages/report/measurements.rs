@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use sched_estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
+use crate::run::machine;
 use crate::statistics::quartiles::Quartiles;
 
 /// The sessions by their names: `bench`, `lab`, `peers`.
@@ -106,7 +107,7 @@ impl Session {
     /// True if others had more than a tenth of the cores, or slowed serial programs by more than a
     /// tenth for a while.
     pub fn is_busy(&self) -> bool {
-        self.about.cores_ours < 0.9 * self.about.machine.cores as f64
+        machine::is_taken(self.about.cores_ours, self.about.machine.cores)
             || self.spread().is_some_and(|spread| spread > 1.1)
     }
 }
