@@ -160,10 +160,5 @@ static void peer_stop()
 
 static void peer_version()
 {
-#ifdef ONETBB_FIXED
-    const char *how = ", parallel_deterministic_reduce";
-#else
-    const char *how = "";
-#endif
-    std::printf("oneTBB %s%s\n", TBB_runtime_version(), how);
+    std::printf("oneTBB %s\n", TBB_runtime_version());
 }
