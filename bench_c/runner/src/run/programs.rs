@@ -121,11 +121,11 @@ pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
 pub const CLOSURE_WAYS: &[&str] =
     &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
-/// The programs of [`Group::Observed`], and sizes at which a run takes so long that what happens
-/// once in it, such as the measurement of the burden of a profile, hardly counts.
+/// The programs of [`Group::Observed`], and their sizes. At these sizes a run takes so long that
+/// what happens once in a run, such as a profile's measurement of the burden, hardly counts.
 pub const OBSERVED: &[(&str, u64)] = &[("tree", 1 << 22), ("flood", 1 << 17), ("fib", 32)];
-/// Who observes them, by which variables. The ring of the timeline is so small that it stays in the
-/// cache, and hardly anything is left to write at the end.
+/// What observes these programs, and the variables that turn it on. The ring of the timeline is so
+/// small that it stays in the cache, and hardly anything is left to write at the end.
 pub const OBSERVERS: &[(&str, Knobs)] = &[
     ("nobody", &[]),
     ("SCHED_STATS", &[("SCHED_STATS", "json")]),

@@ -25,7 +25,7 @@ const MOST_FAILURES: usize = 10;
 pub struct Repetitions {
     pub least: usize,
     pub most: usize,
-    /// After the `least` repetitions, none is begun that would not end within this time.
+    /// After `least` repetitions, a further one is begun only if it would end within this time.
     pub budget: Duration,
 }
 

@@ -85,7 +85,7 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// The area that a text covers that does not run upwards.
+    /// The area that the text covers, if it does not run upwards.
     pub fn area(&self) -> Rect {
         let width = font::width(self.words, self.size);
         let left = match self.anchor {

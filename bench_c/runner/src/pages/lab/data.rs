@@ -82,7 +82,8 @@ impl<'a> Data<'a> {
         Some(format!("{name} {} ({})", interval(Some(e)), e.against(1.0).says(less, more)))
     }
 
-    /// The number of threads above which no number is seen to be faster.
+    /// The greatest number of threads up to which more threads are seen to be faster: no greater
+    /// number is seen to be faster than it.
     pub fn gains_up_to(&self, threads: &[usize], setup: impl Fn(usize) -> Setup) -> Option<usize> {
         use sched_estimate::Verdict;
         let mut best = *threads.first()?;

@@ -20,11 +20,12 @@ use crate::statistics::quartiles::Quartiles;
 /// A task uses a lock twice: when it is spawned, and when it is taken.
 const USES: f64 = 2.0;
 
-/// The per cent of the uses of a lock at which threads sleep, from which on this is called a
-/// convoy. Where newcomers may overtake, it is less than one per cent; in a convoy it is most.
+/// If threads sleep at more than this many per cent of the uses of a lock, this is called a convoy.
+/// Where newcomers may overtake, threads sleep at less than one per cent of the uses; in a convoy
+/// they sleep at most uses.
 const CONVOY: f64 = 10.0;
 
-/// The per cent of the uses at which so many switches are.
+/// The number of switches, in per cent of the uses of the lock.
 fn per_use(switches: f64, run: &Run) -> f64 {
     100.0 * switches / (USES * run.line.tasks as f64)
 }

@@ -21,7 +21,7 @@ use crate::run::programs::KINDS;
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::Quartiles;
 
-/// No repetition is begun that would not end within this time, except the first ones.
+/// After `LEAST` repetitions, a further one is begun only if it would end within this time.
 const BUDGET: Duration = Duration::from_secs(150);
 /// The number of repetitions that are made in any case.
 const LEAST: usize = 3;

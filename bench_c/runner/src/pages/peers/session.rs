@@ -18,8 +18,8 @@ use crate::pages::options::Options;
 use crate::run::machine::{Calibration, Machine, calibrate};
 use crate::run::output::Line;
 
-/// After two rounds, none is begun that would not end within this time if it took as long as the
-/// one before.
+/// After two rounds, a further one is begun only if it would end within this time, taking as long
+/// as the round before.
 const BUDGET: Duration = Duration::from_secs(260);
 
 /// What was measured: a system, a workload, and a number of threads.

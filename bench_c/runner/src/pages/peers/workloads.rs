@@ -171,6 +171,42 @@ const SORTS: &[(&str, &str)] = &[
     ("stable", "random numbers, by the system's stable sort"),
 ];
 
+/// Sorts of fewer ints: their number, the argument of `-d`, and a description.
+const SHORT_SORTS: &[(u64, Option<&str>, &str)] = &[
+    (10_000, None, "10,000 random numbers"),
+    (10_000, Some("stable"), "the same, by the system's stable sort"),
+    (100_000, None, "100,000 random numbers"),
+    (100_000, Some("stable"), "the same, by the system's stable sort"),
+    (100_000, Some("few"), "100,000 numbers, 16 different ones"),
+    (100_000, Some("sorted"), "100,000 numbers in order"),
+];
+
+/// Sorts of other elements: the argument of `-d`, the number of elements, and a description.
+const ELEMENTS: &[(&str, u64, &str)] = &[
+    (
+        "doubles",
+        1_000_000,
+        "a sort of doubles; all systems but qsort have the comparison compiled in",
+    ),
+    ("pairs", 1_000_000, "pairs of 16 bytes"),
+    ("strings", 500_000, "strings of 16 characters"),
+    ("wide", 100_000, "elements of 1,000 bytes"),
+    ("stable-doubles", 1_000_000, "doubles, by the system's stable sort"),
+    ("stable-pairs", 1_000_000, "pairs, by the stable sort"),
+    ("stable-strings", 500_000, "strings, by the stable sort"),
+    ("stable-wide", 100_000, "elements of 1,000 bytes, by the stable sort"),
+];
+const NO_ELEMENTS: &[(&str, &str)] = &[
+    ("libgomp", "OpenMP has no sort"),
+    ("libomp", "OpenMP has no sort"),
+    ("onetbb", "its program sorts numbers only"),
+    ("crossbeam", "has no sort; its sister rayon has"),
+    ("forte", "has no sort"),
+    ("glib", "has no sort"),
+    ("go", "has no parallel sort"),
+    ("java", "its program sorts random numbers only"),
+];
+
 /// Systems in which two tasks cannot hand over to each other repeatedly.
 const NO_TURNS: &[(&str, &str)] = &[
     ("libgomp", "its taskyield does nothing"),
@@ -376,6 +412,25 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         what,
         figure: Figure::Whole,
         without: if data == "stable" { NO_STABLE_SORT } else { NO_SORT_OF },
+        ..joins.clone()
+    }));
+    all.extend(SHORT_SORTS.iter().map(|&(n, data, what)| Workload {
+        program: "sort",
+        n,
+        data,
+        what,
+        figure: Figure::Whole,
+        counted: 21,
+        without: if data == Some("stable") { NO_STABLE_SORT } else { NO_SORT_OF },
+        ..joins.clone()
+    }));
+    all.extend(ELEMENTS.iter().map(|&(data, n, what)| Workload {
+        program: "sort_elements",
+        n,
+        data: Some(data),
+        what,
+        figure: Figure::Whole,
+        without: NO_ELEMENTS,
         ..joins.clone()
     }));
     all.extend(PHASES.iter().map(|&(data, n, what)| Workload {

@@ -107,6 +107,10 @@ const JOINS: Layout = Layout {
     ],
 };
 
+const fn sort(head: &'static str, n: u64, value: &'static str) -> Column {
+    of_size(column(head, "sort", value), n)
+}
+
 const SORTS: Layout = Layout {
     corner: "",
     rows: &[
@@ -118,11 +122,11 @@ const SORTS: Layout = Layout {
         ("libc's `qsort`", "serial"),
     ],
     columns: &[
-        column("random", "sort", "ms"),
-        of_data(column("16 different numbers", "sort", "ms"), "few"),
-        of_data(column("in order", "sort", "ms"), "sorted"),
-        of_data(column("falling", "sort", "ms"), "falling"),
-        of_data(column("random, stable", "sort", "ms"), "stable"),
+        sort("random", 1 << 22, "ms"),
+        of_data(sort("16 different numbers", 1 << 22, "ms"), "few"),
+        of_data(sort("in order", 1 << 22, "ms"), "sorted"),
+        of_data(sort("falling", 1 << 22, "ms"), "falling"),
+        of_data(sort("random, stable", 1 << 22, "ms"), "stable"),
     ],
 };
 

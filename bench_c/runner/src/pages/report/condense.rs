@@ -76,7 +76,7 @@ struct Stats {
     failed_steals: u64,
 }
 
-/// The sessions of these whose files are in the folder.
+/// Those of the sessions with the names `of` whose files are in the folder.
 pub fn sessions(folder: &Path, of: &[&str]) -> Result<BTreeMap<String, Session>> {
     let mut found = BTreeMap::new();
     for (name, file, _) in SESSIONS.iter().filter(|(name, _, _)| of.contains(name)) {
@@ -91,7 +91,8 @@ pub fn sessions(folder: &Path, of: &[&str]) -> Result<BTreeMap<String, Session>>
     Ok(found)
 }
 
-/// New sessions in place of old ones of the same name. All three must be there then.
+/// Puts new sessions in the place of old ones of the same name. It is an error if one of
+/// [`SESSIONS`] is then missing.
 pub fn merge(old: Option<Measurements>, new: BTreeMap<String, Session>) -> Result<Measurements> {
     let mut all = old.map_or(BTreeMap::new(), |old| old.0);
     all.extend(new);

@@ -91,9 +91,10 @@ impl Machine {
 }
 
 impl Session {
-    /// How many times as long as its fastest run the slowest run of a serial program took: the
-    /// median of the programs. None if none was repeated. (A neighbour on the same processor core
-    /// slows a program without taking time from it, so `cores_ours` does not show it.)
+    /// The time of the slowest run of a serial program divided by that of its fastest run: the
+    /// median over the serial programs. None if no serial program was repeated. (A neighbour on the
+    /// same processor core slows a program without taking time from it, so `cores_ours` does not
+    /// show it.)
     pub fn spread(&self) -> Option<f64> {
         let serial = self.cases.iter().filter(|c| ["serial", "none"].contains(&c.by.as_str()));
         let times = serial.map(|case| case.values("seconds")).filter(|times| times.len() > 1);
@@ -124,7 +125,8 @@ impl About {
         self.of_others().any(|(other, _)| other == name)
     }
 
-    /// The versions of the other systems, each with its name if that does not begin it.
+    /// The versions of the other systems, each with the system's name, unless the version begins
+    /// with that name.
     pub fn others(&self) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for (name, version) in self.of_others() {

@@ -25,7 +25,7 @@ pub fn write(random: &mut StdRng, n: usize, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Begins with a full board, and removes each clue without which the solution stays the only one.
+/// Begins with a full board, and removes each clue whose removal leaves a single solution.
 fn search(random: &mut StdRng) -> Cells {
     // Any first row can be completed; the search tries the digits in a random order.
     let mut cells: Cells = [0; 81];
