@@ -15,7 +15,7 @@ DESTDIR ?=
 $(foreach dir,CURDIR CARGO_TARGET_DIR PREFIX DESTDIR,\
   $(if $(filter-out 0 1,$(words $($(dir)))),$(error $(dir)="$($(dir))": a path with blanks is not supported)))
 
-# Which Rust there is, is looked at first: what an older cargo says of this tree is hard to understand.
+# The version of Rust is checked first: what an older cargo says of this tree is hard to understand.
 RUST    := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 HOW     := see https://rustup.rs, or where rustup is here: rustup update stable
 ifneq ($(filter-out help clean uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
@@ -120,10 +120,11 @@ LIB := $(OUT)/lean/libsched.so.1
 
 lib: $(LIB) $(OUT)/lean/libsched.a
 
-# Without the Rust library, whose callers might call anything: so all but the symbols of the interface is the
-# library's own to the optimiser. Functions begin at multiples of 64 bytes: what the short ones of the hot path take
-# depends by some per cent on where they lie in the processor's lines, and so on unrelated changes otherwise.
-# The copy is for those who also run cargo build: what that leaves in the archive's place is optimised less.
+# Cargo makes only the static library here. Callers of the Rust library might call anything; without it the optimiser
+# may take all but the symbols of the interface as internal. Functions begin at multiples of 64 bytes: otherwise the
+# time of the short functions of the hot path would depend by some per cent on where they lie in the processor's cache
+# lines, and so on unrelated changes. The archive is copied, because cargo build would leave a less optimised one in its
+# place.
 $(OUT)/lean/rust.a: $(SOURCES)
 	@mkdir -p $(@D)
 	$(if $(DEBUG_INFO),CARGO_PROFILE_RELEASE_DEBUG=2 CARGO_PROFILE_RELEASE_STRIP=none) $(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
@@ -508,8 +509,8 @@ record-test $(GATES:%=record-%): record-%:
 trust:
 	$(call tool,sched-trust,sched-trust) page
 
-# Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
-# hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
+# Every C test and benchmark program that walks the matrix, with every combination that the library accepts:
+# three hours on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
 KNOBS ?= 1/1
 
 knobs: stage debug bench-programs
@@ -565,7 +566,7 @@ loom-results:
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
 # how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them, half an
-# hour (of clock_gettime, which a waiting thread calls 10^5 times, ever fewer after the 64th).
+# hour. (A waiting thread calls clock_gettime 10^5 times: of its calls after the 64th an ever smaller part fails.)
 FAULTS ?= 2
 
 faults: stage

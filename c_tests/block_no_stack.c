@@ -1,5 +1,6 @@
-/* Memory for one task's stack, which the first worker gets. The others, and who comes while a task blocks there, have
- * their threads' own: one of them goes on with that task, when its section has ended on a thread without a worker.
+/* There is memory for one task's stack only, which the first worker gets. The other workers, and a thread that takes
+ * over a worker while a task blocks on that stack, run on their threads' own stacks. One of them goes on with that task
+ * when its section has ended on a thread without a worker.
  * ctest: matrix deque=mutex,split idle=park threads=1,2,4 env=SCHED_STACK=256M timeout=60 */
 #include "block.h"
 #include "child.h"

@@ -1,8 +1,8 @@
-/* Sections in which nothing blocks: most end on the thread that began them, for nobody has come by then. (Of several
- * attempts one must show it: where others use the machine, who is called may come to the processor of who calls,
- * before that goes on.) The one after many such in which the task does block gets its worker another thread all
- * the same, also where that was called long before. A child made by fork in a section knows nothing of who was on
- * the way to its parent's worker.
+/* Sections in which nothing blocks: most end on the thread that began them, because no other thread has come by then.
+ * (One of several attempts must show this: where others use the machine, the thread that is called may get the caller's
+ * processor before the caller goes on.) If the task does block in a section after many such, its worker gets another
+ * thread all the same, also if that thread was called long before. A child made by fork in a section knows nothing of a
+ * thread that was on its way to the parent's worker.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help

@@ -1,6 +1,6 @@
-/* Kind cont: a child begins with its spawner's rounding mode, as if it were called, or with the run's. It keeps what it
- * has begun with, and so does its spawner, which goes on after it, or elsewhere. Where the two part, whatever runs
- * next in the child's place has the run's.
+/* Kind cont: a child begins with its spawner's rounding mode, as if it were called, or with the run's. The child keeps
+ * the mode with which it began. The spawner, which goes on after the child or on another worker, keeps its own mode.
+ * Where the two part, whatever runs next in the child's place has the run's mode.
  * ctest: debug libs=m
  * ctest: matrix kind=cont threads=1,4 */
 #include "check.h"

@@ -1,6 +1,6 @@
-/* Where tasks help, many more of them that wait than there are workers cost nothing: a worker that has nothing to do
- * for the one but to go on with another leaves it waiting, and sleeps when all wait. What they wait for is over at
- * last by another task, or by a thread that is no worker, and all go on.
+/* With SCHED_JOIN=help, waiting tasks cost nothing, even if there are many more of them than workers. A worker does not
+ * go back and forth between tasks that wait: if it has nothing else to do, it leaves them waiting, and it sleeps when
+ * all tasks wait. In the end another task, or a thread that is no worker, ends the waits, and all tasks go on.
  * ctest: sleeps
  * ctest: matrix kind=cont,steal deque=split,chaselev idle=park threads=2 join=help
  * ctest: matrix kind=steal deque=ring idle=park threads=2 join=help

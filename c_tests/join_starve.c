@@ -1,6 +1,6 @@
-/* A task from outside has its turn while a worker waits, however long the tasks go on that the worker
- * runs meanwhile: here they go on until that one has run, and the worker waits for it. So has one that came with
- * such tasks, which a worker may take from outside all at once.
+/* A task from outside has its turn while a worker waits, even if the tasks that the worker runs meanwhile do not stop
+ * by themselves: here they go on until the task from outside, for which the worker waits, has run. The same holds if
+ * such tasks come from outside together with that task; a worker may take all of them at once.
  * ctest: debug
  * ctest: matrix kind=serial,steal,cont threads=1,2
  * ctest: matrix kind=steal threads=1 idle=park global=all join=help

@@ -1,5 +1,6 @@
-/* A task of a run that a task has started waits by the outer run's s, for what another task of its own run has or
- * does: the other goes on meanwhile, also where the two have one thread. Likewise by the s of a run beside.
+/* A task of an inner run, which a task of an outer run has started, waits by the outer run's s for what another task of
+ * the inner run holds or does. That other task goes on meanwhile, even if the two have only one thread. The same holds
+ * if the first task waits by the s of a run beside its own.
  * ctest: static debug sleeps
  * ctest: matrix deque=split,mutex,chaselev idle=park,nap
  * ctest: matrix deque=split idle=park threads=1 join=help */

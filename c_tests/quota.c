@@ -1,6 +1,6 @@
 /* In a cgroup whose parent allows one processor and a half, the default is at most two
  * threads; one half: one thread. Needs root and a cpu controller; made-up trees are tested
- * in src/base/cgroup.rs. */
+ * in src/sys/cgroup/tests.rs. */
 #include "check.h"
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
-/* sched_worker_index: a number of the calling worker's own, less than sched_worker_count, the same
- * whichever s of the run it is asked with; a thread that is no worker has none. Both give EINVAL for
- * NULL and after the run.
+/* sched_worker_index: each worker has a number of its own, less than sched_worker_count. The number is
+ * the same for every s of the run. A thread that is no worker has no number: it gets EINVAL, for NULL
+ * as well. After the run both functions give EINVAL.
  * ctest: static
  * ctest: matrix */
 #include "pool.h"

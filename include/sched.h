@@ -26,8 +26,8 @@ extern "C" {
 struct scheduler;
 
 /* A task: called once as f(closure, s), on any thread of the scheduler. The library
- * never reads nor frees the closure. A task must return: pthread_exit, cancellation and
- * C++ exceptions abort the process with a message, longjmp out of it is undefined. */
+ * neither reads nor frees the closure. A task must return: pthread_exit, cancellation and
+ * C++ exceptions abort the process with a message; a longjmp out of a task is undefined. */
 typedef void (*taskfunc)(void *closure, struct scheduler *s);
 
 /* The number of processors this process may use: its affinity mask, capped by the
@@ -59,7 +59,8 @@ int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
  * or when another worker takes the caller. In the other kinds the task is queued.
  *
  * s NULL is the caller's own run; outside of a task, the default pool of the process
- * (libsched(7)), whose threads run the task, and for which exit(3) does not wait.
+ * (libsched(7)), whose threads run the task. exit(3) waits for the task for a tenth of a second at
+ * most.
  *
  * Returns 0, or -1 with errno, nothing has changed, and the task is the caller's: EINVAL (f
  * is NULL, or the run of s has ended), EAGAIN (there is no memory for the queue to grow, or

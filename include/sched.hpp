@@ -296,8 +296,9 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
     part(part, first, last, 64);
 }
 
-/* The standard library's names; a task that waits is suspended. For all runs, and threads that have none. native is for
- * the C functions. Cost: an atomic operation, if there is nothing to wait for. */
+/* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs
+ * may use them, and so may threads that have no run. The C functions take native. Cost: an atomic operation, if there
+ * is nothing to wait for. */
 struct mutex : detail::fixed { /* for std::lock_guard and std::unique_lock. Lock several in the same order everywhere:
     std::scoped_lock may try for ever, since unlock hands the mutex to the next that waits, which does not run yet. */
     sched_mutex native = SCHED_MUTEX_INIT;

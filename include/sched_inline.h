@@ -4,7 +4,8 @@
  *
  * A program that includes this knows where the library keeps a worker's queue. It therefore needs
  * the symbol sched_layout_1, and does not start with a library that keeps it elsewhere. On
- * processors other than x86-64 and aarch64 this is sched_tasks.h.
+ * processors other than x86-64 and aarch64, and for compilers other than gcc and clang, this is
+ * sched_tasks.h.
  *
  * They are macros with arguments: (name)(...) and &name are the library's functions. */
 
@@ -20,8 +21,8 @@
 extern "C" {
 #endif
 
-/* For sched_typed.h: the worker that the calling task runs on, if it is in the run of s, which is a
- * task's; otherwise s. */
+/* For sched_typed.h. s is the s of a task. Returns the worker that the calling task runs on, if that
+ * worker is in the run of s; otherwise returns s. */
 struct scheduler *sched_inline_current(struct scheduler *s);
 
 #ifdef __cplusplus
@@ -83,9 +84,10 @@ static __inline__ int sched_is_own_(struct scheduler *s)
     return __builtin_expect(s != NULL, 1) && sched_owns_(s);
 }
 
-/* Adds a task at the bottom, which is bot; 0: somebody is to be answered. The release is for the
- * raider that loads the bottom. The compiler fence, here and below, is the light half of an
- * asymmetric fence. A raider or a sleeper executes the heavy half, membarrier. */
+/* Adds a task at the bottom of the deque, which is bot. Returns 0 if the room ends there, or if
+ * another worker has asked for tasks: then the library does the rest. The release is for the raider
+ * that loads the bottom. The compiler fence, here and below, is the light half of an asymmetric
+ * fence. A raider or a sleeper executes the heavy half, membarrier. */
 static __inline__ int sched_put_at_(size_t deque, size_t bot, size_t f, void *closure)
 {
     SCHED_SET_(bot, SCHED_LAYOUT_F, f);

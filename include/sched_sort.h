@@ -36,7 +36,8 @@
 #endif
 #include "sched_typed.h"
 
-/* From so many elements on a part is sorted by tasks, and up to so many without partition. */
+/* A part with at least SCHED_SORT_TASK_ elements is sorted by tasks. A part with at most
+ * SCHED_SORT_SMALL_ elements is sorted without a partition. */
 #define SCHED_SORT_TASK_ 2048
 #define SCHED_SORT_SMALL_ 20
 /* The most elements whose order one worker looks at, at a time. */

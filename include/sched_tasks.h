@@ -5,7 +5,8 @@
  * Each function that takes an s also accepts NULL. In a task, NULL means the task's own run;
  * elsewhere it means the default pool of the process. The first use makes this pool, as the
  * SCHED_* variables say, with sched_default_threads() workers. The pool sleeps while it has no
- * tasks, and ends with the process; exit does not wait for its tasks. So main may say
+ * tasks, and ends with the process; exit waits for its tasks for a tenth of a second at most. So
+ * main may say
  *
  *     if (sched_for(0, n, 0, scale, a, NULL) != 0)
  *         err(1, "sched_for");

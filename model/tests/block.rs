@@ -4,11 +4,12 @@
 //! `steal` with the shipped worker loop. As in `suspend.rs`, a task consists of two functions, and
 //! a cell stands for what it leaves on its stack.
 //!
-//! T is the thread that leaves its worker, and U is the thread that continues as the worker. Both
-//! come after what T has done as the worker: T by program order, U because it was called. So to the
-//! memory model it makes no difference which of the two threads is new. If worker 0 is left, whose
-//! thread has begun the run, U is new (`the_first_is_left`). If a worker is left in its loop, whose
-//! stack cannot be left here, T is new, and U continues the loop.
+//! T is the thread that leaves its worker, and U is the thread that continues as the worker. What
+//! either of them does then comes after what T has done as the worker: for T by program order, for
+//! U because U was called. So to the memory model it makes no difference whether T or U is the
+//! thread that a model creates. If worker 0 is left, whose thread has begun the run, the model
+//! creates U (`the_first_is_left`). If a worker is left in its loop, the model creates T, and U
+//! continues the loop, because the stack of the loop cannot be left in a model.
 //!
 //! The models are in one file: all are the same run, and differ in the thread that leaves its
 //! worker.

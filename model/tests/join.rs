@@ -515,8 +515,8 @@ fn a_name_in_place_of_another() {
     });
 }
 
-/// A waiter has found that nobody has begun the task. Afterwards the task looks lost only if that
-/// is still so.
+/// A waiter finds that nobody has begun the task. Afterwards the task looks lost only if still
+/// nobody has begun it.
 #[test]
 fn a_task_that_was_begun_is_not_lost() {
     explore("join, as the child begins", 5, 20, || {

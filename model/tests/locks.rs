@@ -1,7 +1,7 @@
 //! The locks that are made of futexes: each holder is alone and sees what the last one wrote, and
 //! each waiter gets its turn. A lost wake-up leaves a thread asleep for ever, which loom reports as
-//! a deadlock. That the fair lock keeps the order is a model of `sync`, whose mutex has the same
-//! line of waiters.
+//! a deadlock. A model of `sync` shows that the fair lock keeps the order of its waiters: the mutex
+//! there has the same line of waiters.
 #![cfg(loom)]
 
 use loom::sync::Arc;

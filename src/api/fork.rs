@@ -3,9 +3,9 @@
 //! # Protocol
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. `join` pops the
-//! youngest task of the worker's own deque if that task is the child, as it is unless the child was
-//! stolen. It then calls the child like a function, and writes the descriptor once more to mark it
-//! as joined. Otherwise the caller waits (see [`super`]).
+//! youngest task of the worker's own deque if that task is the child. (It is, unless the child was
+//! stolen.) The caller then calls the child like a function, and writes the descriptor once more to
+//! mark it as joined. Otherwise the caller waits (see [`super`]).
 //!
 //! `sync::forked` describes the words of the descriptor.
 //!
@@ -38,7 +38,7 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// A forked task as it is awaited.
+/// A forked task that is awaited, with the parts that the waiter may run: see [`Latch::parts`].
 struct Joined<'a> {
     forked: &'a Forked,
     parts: Parts<'a>,
@@ -171,7 +171,7 @@ impl Forked {
         }
     }
 
-    /// `is_fresh`, also in a profiled run.
+    /// As `is_fresh`, but also right for a task that has a shadow (`runtime::observed`).
     #[inline]
     pub fn is_untaken(&self) -> bool {
         if self.was_joined() {
@@ -387,8 +387,9 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
     false
 }
 
-/// Joins a task that was forked in a profiled run: the program's descriptor leads to the one in the
-/// queue, and looks otherwise as if it was joined already.
+/// Joins a task that has a shadow (`runtime::observed`). The program's descriptor leads to the
+/// shadow, which is the descriptor in the queue. In all else it looks as if its task had been
+/// joined already.
 ///
 /// # Safety
 /// As for `join_elsewhere`.

@@ -6,13 +6,14 @@
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
 //!
-//! Rejected: a waiter that runs the group's tasks from its worker's queue on its own stack, as a join
-//! does, and is suspended only when the queue has no more of them. With two workers a group of 15 tasks of 0.3 µs then took 7.1 µs instead
-//! of 7.9, and a group of 15 tasks of 1.3 µs took 14.2 µs instead of 14.6. But this has three faults.
-//! If one of these tasks waits, the message about a deadlock does not list the waiter below it. If
-//! the group's memory is overwritten, the waiter may not notice it. And a program's loop that spawns
-//! into a group and waits for the group never returns to the worker's loop, so the worker never
-//! looks at the injector, and the tasks in the injector starve (`c_tests/group_starve.c`).
+//! Rejected: a waiter that runs the group's tasks from its worker's queue on its own stack, as a
+//! join does, and is suspended only when the queue has no more of them. With two workers a group of
+//! 15 tasks of 0.3 µs then took 7.1 µs instead of 7.9, and a group of 15 tasks of 1.3 µs took 14.2
+//! µs instead of 14.6. But this has three faults. If one of these tasks waits, the message about a
+//! deadlock does not list the waiter below it. If the group's memory is overwritten, the waiter may
+//! not notice it. And a program's loop that spawns into a group and waits for the group never
+//! returns to the worker's loop, so the worker never looks at the injector, and the tasks in the
+//! injector starve (`c_tests/group_starve.c`).
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
@@ -30,8 +31,9 @@ use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks. (The address of
-/// the group, which a fiber has, is that of `members`, which a note of a wait has.)
+/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks. (`members` is
+/// the first field, so the address in `Fiber::group` equals the address of `members` in a note of a
+/// wait.)
 #[repr(C)]
 pub struct Group {
     members: Members,
@@ -135,7 +137,7 @@ impl Group {
         0
     }
 
-    /// `wait`, but for what the wait ends.
+    /// As `wait`, but does not end a cancellation.
     fn wait_for_tasks(&self, worker: Option<&Worker>) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");

@@ -27,8 +27,8 @@
 //! such a task might wait, and delay the waiting task, or want a lock that the waiting task holds.
 //! A part may delay the part below it, but not the loop, which ends when all parts have ended. If a
 //! part waits for a lock that the caller of the loop holds, the program deadlocks, whichever stack
-//! the part runs on. To suspend the task and continue it would take 2 µs more. (A loop of 100 µs whose other worker had to be woken took 73.8 µs on two
-//! workers, and takes 69.5.)
+//! the part runs on. To suspend the task and continue it would take 2 µs more. (A loop of 100 µs
+//! whose other worker had to be woken took 73.8 µs on two workers, and takes 69.5.)
 //!
 //! Each waiter registers itself in the object that it waits for, and is continued or woken through
 //! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],

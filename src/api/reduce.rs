@@ -23,8 +23,9 @@
 //!
 //! Up to `MOST_UNOFFERED` units that together are not worth a theft are reduced without offers, in
 //! a small frame: `halves_unoffered`. On one worker, a unit with an empty body then takes 9 ns
-//! instead of 13: two calls, a copy of the identity, and for each group of units the frame of a
-//! half, a fork and a join. Where an offer needs a lock, it takes 20 to 25 ns instead of 35 to 45.
+//! instead of 13. What is left are two calls and a copy of the identity for each unit, and the
+//! frame of a half, a fork and a join for each group of units. Where an offer needs a lock, a unit
+//! takes 20 to 25 ns instead of 35 to 45.
 //!
 //! If the units of such a group become slow, thieves cannot take them for a while. Therefore the
 //! worker checks after each left half whether a thief has asked. If one has, the worker measures
@@ -32,8 +33,8 @@
 //! thieves cannot ask; there the worker measures the pace before it divides a group. So at most
 //! `MOST_UNOFFERED` units of the part that a worker has begun are out of the thieves' reach.
 //!
-//! Rejected: right halves offered when thieves come, as a loop does. Of the price of a unit that
-//! saved 1.5 ns, and no time on two workers. Rejected: fewer units. They would balance worse on
+//! Rejected: to offer right halves only when thieves come, as a loop does. This made a unit 1.5 ns
+//! cheaper, and saved no time on two workers. Rejected: fewer units. They would balance worse on
 //! many workers. (The units depend on the arguments alone, so they cannot depend on the number of
 //! workers or on the pace.)
 
@@ -274,8 +275,9 @@ impl Shared {
         if is_plain { MOST_UNOFFERED } else { 0 }
     }
 
-    /// True if so many units are not worth a theft, as far as the worker knows. Before its first
-    /// unit it does not: another worker may have measured the pace in quick units.
+    /// True if so many units are not worth a theft, as far as the worker knows. False before the
+    /// worker's first unit: the known pace may be that of another worker, which has measured quick
+    /// units.
     #[inline(always)]
     fn are_short(&self, units: usize, walk: &mut Walk) -> bool {
         if walk.pace.is_unknown() {

@@ -13,11 +13,11 @@
 //! # Where a woken task goes on
 //!
 //! A woken task is put into the waker's own queue, as it is at a join. There it is the next task,
-//! and its data is in that processor's cache. Behind all other tasks it would hold the mutex while
-//! it waits for its turn, and each task that wants the mutex meanwhile would have to wait, too,
-//! with a stack of its own. In a run of 200,000 tasks over one mutex, kind `lifo`, two workers,
-//! this took three times the memory, and it was as bad when one woken task in 61 was put behind the
-//! others.
+//! and its data is in that processor's cache. If it were put behind all other tasks, it would hold
+//! the mutex while it waits for its turn, and each task that wants the mutex meanwhile would have
+//! to wait, too, with a stack of its own. In a run of 200,000 tasks over one mutex, kind `lifo`,
+//! two workers, this took three times the memory, and it was as bad when one woken task in 61 was
+//! put behind the others.
 //!
 //! But if the youngest task runs first, two tasks that wake each other in turn would keep all other
 //! tasks of their worker waiting for ever. So one woken task in 1024 is put behind all others. The
@@ -54,7 +54,8 @@ use std::ptr;
 // The two functions here are right without a detector, too. They are out of line, and a caller
 // returns their result, so the test takes no registers from the usual path.
 
-/// Calls `work`, which takes what others have given by this object, unless it fails: less than 0.
+/// Calls `work`, an operation that acquires, such as a lock. If it succeeds (returns at least 0),
+/// tells a race detector that the caller acquires what others have released by this object.
 #[cold]
 #[inline(never)]
 fn taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
@@ -66,7 +67,8 @@ fn taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
     outcome
 }
 
-/// Calls `work`, which gives what the caller has done to those that take it by this object.
+/// Calls `work`, an operation that releases, such as an unlock. Tells a race detector before the
+/// call that the caller releases by this object what it has done.
 #[cold]
 #[inline(never)]
 fn giving<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {

@@ -57,8 +57,8 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type Current = unsafe extern "C" fn() -> *mut c_void;
 type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 
-/// The bytes at the high end of a stack that have what a fiber keeps there, the red zone below, and
-/// some more.
+/// The number of bytes at the high end of a stack that contain the fiber's record, the red zone
+/// below the record, and some more.
 const HIGH_END: usize = 2048;
 
 /// True if the process has one of the sanitizers.
@@ -244,9 +244,10 @@ impl SanitizerState {
 
     #[cold]
     fn renew(&self) {
-        // Helgrind takes memory for new when the stack pointer comes within 128 bytes of it, the
-        // red zone, but not when it comes from another stack. So the first frames here would lie in
-        // memory of the last user's.
+        // Helgrind takes memory of a stack for new when the stack pointer comes within 128 bytes of
+        // it (the red zone), but not when the stack pointer comes from another stack. So without
+        // the next lines the first frames here would lie in memory that Helgrind takes for the last
+        // user's.
         let (_, high) = self.bounds();
         detector::own_bytes(high - HIGH_END, HIGH_END);
         if cfg!(sched_instrumented) {

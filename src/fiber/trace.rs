@@ -75,7 +75,8 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
         );
     }
 
-    /// At least the size of `as_callee_of`, and less than that of it and the next function.
+    /// At least the size of `as_callee_of` in bytes, and less than the sizes of `as_callee_of` and
+    /// the next function together.
     const CODE: usize = 14;
 
     let Some(backtrace) = weak!("backtrace", Backtrace) else { return 0 };

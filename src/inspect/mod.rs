@@ -1,5 +1,5 @@
 //! What the library tells of a program that hangs: what each worker does, which tasks wait, for
-//! what, and where; and of one that goes on.
+//! what, and where. Also what it shows while runs are in progress ([`live`]).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | [`dump`] | the text on stderr |
 //! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
 //! | [`description`] | what a debugger must know to find all this: offsets and addresses |
-//! | [`live`] | `SCHED_STATS=live`: the line that shows what runs do that go on |
+//! | [`live`] | `SCHED_STATS=live`: the line that shows what the runs in progress do |
 //! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
 //!
 //! An observer disturbs nobody: it takes the lock of a run or of the list of stacks for moments,

@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
-/// The thread looks so often within the shortest time of `SCHED_WATCHDOG`, within limits.
+/// The thread looks this often within the time of `SCHED_WATCHDOG`, the shortest if the runs have
+/// several. But the time between two looks is at least `SHORTEST` and at most `LONGEST`.
 const LOOKS: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(1);

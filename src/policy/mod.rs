@@ -282,7 +282,7 @@ pub struct AllIdle {
     pub threads: usize,
 }
 
-/// When a worker takes a task that it queues.
+/// When a worker will take the task that it queues now.
 #[derive(Clone, Copy)]
 pub enum Turn {
     /// After the tasks that the caller will queue.
@@ -348,9 +348,9 @@ pub trait LoopStack {
     /// Whether the worker that begins here is idle.
     fn activity(&self) -> Activity;
 
-    /// True if the worker begins here because a task has left it without returning, and looks at
-    /// the injector first, as it does for one in [`TICK`] such tasks. (`tick` counts only tasks
-    /// that return.)
+    /// True if the worker that begins here must look at the injector first. This is so once in
+    /// [`TICK`] tasks that leave their worker without returning. (`tick` counts only tasks that
+    /// return.)
     fn begins_outside(&self) -> bool {
         false
     }

@@ -25,10 +25,10 @@
 //! likewise, so no task waits beside a joiner that sleeps.
 //!
 //! Without the rule each push wakes a sleeper. If one task spawns short ones, the stack often runs
-//! empty, so workers park and wake all the time. Where they are more than the processors, they
+//! empty, so workers park and wake all the time. If there are more workers than processors, they
 //! also take the spawner's processor: 8.3 million empty tasks from one spawner made 277,000
-//! wake-ups with 8 workers on 2 processors and took 180 to 1,500 ns a task. With the rule they make
-//! 1,600 to 5,000 wake-ups and take 65 to 105 ns.
+//! wake-ups with 8 workers on 2 processors and took 180 to 1,500 ns a task. With the rule these
+//! tasks make 1,600 to 5,000 wake-ups and take 65 to 105 ns each.
 //!
 //! # Joiners
 //!

@@ -21,11 +21,12 @@ pub struct Length {
 
 /// Where the tasks of a queue lie, one behind the other, the oldest first.
 ///
-/// Without `address` the word `low` is the address of the oldest task. Otherwise the slots are a
-/// ring: `address` is the offset of a word with the ring's address, and the offset of the number of
-/// slots is `count`. With `via` that word leads to a record instead, in which these two are found:
-/// the address at the offset `via`. The position of the oldest task, modulo the number of slots, is
-/// the word at `oldest`, or `low` if that is absent.
+/// If `address` is absent, the word `low` is the address of the oldest task. Otherwise the slots
+/// are a ring. If `via` is absent, the word at `address` is the ring's address, and the word at
+/// `count` is the number of slots. Otherwise the word at `address` leads to a record, which has the
+/// ring's address at the offset `via` and the number of slots at the offset `count`. The position
+/// of the oldest task, modulo the number of slots, is the word at `oldest`, or the word `low` if
+/// `oldest` is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Slots {

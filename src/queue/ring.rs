@@ -1,7 +1,7 @@
 //! A ring of fixed size with the positions of owner and thief in one word. It is the local queue of
-//! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019), which is Go's (D.
-//! Vyukov, "Scalable Go scheduler design doc", 2012) with a second head position, `steal`, which
-//! protects the slots that a thief is copying. First in, first out, also for the owner.
+//! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019). Tokio's queue is
+//! Go's (D. Vyukov, "Scalable Go scheduler design doc", 2012) with a second head position, `steal`,
+//! which protects the slots that a thief is copying. First in, first out, also for the owner.
 //!
 //! # State
 //!
@@ -31,11 +31,11 @@
 //! A thief reads `word`, then `tail`, and then swaps `word`. If `word` has not changed, the tail
 //! has only grown, so the reservation is right. Therefore an operation that takes a task at the
 //! tail must change the word. *take_back* does this (Tokio's queue has no such operation, because
-//! it has no joins). *take_back* moves `steal` and `head`, by a swap, and then the tail, by a
-//! store, up by 2N, which changes no slot. Between the two, the tail is behind `head`: a thief sees
-//! more than N tasks and tries again. If the positions moved up by N only, a thief would in this
-//! state see a full ring as empty. So owners take the youngest task in joins, although the ring is
-//! FIFO in all else.
+//! it has no joins). *take_back* moves all positions up by 2N, which changes no slot: first `steal`
+//! and `head`, by a swap, and then the tail, less the task, by a store. Between the swap and the
+//! store the tail is behind `head`: a thief sees more than N tasks and tries again. If the
+//! positions moved up by N only, a thief would see a full ring as empty in this state. Thus owners
+//! can take the youngest task in joins, although the ring is FIFO in all else.
 //!
 //! # The bad interleavings
 //!

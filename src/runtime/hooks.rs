@@ -1,7 +1,7 @@
-//! What the runtime tells the watch of an observed run, where tasks are suspended and resumed, and
-//! where workers sleep, steal and wake each other; and that of a run that prints statistics, where
-//! a worker's phase changes. [`observed`](super::observed) tells where each of these functions is
-//! called.
+//! What the runtime tells the watches of workers ([`Watch`]). In an observed run it tells them
+//! where tasks are suspended and resumed, and where workers sleep, steal and wake each other. In a
+//! run that prints statistics it tells them where a worker's phase changes.
+//! [`observed`](super::observed) tells where each of these functions is called.
 
 use crate::policy::Place;
 use crate::profile::run::Profile;
@@ -34,7 +34,9 @@ fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
     if !woken.path.is_used() {
         return;
     }
-    // A task that joins learns of the path when it goes on: the waker is no part of it.
+    // If the woken task joins the task that has just ended here, it learns of that task's path when
+    // it goes on (`observed::joined`). The task below the ended one on the waker's fiber, if there
+    // is one, is no part of that path.
     let joins = from.and_then(Worker::sums).is_some_and(Sums::wakes_joiner);
     let here = identity::current_fiber();
     let here = here.filter(|here| !joins && here.worker().run_id() == fiber.worker().run_id());
@@ -117,7 +119,8 @@ impl Worker {
         self.watch().and_then(Watch::profile).map_or(0, Profile::burden)
     }
 
-    /// From now on, or no longer, the worker wakes the task that joins one that has ended here.
+    /// A forked task has ended on this worker. `wakes`: true before the worker wakes the task that
+    /// joins it, false afterwards.
     pub(super) fn note_joiner(&self, wakes: bool) {
         self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
     }
@@ -183,7 +186,8 @@ impl Worker {
         unsafe { (self.row().operations.queued)(self) }
     }
 
-    /// Something that concerns the worker `whom`, or `number` workers.
+    /// Records, if the run is traced, an event that concerns the worker `whom`, or `number`
+    /// workers.
     pub(super) fn record(&self, kind: Kind, whom: usize, number: usize) {
         self.track().inspect(|track| track.note(kind, whom as u16, number as u64));
     }

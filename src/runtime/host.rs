@@ -25,10 +25,10 @@
 //! continuation known and then saves its context; in between another worker takes the continuation
 //! and switches to a stack on which the first worker still runs. So the continuation is published
 //! from the other stack: `suspend` saves the context and switches, and `publish` is called there.
-//! It makes the continuation known to whoever will resume it. If there is nothing to wait for any
-//! more, `publish` returns false; then the worker switches back, or, if it has switched to another
-//! suspended task, queues the continuation. After `publish` has returned true the worker touches
-//! nothing of the old fiber.
+//! `publish` makes the continuation known to the thread that will resume it. If there is nothing to
+//! wait for any more, `publish` returns false; then the worker switches back, or, if it has
+//! switched to another suspended task, queues the continuation. After `publish` has returned true
+//! the worker touches nothing of the old fiber.
 //!
 //! If the task that the worker would run next was suspended, too, the worker switches straight to
 //! its stack, without a loop in between. `publish` is called there, before that task continues
@@ -45,8 +45,8 @@
 //! at the end.
 //!
 //! If there is no memory for a first stack, the loop runs on the thread's own stack, and a task
-//! there cannot be suspended. The loop itself can be left for a continuation. It must be: if all
-//! workers run such loops, no other worker can resume the continuation.
+//! there cannot be suspended. But the worker can leave such a loop to switch to a continuation. It
+//! has to: if all workers run such loops, no other worker can resume the continuation.
 //!
 //! A thread that has lost its worker in a blocking section ([`blocking`](super::blocking)) returns
 //! to `base` before the end of the run: see `suspend::retire`.

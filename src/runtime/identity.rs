@@ -32,11 +32,12 @@ fn keep(worker: *const Worker) {
 /// The innermost worker that the calling thread occupies, unless another thread has overwritten the
 /// slot.
 ///
-/// Each thread stores only workers that it occupies, whenever it occupies or leaves one. Another
-/// thread with the same slot may have stored this worker while it occupied it. But it has replaced
-/// it when it left, before the caller could occupy the worker: the hand-over of the place, or the
-/// registry's lock, orders the two. So if the caller occupies the worker in the slot, the caller has
-/// stored it, and it is the innermost.
+/// A thread stores its innermost worker whenever it occupies or leaves a worker. So it stores only
+/// workers that it occupies. Another thread with the same slot may have stored this worker while
+/// that thread occupied the worker. But that thread has replaced the entry when it left the worker,
+/// before the caller could occupy the worker: the hand-over of the place, or the registry's lock,
+/// orders the two. So if the caller occupies the worker in the slot, the caller has stored it, and
+/// it is the innermost.
 #[inline(always)]
 fn kept<'a>() -> Option<&'a Worker> {
     let slot = process::slot_of_thread()?;

@@ -28,10 +28,11 @@
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
 //! it. These are all that `SCHED_WATCHDOG` needs: `inspect::records` reads from them which function
-//! a worker runs. So a run with that variable alone reads no clock, and is not told of switches.
-//! None of this stands in a spawn, a fork, or the join of a task that nobody has taken. Where a
-//! task is suspended, a process without observed runs pays one load (`listeners`), which it also
-//! pays for the sanitizers; where a task is woken, it looks at `Fiber::observed`.
+//! a worker runs. So a run with that variable alone reads no clock, and is not told of switches. In
+//! a plain row nothing of this is executed by a spawn, a fork, or the join of a task that nobody
+//! has taken. A process without observed runs pays one load (`listeners`) where a task is
+//! suspended; it pays this load for the sanitizers anyway. Where a task is woken, it pays a load of
+//! `Fiber::observed`.
 
 use crate::runtime::arg_blocks::CLASS_MASK;
 use crate::runtime::forked::{self, misuse};
@@ -73,8 +74,8 @@ pub fn is_observed(config: &Config) -> bool {
     hears_of_switches(config) || config.watchdog.is_some()
 }
 
-/// What the tasks of a run with this configuration do is recorded, or told to a race detector: so
-/// are the switches between its stacks.
+/// True if a run with this configuration records what its tasks do, or tells it to a race detector.
+/// Then the run also records or tells the switches between its stacks.
 pub fn hears_of_switches(config: &Config) -> bool {
     config.is_recorded() || detector::is_present()
 }
@@ -92,7 +93,8 @@ fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task
     unsafe { pack::<C>(Some(mine.worker()), watch, slice, Some(mine.fiber())) }.unwrap_or(task)
 }
 
-/// Packs the record of a task, which the youngest task on the fiber spawns, if there is one.
+/// Packs the record of a task into an argument block. `from`: the fiber whose youngest task spawns
+/// the task, if there is one.
 ///
 /// # Safety
 /// As for `pack_for`.
@@ -186,8 +188,8 @@ pub const RUN_FORKED: TaskFn = SHADOW_MARK;
 pub const FOR_DEBUGGER: [(&str, usize); 2] =
     [("record.function", Watched::FUNCTION), ("record.low_bits", CLASS_MASK)];
 
-/// For an observer: the program's function of a forked task whose descriptor says `f` and
-/// `closure`, which may be gone.
+/// For an observer: the program's function of a forked task whose descriptor contains `f` and
+/// `closure`. The record to which `closure` leads may be gone.
 pub fn seen_function(f: usize, closure: usize) -> usize {
     if f != SHADOW_MARK as *const () as usize {
         return f;
@@ -336,8 +338,9 @@ fn joins_are_told(mine: Mine<'_>) -> bool {
 /// the path to the task's end, and what a race detector was told of it. Returns the descriptor that
 /// is to be queued; that of the program if the task was not wrapped.
 ///
-/// To a join the program's descriptor looks as if it was joined already, which ends the process in
-/// other runs; so they pay nothing for the test (`api::fork`).
+/// To a join the program's descriptor looks as if its task had been joined already. Only a join
+/// that finds such a descriptor tests whether it leads to a shadow; if it does not, the process
+/// ends with a message. So joins in other runs pay nothing for the test (`api::fork`).
 fn add_shadow(forked: &Forked, wrapped: Task) -> &Forked {
     if !ptr::fn_addr_eq(wrapped.f, SHADOW_MARK) {
         return forked;

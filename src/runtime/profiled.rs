@@ -1,5 +1,6 @@
-//! What loops, groups and joins tell the profile of a run: where paths branch and meet that are not
-//! seen where tasks begin, end, suspend and wake each other ([`hooks`](super::hooks)).
+//! What loops, groups and joins tell the profile of a run. Some paths branch and meet at places
+//! where no task begins, ends, is suspended or wakes another one; [`hooks`](super::hooks) does not
+//! see these places.
 
 use crate::profile::path::{Lengths, Point};
 use crate::runtime::identity::Mine;
@@ -27,8 +28,9 @@ pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
     profiled_task(worker).map(|task| task.path.lengths_at(clock::ticks()))
 }
 
-/// Calls `aside`, which is parallel to the rest of the caller's task: the paths then go on from
-/// where they were before. Returns the lengths of those through `aside`, if the run is profiled.
+/// Calls `aside`, which counts as parallel to the rest of the caller's task. Afterwards the paths
+/// of the task go on from the lengths that they had before the call. Returns the lengths of the
+/// paths through `aside`, if the run is profiled.
 #[inline]
 pub fn call_aside(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
     if is_profiled(worker) {
@@ -52,12 +54,14 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
     Some(task.path.set_back(&before, clock::ticks()))
 }
 
-/// The caller's loop of so many units is over; the longest paths through one of them were so long.
-/// Its workers have halved it again and again. Each half may have moved to a worker, and its end
-/// to the worker of the other half: so a burdened path has moved twice for each halving. (The edges
-/// of the halves that were tasks of their own do not count beside that, since others are made in
-/// each run.) What the owner spends between its chunks is on its path before the longest unit,
-/// which another worker may have done at that time: by so much the span may be too long.
+/// The caller's loop of `units` units is over. `before`: the lengths of the paths before the loop;
+/// `longest`: those of the longest paths through one unit. The workers have halved the loop again
+/// and again. Each half may have moved to another worker, and the end of the half back to the
+/// worker of the other half: so a burdened path counts two moves for each halving. (The moves of
+/// the halves that really were tasks do not count in addition, since each run makes other halves
+/// into tasks.) The time that the owner spends between its chunks counts as if it came before the
+/// longest unit. But another worker may have done that unit at the same time: then the span is too
+/// long by that time.
 #[cold]
 pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Lengths) {
     let Some(profile) = worker.watch().and_then(Watch::profile) else { return };

@@ -167,8 +167,9 @@ impl Run {
         // SAFETY: called once, and the policy has its final address.
         unsafe { policy.initialize_in_place() };
         let seed = self.config.seed.unwrap_or_else(random_seed);
-        // Worker 0 is the last. Those who look at all runs (the watchdog, the proof of a deadlock)
-        // come to a run through it, as soon as its record is assigned, and then look at the others.
+        // Worker 0 is assigned last. The observers of all runs (the watchdog, the proof of a
+        // deadlock) find a run through worker 0, as soon as its record is assigned, and then look
+        // at the other workers.
         for (i, worker) in self.workers.iter().enumerate().rev() {
             worker.assign(i, row, policy, self, seed);
         }

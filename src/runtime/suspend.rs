@@ -136,7 +136,7 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
     }
 }
 
-/// The rest of `leave_for_continuation`, where somebody is told of each switch.
+/// The rest of `leave_for_continuation` if somebody must be told of each switch (`listeners::any`).
 ///
 /// # Safety
 /// As for `leave_for_continuation`; the worker's fiber is that of `to` already.
@@ -235,8 +235,10 @@ pub(super) unsafe fn leave_for_new_loop(
     Ok(())
 }
 
-/// To be called where the thread leaves a stack, and somebody is told: once `publish` has made the
-/// task known, another thread may run on the stack, and this one still reads these there.
+/// Makes `left` and its `publish` the library's memory for a race detector. To be called before the
+/// thread leaves a stack, if somebody is told of each switch. Both lie on that stack: once
+/// `publish` has made the task known, another thread may run there while this thread still reads
+/// them.
 ///
 /// # Safety
 /// Nobody else has `left`.

@@ -425,8 +425,8 @@ impl Mine<'_> {
     }
 }
 
-/// Repeats `queue` until it succeeds. A suspended task never waits here, since its slot in the
-/// queue was reserved: `take_stack` did, or the beginning of its blocking section.
+/// Repeats `queue` until it succeeds. A suspended task never waits here, since `take_stack`, or the
+/// beginning of its blocking section, has reserved a slot in the queue for it.
 fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then

@@ -29,7 +29,8 @@ pub fn count_thread() {
     OUTSIDE.count();
 }
 
-/// The result of `work`, which gets the count of threads; None if it changes meanwhile.
+/// Calls `work` with the count of these threads. Returns the count and the result of `work`; None
+/// if the count has changed meanwhile, or if `work` returns None.
 pub fn while_threads_wait<R>(work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
     OUTSIDE.unchanged_while(work)
 }
@@ -41,7 +42,8 @@ pub fn forget_threads() {
 
 /// Values of the low bits of a packed waiter. The addresses in it leave these bits free.
 const THREAD: usize = 2;
-/// A suspended task waits for nothing else until it is woken.
+/// The mark of a suspended task. Such a name is a lasting one (`sync::node`), since a suspended
+/// task cannot replace its name before it is woken.
 const TASK: usize = crate::sync::node::LASTING;
 const LOW_BITS: usize = 15;
 

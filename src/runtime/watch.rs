@@ -101,8 +101,9 @@ pub struct Watched {
     /// The first field: `Observed::below` points to it.
     pub slice: Observed,
     pub path: Path,
-    /// The descriptor in the queue, if the task was forked in a profiled run: the program's own
-    /// descriptor leads to this one. Then the block lives until the join. See `note_descriptor`.
+    /// The descriptor in the queue, if the task was forked in a profiled run or under a race
+    /// detector: the program's own descriptor leads to this one. Then the block lives until the
+    /// join. See `note_descriptor`.
     pub shadow: Forked,
     /// The closure that names the block, if `shadow` is used; else null.
     pub block: Cell<*mut c_void>,

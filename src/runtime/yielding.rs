@@ -10,11 +10,11 @@
 //! (`fiber.h`): in both, a worker runs the tasks of its own queue, and looks at the injector after
 //! every 61 tasks. This library differs from both in three points:
 //!
-//! - Each task also looks at the injector at each [`YIELDS_PER_LOOK`]th yield of its own. During 61
-//!   turns of one task another task could wait for its first turn, but no two tasks are to be more
-//!   than ten turns apart. With two tasks at home and three in the injector, the last of these
-//!   waits for twice `YIELDS_PER_LOOK` turns of the first task; with n at home and m in the
-//!   injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
+//! - Each task also looks at the injector once in [`YIELDS_PER_LOOK`] yields of its own. Without
+//!   this a task in the injector could wait for its first turn while another task has 61 turns. The
+//!   aim is that no two tasks are ever more than ten turns apart. With two tasks at home and three
+//!   in the injector, the last of these waits for twice `YIELDS_PER_LOOK` turns of the first task;
+//!   with n at home and m in the injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
 //! - The worker takes the next task before it queues the yielding task. So it never takes the
 //!   yielding task again at once, but looks elsewhere for another task, and then has two tasks at
 //!   home.

@@ -1,4 +1,4 @@
-//! `SCHED_STATS=live`: a line on a terminal that shows, once a second, what the runs do that go on.
+//! `SCHED_STATS=live`: a line on a terminal. Once a second it shows what the runs in progress do.
 //!
 //! The line stands for all such runs of the process together. Its figures are those of the last
 //! second: the difference between two samples. So that a run which ends between two samples is not

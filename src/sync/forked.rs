@@ -316,8 +316,8 @@ impl Forked {
         self.state.store(0, Ordering::Relaxed);
     }
 
-    /// Stores another descriptor, which is the one in the queue: a join must go there. `mark` is a
-    /// function that no program can fork.
+    /// Makes this descriptor lead to `shadow`, the descriptor that is queued in its place: a join
+    /// of this one must join that one. `mark` is a function that no program can fork.
     pub fn lead_to(&self, shadow: *const Forked, mark: TaskFn) {
         self.forget();
         self.closure.store(shadow.cast_mut().cast(), Ordering::Relaxed);
@@ -331,8 +331,8 @@ impl Forked {
         if is { self.closure.load(Ordering::Relaxed).cast() } else { std::ptr::null_mut() }
     }
 
-    /// Keeps the address of another descriptor for an observer. To be called on one that is not
-    /// forked on.
+    /// Keeps the address of another descriptor for an observer. To be called on a descriptor with
+    /// which no task is forked.
     pub fn note(&self, other: *const Forked) {
         self.closure.store(other.cast_mut().cast(), Ordering::Relaxed);
     }

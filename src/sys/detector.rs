@@ -39,10 +39,10 @@
 //!
 //! # Cost
 //!
-//! The records are those of observed runs: where there is a detector, each run has an observed row
-//! (`runtime::observed`), so spawn, fork and join contain nothing of this. All other rows of the
-//! table stand where the program waits, or where memory changes hands: a load and a comparison
-//! there.
+//! The records of tasks are those of observed runs. Where there is a detector, each run has an
+//! observed row (`runtime::observed`), so the plain rows' spawn, fork and join contain nothing of
+//! this. The other lines of the table above concern places where the program waits, or where memory
+//! changes hands; each place costs a load and a comparison.
 //!
 //! A library that is compiled for ThreadSanitizer itself (`make tsan`) is seen, and tells nothing.
 
@@ -130,17 +130,17 @@ unsafe extern "C" {
     static __stop_sched_words: u8;
 }
 
-/// True if the detector is DRD. It must be told on which stack a thread is: it takes all memory
-/// between the bounds of what it knows as the thread's stack for such memory, and does not look for
-/// races there. If the thread ends outside of these bounds, DRD does, too. And DRD may mistake a
-/// thread for one that was joined (`sys::thread_memory`).
+/// True if the detector is DRD. DRD must be told on which stack a thread is: it looks for no races
+/// within the bounds that it knows of the thread's stack, because it takes all memory there for
+/// stack memory. If a thread ends while it is outside of these bounds, DRD itself ends, too. And
+/// DRD may mistake a thread for one that was joined (`sys::thread_memory`).
 #[cold]
 pub fn is_drd() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
-/// What the calling thread has done is ordered before what a thread does that acquires this
-/// address later.
+/// What the calling thread has done is ordered before what another thread does after it acquires
+/// this address.
 #[inline(always)]
 pub fn release<T: ?Sized>(at: *const T) {
     if may_be_present() {
@@ -158,8 +158,8 @@ fn release_tag(tag: usize) {
     }
 }
 
-/// What threads have done that have released this address is ordered before what the calling thread
-/// does from now on.
+/// What other threads had done when they released this address is ordered before what the calling
+/// thread does from now on.
 #[inline(always)]
 pub fn acquire<T: ?Sized>(at: *const T) {
     if may_be_present() {
@@ -177,7 +177,7 @@ fn acquire_tag(tag: usize) {
     }
 }
 
-/// What was released at this address concerns something else that lay there, and is forgotten.
+/// Forgets what was released at this address: it concerns something else that lay there before.
 /// (ThreadSanitizer cannot forget. It orders more than it need.)
 #[cold]
 #[inline(never)]
@@ -211,10 +211,11 @@ thread_local! {
     static IS_IGNORED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on the detector ignores the calling thread, or does not. Returns what was so before.
+/// Sets whether the detector ignores the calling thread. Returns the former setting.
 ///
-/// `IS_IGNORED` may lie where that of a thread lay that has ended, and no detector is told of an
-/// order between the two threads. So it is accessed only while the thread is ignored.
+/// The thread's `IS_IGNORED` may lie in memory that held the `IS_IGNORED` of a thread that has
+/// ended, and no detector is told of an order between the two threads. So it is accessed only while
+/// the thread is ignored.
 #[cold]
 #[inline(never)] // so that no thread-local address is kept while a task waits
 fn set_ignored(ignored: bool) -> bool {
@@ -232,8 +233,9 @@ fn set_ignored(ignored: bool) -> bool {
     before
 }
 
-/// The calling thread has created or joined a thread; DRD ignores no thread any more that has done
-/// so. If the thread is ignored, it stays so.
+/// To be called when the calling thread has created or joined a thread. DRD then no longer ignores
+/// the calling thread. If the calling thread was ignored before, this call makes DRD ignore it
+/// again.
 pub fn ignore_still() {
     if may_be_present() {
         let before = set_ignored(true);

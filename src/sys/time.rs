@@ -10,9 +10,10 @@ use std::time::Duration;
 /// # A refused clock
 ///
 /// Normally the clock is read without a system call. Where that is not possible, a seccomp filter
-/// can refuse it. From the first refusal on, the process has a clock of its own: it begins later
-/// than any moment of the system's, so that what was to happen by then happens, and each look at it
-/// takes `STEP`, so that each loop that waits for a moment ends.
+/// can refuse it. From the first refusal on, the process has a clock of its own. This clock begins
+/// later than any moment of the system's clock, so each moment for which a thread waits by then is
+/// in the past. Each reading advances the clock by `STEP`, so each loop that waits for a later
+/// moment ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 

@@ -77,8 +77,8 @@ pub fn race_tool() -> Option<RaceTool> {
     if !is_running() {
         return None;
     }
-    // A tool answers 0 to what it does not know. DRD counts threads from 1; to Helgrind no block of
-    // the heap lies at the address 0, which it answers by -1.
+    // A tool answers 0 to what it does not know. DRD counts threads from 1; Helgrind answers -1 to
+    // the second request, because no block of the heap lies at the address 0.
     if request(DRD_THREAD, 0, 0) != 0 {
         Some(RaceTool::Drd)
     } else if request(CLEAN_HEAP_BLOCK, 0, 0) != 0 {
@@ -106,8 +106,8 @@ impl RaceTool {
         };
     }
 
-    /// Helgrind takes accesses to these bytes for no race until the memory is allocated anew; a
-    /// stack's memory, until a function has it in its frame.
+    /// From now on Helgrind reports no race on these bytes. This ends when the memory is allocated
+    /// anew, or, for memory of a stack, when a function has it in its frame.
     pub fn untrack(self, at: usize, bytes: usize) {
         if self == RaceTool::Helgrind {
             request(MAKE_UNTRACKED, at, bytes);

@@ -28,12 +28,12 @@
 //!
 //! # The bad interleavings
 //!
-//! 1. *The lost request.* Two requests come one soon after the other, and the second one replaces
-//!    the first, or finds neither the value before nor the value after a change of the thread's.
-//!    (This word once was a number, and its changes were comparisons with the numbers that it
-//!    might have: a SIGQUIT beside a run that began was lost if the thread changed the number
-//!    between two of the comparisons.) A bit is set whatever the other bits are, and only `take`
-//!    clears it.
+//! 1. *The lost request.* Two requests come soon after each other. The second one could replace the
+//!    first; or it could fail because the thread changes the word at the same time. (The word was
+//!    once a number, and a request compared it with the numbers that it might be, one after the
+//!    other. A SIGQUIT that came as a run began was lost if the thread changed the number between
+//!    two of these comparisons.) Neither happens here: a bit is set whatever the other bits are,
+//!    and only `take` clears it.
 //! 2. *The sleep over a request.* The bit is set between `take` and the sleep: then the kernel
 //!    finds a word that is not 0.
 //! 3. *The last look that never comes.* A fatal signal comes while the thread is told to end. All

@@ -37,7 +37,7 @@ kinds! {
     Resume,
     /// The tasks that are open on this track are left: a worker may go on with the youngest.
     Leave,
-    /// A task goes on that was left or lies below a task that has ended.
+    /// A task goes on. It was left before, or it lies below a task that has ended.
     Again,
     /// `number` tasks have run in the last `word 2` ticks. The function is that of the oldest one.
     Merged,
@@ -51,7 +51,7 @@ kinds! {
     Wake,
     /// The task has begun a blocking section.
     Block,
-    /// A task goes on whose blocking section has ended, `length` ago.
+    /// A task goes on. Its blocking section has ended, `length` ago.
     Unblock,
     /// `number` workers have tasks from now on.
     Busy,

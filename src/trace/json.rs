@@ -19,9 +19,10 @@
 //! of the tasks that were left in the middle, and the slices that are open.
 //!
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
-//! only by its name, and takes the arguments of a `B` for a part of the name, so that no two tasks
-//! of a function would have one. To Perfetto and chrome://tracing it is all the same. A slice that
-//! is still open ends when the text is written.
+//! only by its name, and takes the arguments of a `B` for a part of the name. So if a `B` had the
+//! arguments, no two tasks of a function would have the same name. To Perfetto and chrome://tracing
+//! the place of the arguments makes no difference. A slice that is still open ends when the text is
+//! written.
 
 use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
@@ -255,7 +256,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Says where the task comes from that goes on here, if that is another worker.
+    /// If the task that goes on here was on another worker before, says on which.
     fn migrate(&mut self, worker: usize, event: &Event) -> fmt::Result {
         let Event { time, task, .. } = *event;
         let before = self.steps.before(task, time).map(|before| usize::from(before.worker));

@@ -10,9 +10,9 @@
 //! different processors; two steps of a task are further apart than these differ, since the task is
 //! left and queued between them.
 //!
-//! Tasks that were never left, mostly all, are not in the table: it takes the tracks twice to make
-//! it, first for the steps with which tasks go on, then for the others of the same tasks. Without
-//! memory the table is empty, and no step has one before.
+//! Tasks that were never left are not in the table; usually these are nearly all tasks. To make the
+//! table, the tracks are read twice: first for the steps with which tasks go on, then for the other
+//! steps of the same tasks. Without memory the table is empty, and no step before another is found.
 
 use crate::trace::event::{Event, Kind};
 use crate::trace::track::Track;
@@ -46,8 +46,8 @@ impl Steps {
     }
 }
 
-/// Adds the events that are `wanted`, which sees those that were there before, sorted. None: there
-/// is no memory.
+/// Adds the events for which `wanted` returns true, and sorts all. `wanted` also gets the sorted
+/// events that were there before the call. None: there is no memory.
 fn add(
     steps: &mut Vec<Event>,
     tracks: &[Track],

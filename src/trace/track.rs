@@ -381,7 +381,7 @@ impl Track {
         }
     }
 
-    /// Something that concerns the worker `whom`, or `number` workers.
+    /// Records an event that concerns the worker `whom`, or `number` workers.
     pub fn note(&self, kind: Kind, whom: u16, number: u64) {
         self.keep(Event::plain(ticks(), kind, whom, number));
     }

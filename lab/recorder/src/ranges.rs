@@ -11,8 +11,8 @@ pub type Combine = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void)
 /// divides as long as a worker has nothing to do, and the simulator has up to 1024 workers.
 const LOOP_PARTS: usize = 4096;
 
-/// The same of a reduction whose values have `size` bytes: as in the library, where it does not
-/// depend on the workers.
+/// The number of parts of a reduction in the same case, if its values have `size` bytes. It is the
+/// library's number, which does not depend on the workers.
 fn reduction_parts(size: usize) -> usize {
     (1024 * 128 / size.max(128)).max(64)
 }

@@ -70,9 +70,9 @@ pub struct Report {
     pub predictions: Vec<Prediction>,
     /// For numbers of workers for which this machine has the processors.
     pub checks: Vec<Check>,
-    /// Among the predictions with a borrowed price of a theft: the one that would change most if a
-    /// theft cost as much as one from an owner that does not answer, and by what part it would
-    /// change.
+    /// Of the predictions that use a borrowed price of a theft: the one that would change most if
+    /// each theft cost as much as a theft from an owner that does not answer, and the part by which
+    /// it would change.
     pub theft_matters: Option<(Prediction, f64)>,
 }
 

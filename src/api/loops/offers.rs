@@ -41,7 +41,7 @@ pub struct Offers<L, V> {
     /// The offers are used through pointers only, since other threads have references to them.
     room: *mut Offer<L, V>,
     count: usize,
-    /// So many offers are known to be taken, the oldest ones.
+    /// The number of offers that are known to be taken. They are the oldest ones.
     taken: usize,
     /// The value of `taken` at the last answer.
     answered: Option<usize>,

@@ -3,12 +3,13 @@
 //!
 //! # Why
 //!
-//! A merge sort profits from equal elements only where its runs have groups of them. Up to there it
-//! compares each element some 7 times more often than the log2(d) times that partitions need for d
-//! distinct values, since a partition into the elements before, equal to and behind a pivot settles
-//! all that have the pivot's value. For 16 values these are 10.6 and 3.5 comparisons for each
-//! element, and ten million ints take 120 ms instead of 340. For distinct elements it does not pay:
-//! more are compared than in a merge sort, and each is moved more often.
+//! A merge sort profits from equal elements only where its runs have groups of them. Until its runs
+//! have such groups, it makes some 7 comparisons more for each element than partitions do.
+//! Partitions need log2(d) comparisons for d distinct values, since a partition into the elements
+//! before, equal to and behind a pivot settles all elements that have the pivot's value. For 16
+//! values a merge sort makes 10.6 comparisons for each element, and partitions make 3.5; ten
+//! million ints take 120 ms instead of 340. For distinct elements partitions do not pay: they
+//! compare and move each element more often than a merge sort.
 //!
 //! # How
 //!
@@ -17,8 +18,8 @@
 //! there   [ behind the pivot ->             <- equal to the pivot ]
 //! ```
 //! Each element is read once, and is moved once, to one of the three places. So no element is lost
-//! whatever the comparison returns, and both rooms have the space for it: what is before the pivot
-//! are at most the elements that have been read, and all others together are at most `n`. No branch
+//! whatever the comparison returns, and both rooms have the space for it: the elements before the
+//! pivot are at most those that have been read, and all others together are at most `n`. No branch
 //! depends on the outcome. Then the equal ones, which are in the opposite order, and those behind
 //! are copied to `here`. All keep their order, so the sort is stable.
 //!
@@ -40,7 +41,7 @@ use std::mem::MaybeUninit;
 
 /// The number of elements of a sample.
 const SAMPLE: usize = 32;
-/// The most distinct values of a sample of which many seem to be equal.
+/// If a sample has more distinct values than this, too few of the elements seem to be equal.
 const MAX_DISTINCT: usize = 28;
 /// The most partitions within each other.
 const MAX_DEPTH: usize = 12;

@@ -16,10 +16,11 @@
 //!
 //! # What must stay true
 //!
-//! *The end of the run.* Tasks on their way are in no queue. A thief leaves before it takes
-//! (`idle::quiescence`, rule 2), puts the batch into its own deque as an active worker, and enters
-//! again only when that deque is empty: the proof holds for many tasks as for one. The same is true
-//! of a batch from the injector, and of tasks that an active owner moves to the injector.
+//! *The end of the run.* Tasks on their way are in no queue. A thief stops counting as idle before
+//! it takes tasks (`idle::quiescence`, rule 2). It puts the batch into its own deque as an active
+//! worker, and counts as idle again only when that deque is empty. So the proof holds for many
+//! tasks as it does for one. The same is true of a batch from the injector, and of tasks that an
+//! active owner moves to the injector.
 //!
 //! *No worker sleeps while a task is queued.* The tasks of a batch are put like spawned tasks, and
 //! then `added` does what a spawn does for sleepers. If the thief was idle, `added` wakes nobody,

@@ -35,7 +35,8 @@ const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// The most workers that a woken worker wakes in turn, and the owner of tasks that take long.
+/// The most workers that one worker wakes at a time. A woken worker that has found a task wakes
+/// others, and so does the owner of tasks that take long.
 const FANOUT: usize = 4;
 
 /// The longest sleep after the heavy fence has failed.
@@ -353,7 +354,8 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
-    /// in a tree". `busy` of the searchers, 0 or 1, are the caller, which has a task already.
+    /// in a tree". `busy`: 1 if the caller still counts as a searcher although it has a task
+    /// already; else 0.
     pub(super) fn wake_others(&self, place: &impl Place, busy: usize) {
         for _ in 0..FANOUT {
             // There must be a task for each of the other searchers, and one more.

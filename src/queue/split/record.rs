@@ -114,8 +114,9 @@ pub(super) struct Thieves {
     pub(super) top: AtomicPtr<Slot>,
     pub(super) open: AtomicPtr<Slot>,
     pub(super) lock: TryLock,
-    /// True while the owner tries to get the lock that others hold: thieves pass by. Relaxed, and
-    /// not for the models: a thief that sees it late takes its turn before the owner.
+    /// True while the owner tries to get the lock and others hold it: thieves then leave the lock
+    /// to the owner. Relaxed, and std's atomic, which the models do not explore: a thief that sees
+    /// the value late does no more than take its turn before the owner.
     pub(super) owner_tries: AtomicBool,
 }
 

@@ -50,8 +50,8 @@ pub enum Next {
 pub struct Worker {
     /// The worker's tasks, the oldest in front.
     pub deque: VecDeque<u32>,
-    /// The places of the deque; those below the oldest task, which thieves have emptied; those that
-    /// were ever used.
+    /// The places of the deque. `places`: how many there are; `emptied`: how many below the oldest
+    /// task thieves have emptied; `used`: how many were ever used.
     pub places: usize,
     pub emptied: usize,
     pub used: usize,
