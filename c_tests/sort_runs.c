@@ -111,23 +111,30 @@ static void one(enum shape shape, size_t n, size_t p, struct scheduler *s)
     free(floats);
 }
 
-static void root(void *closure, struct scheduler *s)
+/* n elements in some of the places, others for each shape; SMALLER: fewer. */
+static void in_places(size_t n, int first, struct scheduler *s)
 {
-    /* Groups of 32 elements are compared together, and 16384 by one worker. */
-    static const size_t sizes[] = {2, 9, 34, 41, 42, 73, 75, 106, 200};
-    size_t n = 40001 + 2 * 16384, look = 16384, middle = (look + n) / 2;
+    size_t look = 16384, middle = (look + n) / 2;
     size_t places[] = {1, 8, 9, 40, 41, 42, 72, 73, look - 1, look, look + 1, look + 2, look + 8, look + 9, look + 41,
                        middle - 1, middle, middle + 1, n / 2, n - 34, n - 33, n - 2, n - 1};
+    size_t count = sizeof places / sizeof *places, step = 2 * SMALLER;
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (size_t i = (size_t)(shape + first) % step; i < count; i += step)
+            if (shape >= DIP || i < step)
+                one((enum shape)shape, n, places[i], s);
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    /* Groups of 32 elements are compared together, and 16384 by one worker; or up to 131072 numbers. */
+    static const size_t sizes[] = {2, 9, 34, 41, 42, 73, 75, 106, 200};
     (void)closure;
-    for (int shape = 0; shape < SHAPES; shape++) {
+    for (int shape = 0; shape < SHAPES; shape++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t p = 1; p < sizes[i]; p += shape < DIP ? sizes[i] : 1)
                 one((enum shape)shape, sizes[i], p, s);
-        /* Each shape has other places if there are to be fewer of them. */
-        size_t count = shape < DIP ? 1 : sizeof places / sizeof *places;
-        for (size_t i = shape < DIP ? 0 : (size_t)shape % SMALLER; i < count; i += SMALLER)
-            one((enum shape)shape, n, places[i], s);
-    }
+    in_places(40001 + 2 * 16384, 0, s);
+    in_places(131073 + 16384, SMALLER, s);
 }
 
 int main(void)

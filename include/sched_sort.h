@@ -60,6 +60,8 @@
 #else
 #define SCHED_SORT_IS_NUMBER_(T) 0
 #endif
+/* One worker looks at so many elements alone, since it takes longer to wake another one. */
+#define SCHED_SORT_ALONE_(T) (SCHED_SORT_IS_NUMBER_(T) ? 131072 : SCHED_SORT_LOOK_)
 
 /* True for numbers that many processors compare with vectors. (Those of 64 bits take longer with
  * SSE2, the vectors that all x86-64 have, than one by one.) */
@@ -237,7 +239,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
     SCHED_TYPED_STATIC_ size_t f##_look_(T *base, size_t n, struct scheduler *s)                   \
     {                                                                                              \
         size_t steps = n > 0 ? n - 1 : 0, i;                                                       \
-        size_t look = steps < SCHED_SORT_LOOK_ ? steps : SCHED_SORT_LOOK_;                         \
+        size_t look = steps <= SCHED_SORT_ALONE_(T) ? steps : SCHED_SORT_LOOK_;                    \
         int falls = steps > 0 && f##_less_(&base[1], &base[0]);                                    \
         i = f##_steps_alone_(base, look, falls);                                                   \
         if (i == look && i < steps)                                                                \
@@ -246,7 +248,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             return i + 1;                                                                          \
         if (i < steps)                                                                             \
             return 1;                                                                              \
-        if (n > SCHED_SORT_LOOK_)                                                                  \
+        if (n > SCHED_SORT_ALONE_(T))                                                              \
             f##_reverse_(base, base + n, n / 2, s);                                                \
         else                                                                                       \
             f##_reverse_alone_(base, base + n, n / 2);                                             \

@@ -20,7 +20,7 @@
 
 use crate::api::scratch::Scratch;
 use crate::api::sort::elements::{Any, Elements, Pointers};
-use crate::api::sort::{MAX_COPY_BYTES, STACK_BYTES, Sorter, To, in_parts};
+use crate::api::sort::{MAX_COPY_BYTES, STACK_BYTES, Sorter, in_parts};
 use crate::runtime::record::Worker;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -58,7 +58,7 @@ impl Sorter<Any> {
         let by_pointer = Sorter { elements: Pointers, cmp: self.cmp };
         // SAFETY: the array is only read while the pointers are sorted, and no pointer is lost.
         unsafe {
-            by_pointer.sort_parts(pointers.cast(), spare.cast(), n, To::Here, worker);
+            by_pointer.sort_in_parts(pointers.cast(), spare.cast(), n, worker);
             Permutation { sorter: self, base, n, pointers, saved }.place(worker);
         }
         Ok(())

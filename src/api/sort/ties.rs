@@ -43,6 +43,10 @@ use std::mem::MaybeUninit;
 const SAMPLE: usize = 32;
 /// If a sample has more distinct values than this, too few of the elements seem to be equal.
 const MAX_DISTINCT: usize = 28;
+/// The fewest elements of which a sample is taken if they come from a partition, and so probably
+/// have few distinct values. (10,000 ints with 16 values take 60 µs; with `MIN_SAMPLED` for all
+/// samples they took 180.)
+const MIN_SAMPLED_AGAIN: usize = 256;
 /// The most partitions within each other.
 const MAX_DEPTH: usize = 12;
 
@@ -88,7 +92,8 @@ impl<E: Elements> Sorter<E> {
         depth: usize,
         worker: &Worker,
     ) -> bool {
-        if n < MIN_SAMPLED || depth == 0 {
+        let least = if depth == MAX_DEPTH { MIN_SAMPLED } else { MIN_SAMPLED_AGAIN };
+        if n < least || depth == 0 {
             return false;
         }
         // SAFETY: by the contract of places.
