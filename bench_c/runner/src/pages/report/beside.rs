@@ -130,6 +130,48 @@ const SORTS: Layout = Layout {
     ],
 };
 
+const SHORT_SORTS: Layout = Layout {
+    corner: "",
+    rows: &[
+        ("**libsched**: `sched_sort`", "libsched"),
+        ("`sched_sort.h`", "typed"),
+        ("onetbb", "onetbb"),
+        ("rayon", "rayon"),
+        ("libc's `qsort`", "serial"),
+    ],
+    columns: &[
+        sort("10,000, random", 10_000, "us"),
+        of_data(sort("random, stable", 10_000, "us"), "stable"),
+        sort("100,000, random", 100_000, "us"),
+        of_data(sort("random, stable", 100_000, "us"), "stable"),
+        of_data(sort("16 different numbers", 100_000, "us"), "few"),
+        of_data(sort("in order", 100_000, "us"), "sorted"),
+    ],
+};
+
+const fn elements(head: &'static str, data: &'static str) -> Column {
+    of_data(column(head, "sort_elements", "ms"), data)
+}
+
+const ELEMENTS: Layout = Layout {
+    corner: "",
+    rows: &[
+        ("**libsched**: `sched_sort.h`", "libsched"),
+        ("rayon", "rayon"),
+        ("libc's `qsort`", "serial"),
+    ],
+    columns: &[
+        elements("doubles", "doubles"),
+        elements("pairs", "pairs"),
+        elements("strings", "strings"),
+        elements("1,000 bytes", "wide"),
+        elements("doubles, stable", "stable-doubles"),
+        elements("pairs", "stable-pairs"),
+        elements("strings", "stable-strings"),
+        elements("1,000 bytes", "stable-wide"),
+    ],
+};
+
 /// The systems that have loops.
 const LOOPERS: &[(&str, &str)] = &[
     LIBSCHED,
@@ -203,6 +245,36 @@ const PHASES: Layout = Layout {
     ],
 };
 
+const GROUPS: Layout = Layout {
+    corner: "work",
+    rows: LOOPERS,
+    columns: &[phases("5", "group-5-0"), phases("20", "group-20-0")],
+};
+
+const WAKE_UPS: Layout = Layout {
+    corner: "",
+    rows: &[
+        LIBSCHED,
+        ("a bare futex", "futex"),
+        ("rayon", "rayon"),
+        ("forte", "forte"),
+        ("onetbb", "onetbb"),
+        ("chili", "chili"),
+        ("java", "java"),
+        ("glib", "glib"),
+        ("crossbeam", "crossbeam"),
+        ("go", "go"),
+        ("libgomp", "libgomp"),
+        ("libomp", "libomp"),
+    ],
+    columns: &[
+        column("median, µs", "wakeup", "wake_us"),
+        column("90 %", "wakeup", "p90_us"),
+        column("99 %", "wakeup", "p99_us"),
+        column("burnt, µs", "wakeup", "burn_us"),
+    ],
+};
+
 /// The columns of the table of turns: the head, the system that yields, and the system whose tasks
 /// wake each other and wait. A bare switch has no queue, so nothing can wait there.
 const TURNS: &[(&str, &str, Option<&str>)] = &[
@@ -221,9 +293,13 @@ pub fn table(name: &str, data: &Measurements, language: Language) -> Result<Stri
         "overview" => OVERVIEW,
         "joins" => JOINS,
         "sorts" => SORTS,
+        "elements" => ELEMENTS,
+        "short-sorts" => SHORT_SORTS,
         "loops" => LOOPS,
         "reductions" => REDUCTIONS,
         "phases" => PHASES,
+        "groups" => GROUPS,
+        "wake-ups" => WAKE_UPS,
         "turns" => return turns(data, language),
         other => bail!("no table `beside {other}`"),
     };
@@ -320,8 +396,19 @@ mod tests {
     use crate::pages::report::committed;
     use crate::pages::report::measurements::Case;
 
-    const NAMES: &[&str] =
-        &["overview", "joins", "sorts", "loops", "reductions", "phases", "turns"];
+    const NAMES: &[&str] = &[
+        "overview",
+        "joins",
+        "sorts",
+        "elements",
+        "short-sorts",
+        "loops",
+        "reductions",
+        "phases",
+        "groups",
+        "wake-ups",
+        "turns",
+    ];
 
     /// The committed measurements with the cases of `peers` that `keep` keeps.
     fn with(keep: impl Fn(&Case) -> bool) -> Measurements {
@@ -385,6 +472,9 @@ mod tests {
         };
         assert_eq!(cell("joins", "| go ", 4), both("uts", 10, "go"));
         assert_eq!(cell("joins", "| with `sched_typed.h` ", 5), "");
+        assert_eq!(cell("short-sorts", "| `sched_sort.h` ", 3), both("sort", 100_000, "typed"));
+        assert_eq!(cell("sorts", "| `sched_sort.h` ", 1), both("sort", 1 << 22, "typed"));
+        assert_eq!(cell("wake-ups", "| a bare futex ", 3), of("wakeup", 300, None, "futex", 1));
         assert_eq!(cell("overview", "| **libsched** ", 1), both("tree", (1 << 20) - 2, "libsched"));
         let random = Some("random-300-10000");
         assert_eq!(cell("loops", "| rayon ", 7), of("loops", 60, random, "rayon", 2));

@@ -161,7 +161,7 @@ impl Case {
         Ok(quartiles.scaled(scale))
     }
 
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let Case { program, n, by, threads, .. } = self;
         format!("{program} -n {n} by {by} on {threads}")
     }

@@ -180,7 +180,17 @@ impl Filler<'_> {
     fn two(&self, words: &str) -> Result<(Selector, Selector)> {
         let (what, over) = words.split_once(" / ").context("two cases, with ` / ` between them")?;
         let parse = |text: &str| Selector::parse(&text.split_whitespace().collect::<Vec<_>>());
-        Ok((parse(what)?, parse(over)?))
+        let (what, over) = (parse(what)?, parse(over)?);
+        let (one, other) = (self.case(&what)?, self.case(&over)?);
+        ensure!(
+            one.program != other.program || one.n == other.n,
+            "{} has the size {}, and {} the size {}: add n=",
+            one.name(),
+            one.n,
+            other.name(),
+            other.n
+        );
+        Ok((what, over))
     }
 
     fn ratio(&self, words: &str) -> Result<sched_estimate::Estimate> {
