@@ -310,6 +310,21 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_of_two_sizes_is_an_error() {
+        let words =
+            |n: &str| format!("{{{{over lab tree lifo 2 n={n} / lab tree lifo 2 n=1048576}}}}");
+        assert!(filled(&words("1048576")).is_ok());
+        let mut data = committed().0;
+        let cases = &mut data.0.get_mut("lab").unwrap().cases;
+        let mut other = cases.iter().find(|case| case.program == "tree").unwrap().clone();
+        (other.by, other.threads, other.n) = ("lifo".into(), 2, 8);
+        (other.deque, other.idle, other.warm) = (None, None, None);
+        cases.push(other);
+        let error = fill(&words("8"), &data, &committed().1).err().unwrap();
+        assert!(format!("{error:#}").contains("add n="), "{error:#}");
+    }
+
+    #[test]
     fn what_is_not_measured_is_an_error() {
         for place in [
             "ns lab nosuch steal 2",
