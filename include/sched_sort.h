@@ -19,9 +19,9 @@
  * exchanged; SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
  *
  * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
- * in the worst case, n if the elements are in order already or in the opposite order, n log d for
- * d different elements. The first pass over all elements is made by one worker, the second by two,
- * and so on: for more than some 8 workers sched_sort scales better.
+ * in the worst case, n if the elements are in order already or, if they are more than 20, in the
+ * opposite order, n log d for d different elements. The first pass over all elements is made by one
+ * worker, the second by two, and so on: with more than some 8 workers sched_sort takes less time.
  *
  * (A quicksort: branches of the partition that depend on the elements are not predictable, so there
  * are none, after the cyclic Lomuto partition of L. Bergdoll and O. Peters's ipnsort, 2024; equal

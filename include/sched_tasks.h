@@ -529,8 +529,10 @@ int sched_reduce_relaxed(size_t lo,
 
 /* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
  * all workers of the run. The sort is stable: elements that compare equal keep their order. It
- * needs memory for n more elements, and O(n log n) time in every case. An array that is already
- * sorted, or that is sorted strictly in the reverse order, takes n - 1 comparisons.
+ * needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
+ * each and for one element in 64. It takes O(n log n) time in every case, less if the elements
+ * have few distinct values. An array that is already sorted, or that is sorted strictly in the
+ * reverse order, takes n - 1 comparisons.
  *
  * Several threads call cmp at once, with pointers to elements or to copies of them. The copies are
  * aligned like the elements. cmp must return; longjmp out of it is undefined. If its results

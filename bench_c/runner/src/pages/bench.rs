@@ -55,7 +55,8 @@ pub fn compare(options: &Options, figure: Option<&Path>) -> Result<bool> {
     let summary = Summary::new(&session.runs);
     tables::print_all(&plan, &summary);
     println!();
-    for line in verdict::lines(&plan, &summary) {
+    let busy = machine::is_busy(&session.calibration, machine.cores);
+    for line in verdict::lines(&plan, &summary, busy) {
         say(line);
     }
     let instructions = if plan.size("tree") == 0 || plan.size("fib") == 0 {

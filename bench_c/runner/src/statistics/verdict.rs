@@ -7,16 +7,24 @@ use crate::run::plan::Plan;
 use crate::run::setup::Kind;
 use crate::statistics::summary::Summary;
 
-pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let mut lines = spawn_price(plan, summary);
+/// What the sentences begin with that compare several threads, if the machine was busy.
+pub const DOUBTFUL: &str = "doubtful, since the machine was busy: ";
+
+pub fn lines(plan: &Plan, summary: &Summary, busy: bool) -> Vec<String> {
+    let (mut lines, mut of_threads) = (Vec::new(), spawn_price(plan, summary));
+    if of_threads.len() > 1 {
+        lines.push(of_threads.remove(0)); // that of one thread
+    }
     lines.extend(fences(summary));
     lines.extend(fork_price(summary));
-    lines.extend(two_workers(plan, summary));
-    lines.extend(loops(plan, summary));
-    lines.extend(sleepers(plan, summary));
-    lines.extend(critical_path(summary));
-    lines.extend(empty_runs(plan, summary));
-    lines.extend(wake_up(plan, summary));
+    of_threads.extend(two_workers(plan, summary));
+    of_threads.extend(loops(plan, summary));
+    of_threads.extend(sleepers(plan, summary));
+    of_threads.extend(critical_path(summary));
+    of_threads.extend(empty_runs(plan, summary));
+    of_threads.extend(wake_up(plan, summary));
+    let doubt = if busy { DOUBTFUL } else { "" };
+    lines.extend(of_threads.into_iter().map(|line| format!("{doubt}{line}")));
     lines
 }
 
@@ -199,7 +207,8 @@ mod tests {
             let slower = if s.kind == Kind::Lifo || s.idle == Some("nap") { 3.0 } else { 1.0 };
             threads * group * slower
         };
-        let lines = lines(&plan, &Summary::new(&made_up(&plan, seconds)));
+        let summary = Summary::new(&made_up(&plan, seconds));
+        let lines = lines(&plan, &summary, false);
         for (start, end) in [
             ("tree, 1 thread: a task costs", "under lifo: steal is 3.00 times cheaper"),
             ("tree, 2 threads: a task costs", "under lifo: steal is 3.00 times cheaper"),
@@ -218,10 +227,21 @@ mod tests {
     fn a_verdict_needs_both_sides() {
         let plan = Plan::new(2, false, &[]);
         let all = made_up(&plan, |_| 0.1);
-        assert_eq!(lines(&plan, &Summary::new(&all)).len(), 13);
+        assert_eq!(lines(&plan, &Summary::new(&all), false).len(), 13);
         let of_steal = all.into_iter().filter(|r| r.setup.kind == Kind::Steal).collect::<Vec<_>>();
-        let lines = lines(&plan, &Summary::new(&of_steal));
+        let lines = lines(&plan, &Summary::new(&of_steal), false);
         assert!(!lines.iter().any(|line| line.contains("lifo") || line.contains("pthread")));
+    }
+
+    #[test]
+    fn what_compares_threads_is_doubtful_on_a_busy_machine() {
+        let plan = Plan::new(2, false, &[]);
+        let summary = Summary::new(&made_up(&plan, |_| 0.1));
+        let of_one = |line: &&String| line.contains(", 1 thread: ") || line.starts_with("fib: ");
+        let (one, more) = (lines(&plan, &summary, true), lines(&plan, &summary, false));
+        assert!(one.iter().any(|line| line.starts_with(DOUBTFUL)));
+        assert!(one.iter().filter(of_one).all(|line| !line.starts_with(DOUBTFUL)), "{one:#?}");
+        assert!(more.iter().all(|line| !line.starts_with(DOUBTFUL)));
     }
 
     #[test]

@@ -83,7 +83,7 @@ mod tests {
                     let text = table.to_string();
                     assert!(widest(&text) <= COLUMNS, "{what}, {cores} cores:\n{text}");
                 }
-                for line in crate::statistics::verdict::lines(&plan, &summary) {
+                for line in crate::statistics::verdict::lines(&plan, &summary, false) {
                     let line = sched_tools::text::wrapped(&line);
                     assert!(widest(&line) <= COLUMNS, "{line}");
                 }

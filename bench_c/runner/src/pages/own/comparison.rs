@@ -11,6 +11,7 @@ use crate::run::output::Stats;
 use crate::run::programs::KINDS;
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::{Quartiles, with_quartiles};
+use crate::statistics::verdict::DOUBTFUL;
 
 impl Session {
     pub fn table(&self) -> Table {
@@ -55,7 +56,7 @@ impl Session {
     pub fn sentences(&self, cores: usize) -> Vec<String> {
         let busy = machine::is_busy(&self.calibration, cores);
         let doubt = |doubtful: bool| {
-            if busy && doubtful { "doubtful, since the machine was busy: " } else { "" }
+            if busy && doubtful { DOUBTFUL } else { "" }
         };
         let mut measured: Vec<(Setting, f64)> =
             self.tried.iter().filter_map(|t| Some((t.setting, t.ms()?.median))).collect();
