@@ -75,7 +75,7 @@ impl Figure<'_> {
             .into_iter()
             .chain(pictures)
             .map(|(extension, bytes)| {
-                let path = base.with_extension(extension);
+                let path = with_ending(base, extension);
                 std::fs::write(&path, bytes)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(path)
@@ -206,4 +206,12 @@ fn entry(
     let place = (at.0 + sample + gap, at.1 + 0.365 * SMALL);
     canvas.text(&text(words, place, Anchor::Start, SMALL));
     at.0 += width + 26.0;
+}
+/// The path with a dot and an ending behind it. (`Path::with_extension` would replace what follows a
+/// dot in the name.)
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
 }

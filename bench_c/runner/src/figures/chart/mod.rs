@@ -42,6 +42,6 @@ mod style;
 #[cfg(test)]
 pub mod tests;
 
-pub use figure::{Bars, Figure};
+pub use figure::{Bars, Figure, with_ending};
 pub use marks::{Key, Shape};
 pub use panel::{Panel, Series};

@@ -15,7 +15,7 @@ use sched_tools::text::say;
 use serde::Serialize;
 
 use super::results::{conclude, make_folder, write_json};
-use crate::figures::chart::{Bars, Figure};
+use crate::figures::chart::{Bars, Figure, with_ending};
 use crate::run::machine::{self, Calibration, Machine};
 use crate::run::plan::thread_counts;
 pub use session::Options;
@@ -71,7 +71,7 @@ pub fn measure(options: &Options) -> Result<bool> {
         seed: options.seed,
         tried: &session.tried,
     };
-    write_json(&base.with_extension("json"), &results)?;
+    write_json(&with_ending(&base, "json"), &results)?;
     let panel = session.panel(&command, &thread_counts(machine.cores));
     let figure = Figure {
         title: "Speed-up of whole processes, by threads",
