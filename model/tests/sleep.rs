@@ -6,6 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
+use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Portion, PrivatePart, Steal};
@@ -86,6 +87,24 @@ fn a_sleeper_beside_an_owner_that_arms() {
         if popped {
             spawn(&scene, 2);
         }
+        sleeper.join().unwrap();
+    });
+}
+
+/// A join whose task was taken claims the owner's youngest task, and then gives it back. The worker
+/// that goes to sleep between the two does not see that task.
+#[test]
+fn a_sleeper_beside_a_failed_join() {
+    explore("sleep, a failed join", 4, 200, || {
+        let scene = Scene::new(1, 3);
+        spawn(&scene, 0);
+        spawn(&scene, 1);
+        assert!(pop(&scene) && pop(&scene)); // so that the first task is not the one that wakes
+        let sleeper = sleeper(&scene, 0);
+        spawn(&scene, 2);
+        let other = Task { f: count, closure: std::ptr::null_mut() };
+        // SAFETY: the main thread occupies place 0.
+        assert!(!unsafe { scene.scheduler.take_back(&scene.places[0], other) });
         sleeper.join().unwrap();
     });
 }

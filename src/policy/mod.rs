@@ -183,6 +183,13 @@ pub trait Policy: Sync + Sized + 'static {
     /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
+    /// Called when the worker at `place` has taken its youngest task out of its queue and has
+    /// restored it: a sleeper that looked between the two has missed that task, and is woken.
+    ///
+    /// # Safety
+    /// The caller occupies `place`, which belongs to a worker of this run.
+    unsafe fn restored(&self, _place: &impl Place) {}
+
     /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
     ///
     /// # Safety

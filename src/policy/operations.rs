@@ -91,6 +91,8 @@ mod made {
         /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
+        fn restored(place) = restored(place);
+        /// The owner's.
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
         /// The owner's. Takes only tasks that were suspended.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);

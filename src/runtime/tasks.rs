@@ -86,6 +86,10 @@ impl Worker {
         // SAFETY: `take_built_in` has found that the calling thread owns the deque.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).retake(task) };
         self.counters.tasks.add(usize::from(taken));
+        if !taken {
+            // SAFETY: the calling thread owns this worker, and the row is that of its run.
+            unsafe { (self.row().operations.restored)(self) };
+        }
         taken
     }
 

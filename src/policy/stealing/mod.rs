@@ -260,14 +260,18 @@ impl<D: Deque> Policy for Stealing<D> {
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
         // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
-        let taken = own.take_back(task);
-        if !taken && own.private_part().is_none() {
-            // `take_back` may have popped another task and put it back: a sleeper may have missed
-            // that task.
-            self.published(place);
+        let taken = unsafe { self.own(place) }.take_back(task);
+        if !taken {
+            // SAFETY: by the caller's promise.
+            unsafe { self.restored(place) };
         }
         taken
+    }
+
+    unsafe fn restored(&self, place: &impl Place) {
+        if !self.deques[place.index()].looks_empty() {
+            self.published(place);
+        }
     }
 
     unsafe fn share(&self, place: &impl Place, takes: Option<Duration>) {
