@@ -40,7 +40,7 @@
  * SCHED_SORT_SMALL_ elements is sorted without a partition. */
 #define SCHED_SORT_TASK_ 2048
 #define SCHED_SORT_SMALL_ 20
-/* The most elements whose order one worker looks at, at a time. */
+/* The most elements whose order one worker looks at, at a time, where several workers look. */
 #define SCHED_SORT_LOOK_ 16384
 /* So many bytes of elements behind a long run are sorted alone, and need so much of the stack. */
 #define SCHED_SORT_TAIL_ 4096
@@ -248,7 +248,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             return i + 1;                                                                          \
         if (i < steps)                                                                             \
             return 1;                                                                              \
-        if (n > SCHED_SORT_ALONE_(T))                                                              \
+        if (steps > SCHED_SORT_ALONE_(T))                                                          \
             f##_reverse_(base, base + n, n / 2, s);                                                \
         else                                                                                       \
             f##_reverse_alone_(base, base + n, n / 2);                                             \

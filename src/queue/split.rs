@@ -94,6 +94,11 @@
 //!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
 //!    with `split`, the deque of an idle owner would look filled for ever, and no worker would
 //!    sleep.)
+//! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is another
+//!    one. A sleeper's last look between the two misses that task, and the owner may compute for
+//!    long before it pops. So the owner looks for sleepers after it has restored the task, as it
+//!    does after a push (`Policy::restored`): it sees the sleeper, or the sleeper sees the restored
+//!    `bot`.
 //!
 //! # Cost
 //!
