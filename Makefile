@@ -595,7 +595,7 @@ fuzz: stage $(FUZZ_LIB)
 # How long it takes until random programs fail with some mutants of model/mutants, with delays and without. A worker
 # that has nothing to do sleeps, as it does by default: then a lost wake-up is a standstill that is seen at once.
 FUZZ_MUTANTS ?= searcher-silent park-unasked raid-undrawn take-back-unlocked handoff-unswapped members-dropped \
-                close-over-a-task take-before-leaving mutex-link-to-free sync-name-stored
+                close-over-a-task take-before-leaving mutex-link-to-free sync-name-stored restored-silent
 
 fuzz-mutants: stage
 	@for name in $(FUZZ_MUTANTS); do \

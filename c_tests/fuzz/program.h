@@ -11,7 +11,8 @@
  *                               reverse order of forking, 1 the order of forking, other numbers any order
  *     group {...}...            a task of a group for each block
  *     crowd W {...}...          a group with a task for each block, for which W tasks wait, too           leaves only
- *     meanwhile {...}...        a task for each block, which all begin while this one and they compute, if there are workers
+ *     meanwhile {...}...        a task for each block, which all begin while this one and they compute, if there are workers;
+ *                               this one has joined another task by then, which ended before the others were added
  *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
  *     for N GRAIN {...}         a loop
  *     reduce N GRAIN            a reduction whose combination does not commute
