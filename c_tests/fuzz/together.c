@@ -86,25 +86,11 @@ static void run_member(void *closure, struct scheduler *s)
     run_awaited(&member->task, s);
 }
 
-/* A task that ends on another worker before the gang is queued, if tasks may compute. Its join then takes the gang's
- * youngest task out of the queue and restores it: a worker that goes to sleep meanwhile must be woken. */
-struct early {
-    sched_task task;
-    atomic_int ended;
-};
-
-static void run_early(void *closure, struct scheduler *s)
+static void run_first(void *closure, struct scheduler *s)
 {
-    struct early *early = closure;
+    struct gang *gang = closure;
     (void)s;
-    atomic_store_explicit(&early->ended, 1, memory_order_relaxed);
-}
-
-static void compute_until_ended(struct early *early)
-{
-    for (unsigned turns = 1; !atomic_load_explicit(&early->ended, memory_order_relaxed); turns++)
-        if (turns % 4096 == 0)
-            sched_yield();
+    atomic_fetch_add_explicit(&gang->begun, 1, memory_order_relaxed);
 }
 
 /* Whether so many tasks may compute until others have begun: at least one worker does not. */
@@ -125,10 +111,12 @@ uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *t
     uint64_t value = path;
     int computes = may_compute(task->run, now->blocks, s);
     struct gang gang = {0, computes, now->blocks};
-    struct early early = {.ended = 0};
-    sched_fork(&early.task, run_early, &early, s);
-    if (computes)
-        compute_until_ended(&early);
+    /* If tasks may compute, the first task begins on another worker before the gang is queued. Its join then takes the
+     * gang's youngest task out of the queue and restores it: a worker that goes to sleep meanwhile must be woken. */
+    struct gang first = {0, computes, 1};
+    sched_task first_task;
+    sched_fork(&first_task, run_first, &first, s);
+    compute_until_all(&first);
     for (int i = 0; i < now->blocks; i++) {
         member[i] = (struct member){task_of(&now->block[i], part(path, i), task), &gang};
         if (!accepted(sched_group_spawn(&group, run_member, &member[i], s))) {
@@ -136,7 +124,7 @@ uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *t
             run_member(&member[i], s);
         }
     }
-    sched_join(&early.task, s);
+    sched_join(&first_task, s);
     compute_until_all(&gang);
     if (computes)
         atomic_fetch_sub(task->run->computing, now->blocks);

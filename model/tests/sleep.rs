@@ -32,6 +32,15 @@ fn pop(scene: &Scene) -> bool {
     owner.pop().is_some()
 }
 
+/// A scene whose owner has answered the first question, and has no task. Cells 0 and 1 are used.
+fn armed(workers: usize, tasks: usize) -> Arc<Scene> {
+    let scene = Scene::new(workers, tasks);
+    spawn(&scene, 0);
+    spawn(&scene, 1);
+    assert!(pop(&scene) && pop(&scene));
+    scene
+}
+
 /// Takes worker 0's oldest task, public or not. Requests nothing.
 fn rob(scene: &Scene) -> bool {
     scene.scheduler.deque(0).raid();
@@ -91,15 +100,12 @@ fn a_sleeper_beside_an_owner_that_arms() {
     });
 }
 
-/// A join whose task was taken claims the owner's youngest task, and then gives it back. The worker
-/// that goes to sleep between the two does not see that task.
+/// A join whose task was taken claims the owner's youngest task, and then restores it. A worker that
+/// goes to sleep between the two does not see that task.
 #[test]
 fn a_sleeper_beside_a_failed_join() {
     explore("sleep, a failed join", 4, 200, || {
-        let scene = Scene::new(1, 3);
-        spawn(&scene, 0);
-        spawn(&scene, 1);
-        assert!(pop(&scene) && pop(&scene)); // so that the first task is not the one that wakes
+        let scene = armed(1, 3);
         let sleeper = sleeper(&scene, 0);
         spawn(&scene, 2);
         let other = Task { f: count, closure: std::ptr::null_mut() };
@@ -112,10 +118,7 @@ fn a_sleeper_beside_a_failed_join() {
 #[test]
 fn a_sleeper_beside_an_armed_owner() {
     explore("sleep, the owner is armed", 4, 200, || {
-        let scene = Scene::new(1, 3);
-        spawn(&scene, 0);
-        spawn(&scene, 1);
-        assert!(pop(&scene) && pop(&scene));
+        let scene = armed(1, 3);
         let sleeper = sleeper(&scene, 0);
         spawn(&scene, 2);
         sleeper.join().unwrap();
@@ -163,10 +166,7 @@ fn a_sleeper_beside_an_owner_that_lends() {
 #[test]
 fn a_sleeper_beside_a_thief_that_lends() {
     explore("sleep, the thief lends", 4, 200, || {
-        let scene = Scene::new(2, 4);
-        spawn(&scene, 0);
-        spawn(&scene, 1);
-        assert!(pop(&scene) && pop(&scene));
+        let scene = armed(2, 4);
         scene.places[1].spawn(count, scene.cells[2].closure());
         assert!(scene.scheduler.rob(1, &scene.places[0]).is_some());
         let sleeper = dozer(&scene, 1);

@@ -11,7 +11,7 @@
 //! | [`dump`] | the text on stderr |
 //! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
 //! | [`description`] | what a debugger must know to find all this: offsets and addresses |
-//! | [`live`] | `SCHED_STATS=live`: the line that shows what the runs in progress do |
+//! | [`live`] | `SCHED_STATS=live`: a line about the runs in progress, renewed again and again |
 //! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
 //!
 //! An observer disturbs nobody: it takes the lock of a run or of the list of stacks for moments,

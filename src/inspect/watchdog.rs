@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
-/// The thread looks this often within the time of `SCHED_WATCHDOG`, the shortest if the runs have
-/// several. But the time between two looks is at least `SHORTEST` and at most `LONGEST`.
+/// The number of looks in the time of `SCHED_WATCHDOG`. If the runs have different times, the
+/// shortest counts. The time between two looks is at least `SHORTEST` and at most `LONGEST`.
 const LOOKS: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(1);

@@ -121,6 +121,7 @@
 //! | --- | --- | --- |
 //! | push, pop, join: store of `bot` | Release | the raid's second load of `bot`: the slots are written |
 //! | push: light fence | asymmetric | the heavy fence of a sleeper that has asked (2) |
+//! | `retake`: the light fence of `published`, which follows | asymmetric | the same heavy fence (5) |
 //! | pop, join: light fence | asymmetric | the heavy fence of a raid (1) |
 //! | raid: heavy fence | asymmetric | the light fences of pop and join (1) |
 //! | raid: second load of `bot` | Acquire | the owner's stores of `bot` |

@@ -1,7 +1,7 @@
 //! What the runtime tells the watches of workers ([`Watch`]). In an observed run it tells them
 //! where tasks are suspended and resumed, and where workers sleep, steal and wake each other. In a
 //! run that prints statistics it tells them where a worker's phase changes.
-//! [`observed`](super::observed) tells where each of these functions is called.
+//! [`observed`](super::observed) lists the places that call these functions.
 
 use crate::policy::Place;
 use crate::profile::run::Profile;

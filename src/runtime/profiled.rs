@@ -56,12 +56,11 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
 
 /// The caller's loop of `units` units is over. `before`: the lengths of the paths before the loop;
 /// `longest`: those of the longest paths through one unit. The workers have halved the loop again
-/// and again. Each half may have moved to another worker, and the end of the half back to the
-/// worker of the other half: so a burdened path counts two moves for each halving. (The moves of
-/// the halves that really were tasks do not count in addition, since each run makes other halves
-/// into tasks.) The time that the owner spends between its chunks counts as if it came before the
-/// longest unit. But another worker may have done that unit at the same time: then the span is too
-/// long by that time.
+/// and again. At each halving, one half may have moved to another worker, and its end may have
+/// moved back. So the burdened path has two moves for each halving. (Some halves really were tasks.
+/// Their own moves are not added, since the next run makes tasks of other halves.) The time that
+/// the owner spends between its chunks is added before the longest unit. If another worker has done
+/// that unit in this time, the span is too long by as much.
 #[cold]
 pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Lengths) {
     let Some(profile) = worker.watch().and_then(Watch::profile) else { return };

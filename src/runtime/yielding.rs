@@ -10,9 +10,9 @@
 //! (`fiber.h`): in both, a worker runs the tasks of its own queue, and looks at the injector after
 //! every 61 tasks. This library differs from both in three points:
 //!
-//! - Each task also looks at the injector once in [`YIELDS_PER_LOOK`] yields of its own. Without
-//!   this a task in the injector could wait for its first turn while another task has 61 turns. The
-//!   aim is that no two tasks are ever more than ten turns apart. With two tasks at home and three
+//! - Of the yields of each task, one in [`YIELDS_PER_LOOK`] looks at the injector, too. Otherwise a
+//!   task in the injector could wait for its first turn while another task has 61 turns. The aim is
+//!   that no two tasks are ever more than ten turns apart. With two tasks at home and three
 //!   in the injector, the last of these waits for twice `YIELDS_PER_LOOK` turns of the first task;
 //!   with n at home and m in the injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
 //! - The worker takes the next task before it queues the yielding task. So it never takes the

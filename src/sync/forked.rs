@@ -36,7 +36,7 @@
 //! | `is_over`: load | Acquire | `end`, `end_unawaited` |
 //! | `leave_name`: exchange | AcqRel | `end`, which then wakes the waiter; `begin`, whose *begun* it replaces |
 //! | `runner`: load of the state | Acquire | the exchange in `begin`: the runner is written |
-//! | `is_fresh`, `was_joined`, `is_lost`, `function` | Relaxed | none: hints, or the caller's own writes |
+//! | `is_fresh`, `was_joined`, `is_lost`, `function` | Relaxed | none: a hint, or a value that the caller has written |
 //!
 //! `leave_name` returns None without an order: its caller then asks `is_over`.
 

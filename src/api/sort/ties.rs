@@ -3,13 +3,13 @@
 //!
 //! # Why
 //!
-//! A merge sort profits from equal elements only where its runs have groups of them. Until its runs
-//! have such groups, it makes some 7 comparisons more for each element than partitions do.
-//! Partitions need log2(d) comparisons for d distinct values, since a partition into the elements
-//! before, equal to and behind a pivot settles all elements that have the pivot's value. For 16
-//! values a merge sort makes 10.6 comparisons for each element, and partitions make 3.5; ten
-//! million ints take 120 ms instead of 340. For distinct elements partitions do not pay: they
-//! compare and move each element more often than a merge sort.
+//! A merge sort profits from equal elements only where its runs have groups of them. Before that it
+//! makes about 7 more comparisons for each element than partitions do. A partition divides the
+//! elements into those before, equal to and behind a pivot, and the elements that equal the pivot
+//! are then in place. So partitions need log2(d) comparisons for each element if d values are
+//! distinct. For 16 values a merge sort makes 10.6 comparisons for each element, and partitions
+//! make 3.5; ten million ints take 120 ms instead of 340. For distinct elements partitions do not
+//! pay: they compare and move each element more often than a merge sort.
 //!
 //! # How
 //!

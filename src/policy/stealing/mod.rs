@@ -270,7 +270,7 @@ impl<D: Deque> Policy for Stealing<D> {
 
     unsafe fn restored(&self, place: &impl Place) {
         if !self.deques[place.index()].looks_empty() {
-            self.published(place);
+            self.published(place); // the task was restored before: `queue::split`, 5
         }
     }
 

@@ -18,8 +18,7 @@ pub fn print_all(workloads: &[Workload], systems: &[System], session: &Session) 
         let data = workload.data.map_or(String::new(), |data| format!(" -d {data}"));
         say(format!("\n{} -n {}{data}: {}", workload.program, workload.n, workload.what));
         println!("{}", one(workload, systems, session));
-        for (name, why) in
-            workload.without.iter().filter(|(n, _)| systems.iter().any(|s| s.name == *n))
+        for (name, why) in workload.lacking().filter(|(n, _)| systems.iter().any(|s| s.name == *n))
         {
             say(format!("without {name}: {why}"));
         }

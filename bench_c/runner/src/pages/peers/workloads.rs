@@ -31,6 +31,9 @@ pub struct Baseline {
     pub words: &'static [&'static str],
 }
 
+/// Systems, and why they do not have a workload.
+type Without = &'static [(&'static str, &'static str)];
+
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub program: &'static str,
@@ -54,12 +57,17 @@ pub struct Workload {
     /// True if the table names the schedules of OpenMP.
     pub schedules: bool,
     /// The systems that do not have it, and why. A system with few workloads names these itself.
-    pub without: &'static [(&'static str, &'static str)],
+    pub without: &'static [Without],
 }
 
 impl Workload {
     pub fn has(&self, system: &str) -> bool {
-        self.without.iter().all(|(name, _)| *name != system)
+        self.lacking().all(|(name, _)| name != system)
+    }
+
+    /// The entries of `without`.
+    pub fn lacking(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.without.iter().copied().flatten().copied()
     }
 
     pub fn make_quick(&mut self) {
@@ -69,9 +77,9 @@ impl Workload {
     }
 }
 
-const NO_JOIN: &[(&str, &str)] = &[("glib", "a task of a GThreadPool cannot wait for others")];
+const NO_JOIN: Without = &[("glib", "a task of a GThreadPool cannot wait for others")];
 /// The programs of these peers do not have `treef`, whose pattern is that of `fib`.
-const NO_TREEF: &[(&str, &str)] = &[
+const NO_TREEF: Without = &[
     ("libgomp", FIB_INSTEAD),
     ("libomp", FIB_INSTEAD),
     ("onetbb", FIB_INSTEAD),
@@ -80,13 +88,13 @@ const NO_TREEF: &[(&str, &str)] = &[
     ("java", FIB_INSTEAD),
 ];
 const FIB_INSTEAD: &str = "its program has fib, of the same pattern";
-const NO_LOOP: &[(&str, &str)] = &[
+const NO_LOOP: Without = &[
     ("crossbeam", "has no loop; its sister rayon has"),
     ("forte", "has no loop"),
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
-const NO_TIMED_LOOPS: &[(&str, &str)] = &[
+const NO_TIMED_LOOPS: Without = &[
     ("crossbeam", "has no loop; its sister rayon has"),
     ("forte", "has no loop"),
     ("glib", "has no loop"),
@@ -134,7 +142,7 @@ const REDUCTIONS: &[(&str, &str)] = &[
     ("random-300-10000", "10,000 terms of random cost that take 300 µs in all"),
 ];
 
-const NO_SORT: &[(&str, &str)] = &[
+const NO_SORT: Without = &[
     ("libgomp", "OpenMP has no sort"),
     ("libomp", "OpenMP has no sort"),
     ("crossbeam", "has no sort; its sister rayon has"),
@@ -142,26 +150,14 @@ const NO_SORT: &[(&str, &str)] = &[
     ("glib", "has no sort"),
     ("go", "has no parallel sort"),
 ];
-/// Of other numbers than random ones.
-const NO_SORT_OF: &[(&str, &str)] = &[
-    ("libgomp", "OpenMP has no sort"),
-    ("libomp", "OpenMP has no sort"),
-    ("crossbeam", "has no sort; its sister rayon has"),
-    ("forte", "has no sort"),
-    ("glib", "has no sort"),
-    ("go", "has no parallel sort"),
-    ("java", "its program sorts random numbers only"),
-];
-const NO_STABLE_SORT: &[(&str, &str)] = &[
-    ("libgomp", "OpenMP has no sort"),
-    ("libomp", "OpenMP has no sort"),
-    ("crossbeam", "has no sort; its sister rayon has"),
-    ("forte", "has no sort"),
-    ("glib", "has no sort"),
-    ("go", "has no parallel sort"),
-    ("java", "its program sorts random numbers only"),
-    ("onetbb", "its sort is not stable"),
-];
+const RANDOM_ONLY: Without = &[("java", "its program sorts random numbers only")];
+const UNSTABLE: Without = &[("onetbb", "its sort is not stable")];
+const NUMBERS_ONLY: Without = &[("onetbb", "its program sorts numbers only")];
+
+/// The systems without a sort of such numbers.
+fn without_sort(data: Option<&str>) -> &'static [Without] {
+    if data == Some("stable") { &[NO_SORT, RANDOM_ONLY, UNSTABLE] } else { &[NO_SORT, RANDOM_ONLY] }
+}
 
 /// Further inputs of `sort`: the argument of `-d`, and a description.
 const SORTS: &[(&str, &str)] = &[
@@ -196,19 +192,9 @@ const ELEMENTS: &[(&str, u64, &str)] = &[
     ("stable-strings", 500_000, "strings, by the stable sort"),
     ("stable-wide", 100_000, "elements of 1,000 bytes, by the stable sort"),
 ];
-const NO_ELEMENTS: &[(&str, &str)] = &[
-    ("libgomp", "OpenMP has no sort"),
-    ("libomp", "OpenMP has no sort"),
-    ("onetbb", "its program sorts numbers only"),
-    ("crossbeam", "has no sort; its sister rayon has"),
-    ("forte", "has no sort"),
-    ("glib", "has no sort"),
-    ("go", "has no parallel sort"),
-    ("java", "its program sorts random numbers only"),
-];
 
 /// Systems in which two tasks cannot hand over to each other repeatedly.
-const NO_TURNS: &[(&str, &str)] = &[
+const NO_TURNS: Without = &[
     ("libgomp", "its taskyield does nothing"),
     ("libomp", "its taskyield runs another task on top of the one that yields"),
     ("onetbb", "has no yield, and no semaphore that lets other tasks run"),
@@ -241,7 +227,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         schedules: false,
         without: &[],
     };
-    let joins = Workload { without: NO_JOIN, counted: 2, rounds: 2, ..base.clone() };
+    let joins = Workload { without: &[NO_JOIN], counted: 2, rounds: 2, ..base.clone() };
     let together = Workload { threads: several.clone(), counted: 1, warm_up: 0, ..base.clone() };
     let mut all = vec![
         Workload {
@@ -310,7 +296,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
             quick: Some(14),
             what: "a binary tree of forks and joins; chili and forte offer a forked task only at \
                    intervals",
-            without: NO_TREEF,
+            without: &[NO_TREEF],
             ..joins.clone()
         },
         Workload {
@@ -383,7 +369,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
             n: 100_000_000,
             quick: Some(10_000_000),
             what: "a loop of tiny iterations, divided by the system",
-            without: NO_LOOP,
+            without: &[NO_LOOP],
             ..joins.clone()
         },
         Workload {
@@ -391,7 +377,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
             n: 100_000_000,
             quick: Some(10_000_000),
             what: "a sum of tiny terms, divided by the system",
-            without: NO_LOOP,
+            without: &[NO_LOOP],
             ..joins.clone()
         },
         Workload {
@@ -401,7 +387,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
             what: "the system's sort; serial is libc's qsort; only qsort and libsched call a \
                    function to compare",
             figure: Figure::Whole,
-            without: NO_SORT,
+            without: &[NO_SORT],
             ..joins.clone()
         },
     ];
@@ -411,7 +397,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         data: Some(data),
         what,
         figure: Figure::Whole,
-        without: if data == "stable" { NO_STABLE_SORT } else { NO_SORT_OF },
+        without: without_sort(Some(data)),
         ..joins.clone()
     }));
     all.extend(SHORT_SORTS.iter().map(|&(n, data, what)| Workload {
@@ -421,7 +407,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         what,
         figure: Figure::Whole,
         counted: 21,
-        without: if data == Some("stable") { NO_STABLE_SORT } else { NO_SORT_OF },
+        without: without_sort(data),
         ..joins.clone()
     }));
     all.extend(ELEMENTS.iter().map(|&(data, n, what)| Workload {
@@ -430,7 +416,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         data: Some(data),
         what,
         figure: Figure::Whole,
-        without: NO_ELEMENTS,
+        without: &[NO_SORT, RANDOM_ONLY, NUMBERS_ONLY],
         ..joins.clone()
     }));
     all.extend(PHASES.iter().map(|&(data, n, what)| Workload {
@@ -444,7 +430,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         counted: 1,
         warm_up: 1,
         baselines: &[],
-        without: NO_TIMED_LOOPS,
+        without: &[NO_TIMED_LOOPS],
         ..joins.clone()
     }));
     let loops = LOOPS.iter().map(|&(data, what)| ("loops", data, what));
@@ -460,7 +446,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         warm_up: 0,
         baselines: &[],
         schedules: true,
-        without: NO_TIMED_LOOPS,
+        without: &[NO_TIMED_LOOPS],
         ..joins.clone()
     }));
     all.extend([
@@ -497,7 +483,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
                 Baseline { name: "swapcontext", words: &["-d", "ucontext"] },
                 Baseline { name: "sched_yield", words: &["-d", "pthread"] },
             ],
-            without: NO_TURNS,
+            without: &[NO_TURNS],
             ..base.clone()
         },
         Workload {
@@ -511,7 +497,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
                 Baseline { name: "two threads", words: &["-d", "pthread"] },
                 Baseline { name: "two threads on one processor", words: &["-d", "one"] },
             ],
-            without: NO_TURNS,
+            without: &[NO_TURNS],
             ..base
         },
         Workload {

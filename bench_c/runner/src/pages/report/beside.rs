@@ -111,16 +111,19 @@ const fn sort(head: &'static str, n: u64, value: &'static str) -> Column {
     of_size(column(head, "sort", value), n)
 }
 
+/// The systems that sort ints.
+const SORTERS: &[(&str, &str)] = &[
+    ("**libsched**: `sched_sort`", "libsched"),
+    ("`sched_sort.h`", "typed"),
+    ("onetbb", "onetbb"),
+    ("rayon", "rayon"),
+    ("java", "java"),
+    ("libc's `qsort`", "serial"),
+];
+
 const SORTS: Layout = Layout {
     corner: "",
-    rows: &[
-        ("**libsched**: `sched_sort`", "libsched"),
-        ("`sched_sort.h`", "typed"),
-        ("onetbb", "onetbb"),
-        ("rayon", "rayon"),
-        ("java", "java"),
-        ("libc's `qsort`", "serial"),
-    ],
+    rows: SORTERS,
     columns: &[
         sort("random", 1 << 22, "ms"),
         of_data(sort("16 different numbers", 1 << 22, "ms"), "few"),
@@ -132,13 +135,7 @@ const SORTS: Layout = Layout {
 
 const SHORT_SORTS: Layout = Layout {
     corner: "",
-    rows: &[
-        ("**libsched**: `sched_sort`", "libsched"),
-        ("`sched_sort.h`", "typed"),
-        ("onetbb", "onetbb"),
-        ("rayon", "rayon"),
-        ("libc's `qsort`", "serial"),
-    ],
+    rows: SORTERS,
     columns: &[
         sort("10,000, random", 10_000, "us"),
         of_data(sort("random, stable", 10_000, "us"), "stable"),
