@@ -1,9 +1,12 @@
 /* A loop without a grain keeps all workers busy: a few long iterations go to a worker each at once,
- * and where one part is much longer than the others these are taken meanwhile.
+ * and where one part is much longer than the others these are taken meanwhile. (Each loop takes
+ * milliseconds: after a loop that was short for a wake-up, the next one with this body begins alone.)
  * ctest: matrix idle=park threads=2,4 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
+
+enum { LONG_US = 3000 }; /* longer than any wake-up that the library records */
 
 static atomic_int inside;
 
@@ -16,6 +19,7 @@ static void meet(size_t lo, size_t hi, void *ctx, struct scheduler *s)
         atomic_fetch_add(&inside, 1);
         while (inside < all)
             pause_us(50);
+        pause_us(LONG_US);
     }
 }
 
@@ -29,6 +33,8 @@ static void last_of_all(size_t lo, size_t hi, void *ctx, struct scheduler *s)
     for (size_t i = lo; i < hi; i++) {
         while (i == 0 && done < n - 1)
             pause_us(50);
+        if (i == 0)
+            pause_us(LONG_US);
         atomic_fetch_add(&done, 1);
     }
 }

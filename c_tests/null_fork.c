@@ -27,7 +27,7 @@ static void in_the_child(void *arg)
     }
     null_works();
     CHECK(thread_count() > 1);
-    CHECK_EQ(sched_worker_count(NULL), threads_of(sched_default_threads()));
+    CHECK(sched_worker_count(NULL) >= threads_of(sched_default_threads()));
     null_works();
 }
 

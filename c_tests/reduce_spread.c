@@ -1,10 +1,12 @@
 /* A reduction keeps all workers busy: a few long parts go to a worker each at once, and where one part
  * is much longer than the others these are taken meanwhile, except up to seven short ones beside it.
+ * (Each reduction takes milliseconds: after one that was short for a wake-up, the next one with this body
+ * begins alone.)
  * ctest: matrix idle=park threads=2,4 */
 #include "reductions.h"
 #include <stdatomic.h>
 
-enum { PARTS = 1000, LATE = 700, BESIDE = 7 };
+enum { PARTS = 1000, LATE = 700, BESIDE = 7, LONG_US = 3000 };
 
 static atomic_int inside;
 static atomic_long done, combinations;
@@ -18,6 +20,7 @@ static void meet(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *
     atomic_fetch_add(&inside, 1);
     while (inside < all)
         pause_us(50);
+    pause_us(LONG_US);
     *(long *)into += (long)lo;
 }
 
@@ -29,6 +32,8 @@ static void last_of_all(size_t lo, size_t hi, void *into, void *ctx, struct sche
     CHECK_EQ(hi - lo, 1);
     while (lo == last && done < PARTS - 1 - (last > 0 ? BESIDE : 0))
         pause_us(50);
+    if (lo == last)
+        pause_us(LONG_US);
     *(long *)into += (long)lo;
     atomic_fetch_add(&done, 1);
 }

@@ -1,12 +1,12 @@
 /* sched_worker_index: each worker has a number of its own, less than sched_worker_count. The number is
- * the same for every s of the run. A thread that is no worker has no number: it gets EINVAL, for NULL
+ * the same for every s of the run. A pool counts the places of threads from outside, too. A thread that is no worker has no number: it gets EINVAL, for NULL
  * as well. After the run both functions give EINVAL.
  * ctest: static
  * ctest: matrix */
 #include "pool.h"
 #include <stdatomic.h>
 
-enum { MOST = 64, N = 400 };
+enum { MOST = 128, N = 400 };
 
 static int wanted;
 static atomic_int here[MOST], ran;
@@ -39,6 +39,12 @@ static void nested(void *closure, struct scheduler *s)
         CHECK_EQ(sched_worker_index(root_s), 0);
         CHECK_EQ(sched_worker_count(root_s), wanted);
     }
+}
+
+static void count(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    wanted = sched_worker_count(s);
 }
 
 static void *foreigner(void *s)
@@ -74,6 +80,8 @@ int main(void)
     CHECK_ERRNO(sched_worker_count(late), EINVAL);
 
     struct sched_pool *pool = pool_of(4);
+    CHECK_EQ(sched_pool_run(pool, count, NULL), 0);
+    CHECK(wanted >= threads_of(4) && wanted <= MOST); /* and the places of threads from outside */
     CHECK_EQ(sched_pool_run(pool, root, &pool), 0);
     CHECK_EQ(ran, 2 * N);
     CHECK_ERRNO(sched_worker_index(late), EINVAL); /* this thread is none of the pool's */

@@ -260,7 +260,8 @@ void sched_fork(struct sched_task *t,
  * written. If no worker has begun the task, it is called now. Otherwise the caller is suspended,
  * its stack is kept, and its worker goes on with other tasks. If SCHED_JOIN is help, or no memory
  * is left for another stack, the caller is not suspended: its worker runs other tasks on top of
- * it, on the same stack. A caller that is not a worker of the run sleeps. Tasks may be joined in
+ * it, on the same stack. A thread that is not a worker of the run calls the task if nobody has
+ * begun it, on its own stack, and sleeps otherwise. Tasks may be joined in
  * any order; the reverse order of forking is the quickest.
  *
  * s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
@@ -342,7 +343,8 @@ int sched_group_spawn_copy(struct sched_group *g,
  * the group may be used again. A caller that is a task is suspended while it waits: its stack is
  * kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
  * left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
- * the same stack. A caller that is not a worker of the run sleeps.
+ * the same stack. A thread that is not a worker of the run runs the tasks of the group that it has
+ * added itself and that nobody has begun, on its own stack, and then sleeps.
  * s is the s of any worker of the run. If a task of the group waits for the group, and so for
  * itself, the process ends with a message.
  *
@@ -376,8 +378,8 @@ int sched_group_cancelled(const struct sched_group *g);
  *        on how many numbers are left and on whether workers are idle.
  *        More than 0: each part has exactly grain numbers; the last one may have fewer.
  *
- * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
- * work. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+ * help: see libsched(7), THREADS OUTSIDE. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
  * greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
  * caller is no worker of the run, and there is no memory to hand the work to one, or the queue
  * holds qlen tasks already under SCHED_OVERFLOW=refuse).
@@ -431,8 +433,8 @@ int sched_for(size_t lo,
  * workers at a time; each call of body gets the s of its worker. Both functions must return;
  * longjmp out of them is undefined.
  *
- * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
- * work. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+ * help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
  * combine, identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a
  * negative number becomes, or the run of s has ended), ENOMEM (size is greater than 128, and there
  * is no memory for a value; some parts may have been done), EAGAIN (the caller is no worker of the
@@ -538,8 +540,8 @@ int sched_reduce_relaxed(size_t lo,
  * aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
  * contradict each other, the order of the elements is unspecified.
  *
- * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
- * work. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+ * help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
  * NULL, size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no
  * memory for the copies), EAGAIN (the caller is no worker of the run, and there is no memory to
  * hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
@@ -828,6 +830,23 @@ int sched_pool_submit_copy(struct sched_pool *pool,
                            const void *arg,
                            size_t size);
 
+/* Returns the s of the pool: for sched_for, sched_reduce, the sorts, sched_group_spawn,
+ * sched_group_wait, sched_fork, sched_join, sched_spawn and the objects, called by any thread. A
+ * thread that is not a worker of the pool works on its own loops, reductions, sorts and joins, on
+ * its own stack, and the workers of the pool help: see libsched(7), THREADS OUTSIDE. The s is the
+ * same in each call, and is valid until sched_pool_destroy.
+ *
+ * Returns the s, or NULL with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+ * process whose pool it is).
+ * Thread-safe. Cost: some nanoseconds.
+ *
+ * Example:
+ *
+ *     struct scheduler *s = sched_pool_scheduler(pool);
+ *     if (sched_for(0, n, 0, scale, a, s) != 0)
+ *         err(1, "sched_for"); */
+struct scheduler *sched_pool_scheduler(struct sched_pool *pool);
+
 /* Waits until, at one moment after the call, no task is left in the pool: none runs and none is
  * queued. The caller then sees what the tasks have written. If threads go on adding tasks, that
  * moment may never come.
@@ -893,7 +912,8 @@ int sched_last_stats(struct sched_stats *out,
  *
  * Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
  * worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
- * thread of a task is not a worker, except in kind serial.
+ * thread of a task is not a worker, except in kind serial. A thread from outside that works on its
+ * own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile.
  * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
@@ -905,8 +925,10 @@ int sched_last_stats(struct sched_stats *out,
  *         mine->best = value; */
 int sched_worker_index(struct scheduler *s);
 
-/* Tells how many workers the run of s has, including those for which no thread could be created.
- * The number does not change while the run goes on.
+/* Tells how many numbers sched_worker_index can return in the run of s: that of its workers,
+ * including those for which no thread could be created; in a pool, also the default pool, except in
+ * kind serial, that of the places of threads from outside (libsched(7), THREADS OUTSIDE): as many
+ * as workers, at least 8 and at most 64. The number does not change while the run goes on.
  *
  * Returns the number, or -1 with errno: EINVAL (the run of s has ended).
  * Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond

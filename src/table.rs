@@ -25,6 +25,7 @@ use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, fence, futex, output, processors, stack_room, symbol};
 use crate::task::Task;
 use crate::{inspect, queue, settings};
+use std::ops::RangeInclusive;
 
 /// A row of the table.
 pub struct Entry {
@@ -64,6 +65,8 @@ pub const fn row<P: Policy>() -> Row {
         operations: Operations::of::<P>(),
         calls_at_once: false,
         has_threads: P::HAS_THREADS,
+        has_guests: P::HAS_GUESTS,
+        guests_have_queues: P::GUESTS_HAVE_QUEUES,
         lines_up: P::LINES_UP,
         lengths: const { &P::LENGTHS },
         plain: None,
@@ -221,7 +224,8 @@ fn request(
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
     let row = if observed::is_observed(&config) { &entry.observed } else { &entry.row };
     let deque = entry.combination.deque;
-    Ok((entry, Request { config, transfers, deque, row, function_of, threads, qlen }))
+    let guests = 0; // of a run that is not held open
+    Ok((entry, Request { config, transfers, deque, row, function_of, threads, guests, qlen }))
 }
 
 /// A whole run: what `sched_init` does after its checks. The first task, and all that come from it,
@@ -246,7 +250,7 @@ pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
         let (entry, mut request) = request("", &Config::defaults(), 0, 0, function_of)?;
         // The threads of this pool are not joined at its end: see `default_pool`.
         request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
-        (entry.open)(&request)
+        open_with_guests(entry, request)
     })
 }
 
@@ -260,6 +264,17 @@ pub fn open(
     let threads = "sched_pool_create: options.nthreads";
     detector::ignored(|| {
         let (entry, request) = request(threads, asked, nthreads, qlen, function_of)?;
-        (entry.open)(&request)
+        open_with_guests(entry, request)
     })
+}
+
+/// The least and the greatest number of guests' places of a run that is held open; else there are as
+/// many as workers. More guests than processors gain nothing by helpers, but their spawns need no lock.
+const GUESTS: RangeInclusive<usize> = 8..=64;
+
+fn open_with_guests(entry: &Entry, mut request: Request) -> Result<Box<dyn Open>, Errno> {
+    if entry.row.has_guests {
+        request.guests = request.threads.clamp(*GUESTS.start(), *GUESTS.end());
+    }
+    (entry.open)(&request)
 }

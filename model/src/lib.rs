@@ -418,20 +418,26 @@ unsafe impl<P: Policy> Sync for SceneOf<P> {}
 
 impl<P: ModelledPolicy> SceneOf<P> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
-        SceneOf::with(workers, cells, Ends::AtRest)
+        SceneOf::with(workers, 0, cells, Ends::AtRest)
     }
 
     /// The scene of a run that is held open.
     pub fn held(workers: usize, cells: usize) -> Arc<Self> {
-        SceneOf::with(workers, cells, Ends::AfterRelease)
+        SceneOf::with(workers, 0, cells, Ends::AfterRelease)
     }
 
-    fn with(workers: usize, cells: usize, ends: Ends) -> Arc<Self> {
+    /// The same, with places for guests behind those of the workers.
+    pub fn held_for_guests(workers: usize, guests: usize, cells: usize) -> Arc<Self> {
+        SceneOf::with(workers, guests, cells, Ends::AfterRelease)
+    }
+
+    fn with(workers: usize, guests: usize, cells: usize, ends: Ends) -> Arc<Self> {
         let plan = Plan {
             idle: Idle::Park,
             ends,
             ready_order: ReadyOrder::YoungestFirst,
             workers,
+            guests,
             qlen: usize::MAX,
             overflow: P::OVERFLOW,
             steal: P::STEAL,
@@ -441,7 +447,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
         Arc::new(SceneOf {
-            places: (0..workers).map(|i| WorkerOf::new(i, &*scheduler)).collect(),
+            places: (0..workers + guests).map(|i| WorkerOf::new(i, &*scheduler)).collect(),
             scheduler,
             cells: (0..cells).map(|_| Cell::new()).collect(),
         })

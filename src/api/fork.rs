@@ -25,11 +25,11 @@ use crate::policy::Parts;
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
-use crate::runtime::observed;
 use crate::runtime::record::Worker;
 use crate::runtime::tasks::BuiltInStep;
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
+use crate::runtime::{guest, observed};
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::detector;
@@ -309,6 +309,10 @@ unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool
 fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
+    // Where a fork only queues its task (kind `cont`, on a guest's stack), a guest finds it in its own queue.
+    if let Some(guest) = worker.mine().filter(|mine| mine.is_guest()) {
+        guest.run_own(&|task| task == queued_task(forked));
+    }
     let what = WaitsFor::new(Object::Forked, forked);
     let waited = crate::api::wait(&Joined { forked, parts }, what, worker);
     mine.inspect(|mine| mine.forget_join(forked));
@@ -321,6 +325,11 @@ fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
 /// The descriptor was forked on, and not joined yet.
 #[inline(never)] // the call runs in a frame of its own, which stops exceptions
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
+    // SAFETY: by the caller's promise. (A guest occupies its place, so this goes no deeper.)
+    let join = |guest: Mine| unsafe { join_elsewhere(forked, &guest) };
+    if worker.mine().is_none() && !forked.is_over() && guest::visit(worker, join).is_some() {
+        return;
+    }
     // SAFETY: the descriptor was forked on, and not joined yet. A task that was taken out of the
     // queue is begun by nobody else.
     unsafe {
@@ -464,6 +473,10 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         detector::release(&raw const forked);
     };
     let task = closure_task::<C, _>(&told);
+    // SAFETY: `work` may be called on any thread, and the task is called once.
+    if unsafe { guest::run::<C>(worker, task, function) } {
+        return 0;
+    }
     // SAFETY: `work` and the descriptor live until the task has ended, which is waited for below.
     if unsafe { (worker.row().offer)(&forked, task, function, worker) }.is_err() {
         return -1;

@@ -21,13 +21,13 @@ use crate::api::{wait_for_tasks, wait_outside_run};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
-use crate::runtime::{arg_blocks, profiled, spawn_copy};
+use crate::runtime::{arg_blocks, guest, profiled, spawn_copy};
 use crate::sync::cancel::Cancellation;
 use crate::sync::members::Members;
 use crate::sync::node::Node;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
-use crate::task::{Scheduler, TaskFn};
+use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -126,7 +126,7 @@ impl Group {
     /// if none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
         detector::own(self);
-        if detector::ignored(|| self.wait_for_tasks(worker)) != 0 {
+        if detector::ignored(|| self.wait_with(worker)) != 0 {
             return -1;
         }
         detector::acquire(self);
@@ -135,6 +135,27 @@ impl Group {
             return errno::failed(libc::ECANCELED);
         }
         0
+    }
+
+    /// As `wait_for_tasks`. A caller from outside the run is a guest (`runtime::guest`), and runs the
+    /// tasks of the group that are in its own queue.
+    fn wait_with(&self, worker: Option<&Worker>) -> c_int {
+        let as_guest = |guest: Mine| {
+            guest.run_own(&|task| self.has(task));
+            self.wait_for_tasks(Some(&guest))
+        };
+        let outside = worker.filter(|worker| worker.mine().is_none() && !self.members.is_over());
+        let waited = outside.and_then(|worker| guest::visit(worker, as_guest));
+        waited.unwrap_or_else(|| self.wait_for_tasks(worker))
+    }
+
+    /// True if this is one of the group's tasks, which has not begun.
+    fn has(&self, task: Task) -> bool {
+        spawn_copy::content_of(task).is_some_and(|(f, argument)| {
+            // SAFETY: an argument of such a task begins with the address of its group.
+            function_of(f, argument).is_some()
+                && ptr::eq(unsafe { *argument.cast::<*const Group>() }, self)
+        })
     }
 
     /// As `wait`, but does not end a cancellation.

@@ -78,6 +78,17 @@
 //! Rejected: to wake several sleepers before each loop. Then loops of 1 µs after gaps of 1 ms took
 //! 12 µs instead of 5.)
 //!
+//! # Alone at first
+//!
+//! To wake a worker costs the waker 2 to 15 µs, and 14 to 50 µs pass until the woken one runs. So if all
+//! others sleep, and the last loop with the same body was short for a wake-up, a worker begins without
+//! offers. If the loop takes as long as a wake-up takes, as measured in this run, the worker makes offers,
+//! and the first of them wakes a sleeper (ski rental, as in `idle::Patience`). So a short loop after a
+//! pause is not slower than a serial one.
+//!
+//! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all others
+//! would sleep until its end (c_tests/for_spread.c).
+//!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
 //! owner does its first unit, however long that takes (c_tests/for_spread.c).
@@ -181,11 +192,14 @@ impl<B: Body> Loop<B> {
         unsafe {
             fork::within::<B::Function, _>(body.address(), worker, |mine| {
                 detector::ignored(|| {
-                    let pace = Pace::of_first(mine.is_asked());
+                    let wake_cost = mine.wakes_at_spawn();
+                    let pace = Pace::of_first(mine.is_asked() || wake_cost.is_some());
                     let begun = pace.begun(); // None: nobody wants parts
-                    let expected = begun
-                        .and_then(|_| mine.past_loops.expects(body.address(), range.units()))
-                        .filter(|&(takes, _)| takes > WELL_WORTH);
+                    let known =
+                        begun.and_then(|_| mine.past_loops.expects(body.address(), range.units()));
+                    let expected = known.filter(|&(takes, _)| takes > WELL_WORTH);
+                    let is_short = |cost| known.is_some_and(|(takes, _)| takes < cost * 3 / 2);
+                    let lone_time = wake_cost.filter(|&cost| is_short(cost));
                     let whole = Loop {
                         range,
                         max_chunk,
@@ -198,7 +212,8 @@ impl<B: Body> Loop<B> {
                             longest_burdened: AtomicU64::new(0),
                         }),
                     };
-                    whole.run_on(mine, into, pace, expected.map(|(takes, _)| takes));
+                    let expected = expected.map(|(takes, _)| takes);
+                    whole.run_on(mine, into, pace, lone_time, expected);
                 });
             })
         }
@@ -210,7 +225,8 @@ impl<B: Body> Loop<B> {
         &self,
         worker: &Worker,
         into: *mut c_void,
-        pace: Pace,
+        mut pace: Pace,
+        lone_time: Option<Duration>,
         expected: Option<Duration>,
     ) {
         detector::own(self);
@@ -220,7 +236,16 @@ impl<B: Body> Loop<B> {
         // SAFETY: by the caller's promise; the loop may have waited, and have been continued by
         // another worker.
         let (worker, times) = unsafe {
-            let times = self.share(0, units, into, worker, pace, expected);
+            let done = match lone_time {
+                Some(time) => self.begin_alone(time, units, into, worker, &mut pace),
+                None => 0,
+            };
+            let worker = Worker::current_in_run_of(worker.handle());
+            let times = if done < units {
+                self.share(done, units, into, worker, pace, expected)
+            } else {
+                LoopTimes::default()
+            };
             (Worker::current_in_run_of(worker.handle()), times)
         };
         if let Some(begun) = begun {
@@ -272,6 +297,48 @@ impl<B: Body> Loop<B> {
             self.findings.longest.fetch_max(path / units, Ordering::Relaxed);
             self.findings.longest_burdened.fetch_max(burdened / units, Ordering::Relaxed);
         }
+    }
+
+    /// Does the first of `units` units without offers, as long as an offer would wake a worker, and for
+    /// `time` at most: see "Alone at first". Returns how many.
+    ///
+    /// # Safety
+    /// As for `run`; the caller owns `worker`.
+    unsafe fn begin_alone(
+        &self,
+        time: Duration,
+        units: usize,
+        into: *mut c_void,
+        mut worker: &Worker,
+        pace: &mut Pace,
+    ) -> usize {
+        let begun = pace.begin();
+        let (mut done, mut chunk) = (0, 1);
+        while done < units {
+            chunk = chunk.min(self.max_chunk).min(units - done);
+            // SAFETY: the caller owns the worker; the rest is its promise.
+            unsafe { self.call(done, done + chunk, into, worker) };
+            done += chunk;
+            if done == units {
+                break;
+            }
+            // SAFETY: as in `share`.
+            worker = unsafe { Worker::current_in_run_of(worker.handle()) };
+            let taken = begun.elapsed();
+            if taken >= time || worker.wakes_at_spawn().is_none() {
+                break;
+            }
+            // So many units take a quarter of what is left, but the pace may change.
+            let unit = taken.as_nanos() as usize / done;
+            let quarter = (time - taken).as_nanos() as usize / 4;
+            chunk = (quarter / unit.max(1)).clamp(1, chunk.saturating_mul(8));
+        }
+        pace.done += done;
+        self.findings.is_measured.store(false, Ordering::Relaxed);
+        if done < units {
+            pace.measure(&self.findings.small);
+        }
+        done
     }
 
     /// Does the units `from` to `to`, into the value at `into`, and offers parts of them to other

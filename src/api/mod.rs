@@ -196,18 +196,30 @@ fn note_wait(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, wait: impl FnOnc
 #[inline]
 fn wait_noted(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
     while !latch.is_over() {
+        let is_below = || Worker::current().is_some_and(|mine| fiber.is_right_below(mine));
+        if fiber.worker().is_guest() && !is_below() {
+            return wait_as_guest(latch, fiber);
+        }
         let publish = |task: Task| latch.register(Waiter::Task(task.closure)).is_some();
         // SAFETY: the caller is on the fiber, in a task; once `register` has published the task, it
         // returns true and touches nothing of the stack.
         if join == Join::Suspend && unsafe { suspend_task(fiber, publish) } && latch.is_over() {
             break;
         }
-        if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
+        if is_below() {
             return wait_nested(latch, what, fiber.worker());
         }
         // SAFETY: the caller is on the fiber, in a task.
         unsafe { fiber.help(&Help { latch, fiber }) };
     }
+}
+
+/// Waits in a guest's call (`runtime::guest`): its thread sleeps.
+#[cold]
+#[inline(never)]
+fn wait_as_guest(latch: &impl Latch, fiber: &Fiber) {
+    // SAFETY: the caller is on the fiber.
+    unsafe { fiber.mine() }.sleep_as_guest(|| sleep_until_over(latch));
 }
 
 /// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task of
@@ -231,7 +243,7 @@ fn wait_nested(latch: &impl Latch, what: WaitsFor, outer: &Worker) {
         // not of their run. So the fiber is pinned.
         // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
         // with no other task in between.
-        let help = || unsafe { yielding::help_once(below) };
+        let help = || !below.worker().is_guest() && unsafe { yielding::help_once(below) };
         while !latch.is_over() && mine.fiber().pinned_during(help) {}
         yielding::yield_now(&mine);
         looks += 1;

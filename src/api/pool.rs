@@ -21,7 +21,7 @@ use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, errno, memory, process};
 use crate::table;
-use crate::task::TaskFn;
+use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -43,6 +43,11 @@ impl Pool {
         let run = table::open(asked, nthreads, qlen, function_of)?;
         let worker = run.run().worker(0);
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
+    }
+
+    /// The `s` of the pool. None in a child made by fork.
+    pub fn scheduler(&self) -> Option<*mut Scheduler> {
+        self.is_alive().then(|| self.worker.handle())
     }
 
     /// Adds a task, from any thread. Returns as `sched_spawn` does.

@@ -48,10 +48,12 @@ use crate::runtime::{forked, profiled};
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::errno;
+use crate::sys::time::Instant;
 use crate::sys::unwind::{Reducer, call_guarded};
 use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::time::Duration;
 
 /// The size up to which an accumulator needs no memory from the heap.
 pub const INLINE_BYTES: usize = 128;
@@ -118,6 +120,18 @@ struct Walk<'a> {
     is_wanted: bool,
     /// As long as nobody knows the pace, this worker calls `look` after so many units.
     next_look: usize,
+    /// None: the worker makes offers.
+    alone: Option<Alone>,
+}
+
+/// A worker begins alone if an offer would wake another one ("Alone at first" in the essay of
+/// [`loops`](super::loops)).
+struct Alone {
+    since: Instant,
+    /// It makes offers after so long.
+    time: Duration,
+    /// It reads the clock again after so many units.
+    next_look: usize,
 }
 
 /// The grain of a reduction over `n` numbers that is given none.
@@ -155,10 +169,22 @@ impl Reduction {
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
-                let is_asked = mine.is_asked();
-                let pace = Pace::of_first(is_asked || range.units() >= MANY);
+                let (is_asked, units) = (mine.is_asked(), range.units());
+                let wake_cost = mine.wakes_at_spawn();
+                let pace = Pace::of_first(is_asked || units >= MANY || wake_cost.is_some());
+                let begun = pace.begun();
                 let mut walk = Walk::new(mine, &shared, pace, is_asked);
-                detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
+                let body = self.body as usize;
+                let known = wake_cost.and_then(|_| mine.past_loops.expects(body, units));
+                let is_short = |cost| known.is_some_and(|(takes, _)| takes < cost * 3 / 2);
+                walk.alone = wake_cost
+                    .filter(|&cost| is_short(cost))
+                    .zip(begun)
+                    .map(|(time, since)| Alone { since, time, next_look: 1 });
+                detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
+                if let Some(begun) = begun {
+                    walk.worker.past_loops.add(body, units, begun.elapsed(), None);
+                }
             })
         };
         if outcome != 0 {
@@ -234,7 +260,8 @@ impl Shared {
         // below; the rest is the caller's promise.
         unsafe {
             let closure = (&raw const offer).cast_mut().cast();
-            let offered = offer.task.offer(run_offer, closure, body as usize, walk.worker);
+            let offered = !walk.is_alone(&self.small)
+                && offer.task.offer(run_offer, closure, body as usize, walk.worker);
             if offered {
                 walk.youngest = &raw const offer;
                 walk.unshared = walk.unshared.max(to - middle);
@@ -283,7 +310,7 @@ impl Shared {
         if walk.pace.is_unknown() {
             return false;
         }
-        if !walk.worker.can_be_asked() {
+        if !walk.worker.can_be_asked() && walk.alone.is_none() {
             walk.pace.measure(&self.small); // no thief will make this worker measure it
         }
         walk.pace.are_short(units, &self.small)
@@ -482,7 +509,34 @@ impl<'a> Walk<'a> {
             most_unoffered: whole.most_unoffered(worker),
             is_wanted,
             next_look: 0,
+            alone: None,
         }
+    }
+
+    /// True if the worker makes no offers yet.
+    #[inline]
+    fn is_alone(&mut self, small: &AtomicUsize) -> bool {
+        match &self.alone {
+            None => false,
+            Some(alone) if self.pace.done < alone.next_look => true,
+            Some(_) => self.stays_alone(small),
+        }
+    }
+
+    #[cold]
+    fn stays_alone(&mut self, small: &AtomicUsize) -> bool {
+        let Some(alone) = &mut self.alone else { return false };
+        let (done, taken) = (self.pace.done, alone.since.elapsed());
+        if done > 0 && (taken >= alone.time || self.worker.wakes_at_spawn().is_none()) {
+            self.alone = None;
+            self.pace.measure(small);
+            return false;
+        }
+        // So many units take a quarter of what is left, but the pace may change.
+        let unit = taken.as_nanos() as usize / done.max(1);
+        let quarter = alone.time.saturating_sub(taken).as_nanos() as usize / 4;
+        alone.next_look = done + (quarter / unit.max(1)).clamp(1, done.saturating_mul(8).max(1));
+        true
     }
 }
 

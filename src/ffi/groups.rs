@@ -116,7 +116,8 @@ probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 /// the group may be used again. A caller that is a task is suspended while it waits: its stack is
 /// kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
 /// left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
-/// the same stack. A caller that is not a worker of the run sleeps.
+/// the same stack. A thread that is not a worker of the run runs the tasks of the group that it has
+/// added itself and that nobody has begun, on its own stack, and then sleeps.
 /// s is the s of any worker of the run. If a task of the group waits for the group, and so for
 /// itself, the process ends with a message.
 ///

@@ -33,8 +33,8 @@ pub type sched_range =
 ///        on how many numbers are left and on whether workers are idle.
 ///        More than 0: each part has exactly grain numbers; the last one may have fewer.
 ///
-/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
-/// work. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+/// help: see libsched(7), THREADS OUTSIDE. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
 /// greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
 /// caller is no worker of the run, and there is no memory to hand the work to one, or the queue
 /// holds qlen tasks already under SCHED_OVERFLOW=refuse).
@@ -110,8 +110,8 @@ pub unsafe extern "C" fn sched_for(
 /// workers at a time; each call of body gets the s of its worker. Both functions must return;
 /// longjmp out of them is undefined.
 ///
-/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
-/// work. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+/// help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
 /// combine, identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a
 /// negative number becomes, or the run of s has ended), ENOMEM (size is greater than 128, and there
 /// is no memory for a value; some parts may have been done), EAGAIN (the caller is no worker of the
@@ -265,8 +265,8 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
 /// aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
 /// contradict each other, the order of the elements is unspecified.
 ///
-/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
-/// work. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
+/// help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
 /// NULL, size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no
 /// memory for the copies), EAGAIN (the caller is no worker of the run, and there is no memory to
 /// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).

@@ -7,6 +7,7 @@ use crate::settings;
 use crate::settings::{Config, Deque, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
 use crate::sys::{detector, errno, memory, output, probe, symbol, thread};
+use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -342,6 +343,36 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
 }
 
 probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
+
+/// Returns the s of the pool: for sched_for, sched_reduce, the sorts, sched_group_spawn,
+/// sched_group_wait, sched_fork, sched_join, sched_spawn and the objects, called by any thread. A
+/// thread that is not a worker of the pool works on its own loops, reductions, sorts and joins, on
+/// its own stack, and the workers of the pool help: see libsched(7), THREADS OUTSIDE. The s is the
+/// same in each call, and is valid until sched_pool_destroy.
+///
+/// Returns the s, or NULL with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+/// process whose pool it is).
+/// Thread-safe. Cost: some nanoseconds.
+///
+/// Example:
+///
+///     struct scheduler *s = sched_pool_scheduler(pool);
+///     if (sched_for(0, n, 0, scale, a, s) != 0)
+///         err(1, "sched_for");
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Scheduler {
+    // SAFETY: NULL or a pool.
+    match unsafe { get(pool) }.and_then(Pool::scheduler) {
+        Some(s) => s,
+        None => {
+            errno::set(Errno(libc::EINVAL));
+            ptr::null_mut()
+        }
+    }
+}
 
 /// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
 /// queued. The caller then sees what the tasks have written. If threads go on adding tasks, that

@@ -153,7 +153,8 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 ///
 /// Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
 /// worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
-/// thread of a task is not a worker, except in kind serial.
+/// thread of a task is not a worker, except in kind serial. A thread from outside that works on its
+/// own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile.
 /// Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
@@ -180,8 +181,10 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// Tells how many workers the run of s has, including those for which no thread could be created.
-/// The number does not change while the run goes on.
+/// Tells how many numbers sched_worker_index can return in the run of s: that of its workers,
+/// including those for which no thread could be created; in a pool, also the default pool, except in
+/// kind serial, that of the places of threads from outside (libsched(7), THREADS OUTSIDE): as many
+/// as workers, at least 8 and at most 64. The number does not change while the run goes on.
 ///
 /// Returns the number, or -1 with errno: EINVAL (the run of s has ended).
 /// Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond
@@ -193,7 +196,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
     let count = unsafe { given(s) }
-        .and_then(|worker| worker.with_run(Run::workers).ok_or(Errno(libc::EINVAL)));
+        .and_then(|worker| worker.with_run(Run::places).ok_or(Errno(libc::EINVAL)));
     match count {
         Ok(count) => count as c_int, // at most 4096
         Err(Errno(error)) => errno::failed(error),

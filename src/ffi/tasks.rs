@@ -158,7 +158,8 @@ unsafe extern "C" fn fork_by_null(
 /// written. If no worker has begun the task, it is called now. Otherwise the caller is suspended,
 /// its stack is kept, and its worker goes on with other tasks. If SCHED_JOIN is help, or no memory
 /// is left for another stack, the caller is not suspended: its worker runs other tasks on top of
-/// it, on the same stack. A caller that is not a worker of the run sleeps. Tasks may be joined in
+/// it, on the same stack. A thread that is not a worker of the run calls the task if nobody has
+/// begun it, on its own stack, and sleeps otherwise. Tasks may be joined in
 /// any order; the reverse order of forking is the quickest.
 ///
 /// s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join

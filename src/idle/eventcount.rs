@@ -169,6 +169,8 @@ pub struct EventCount {
     /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
+    /// Guests that work (`policy::guests`): each takes a processor that a worker could use.
+    guests: AtomicU32,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
 }
@@ -225,6 +227,7 @@ impl EventCount {
             began: Instant::now(),
             missing: AtomicU32::new(0),
             dozing: AtomicU32::new(0),
+            guests: AtomicU32::new(0),
             over: Futex::new(0),
             processors,
             most_searching: most_searching(workers, processors),
@@ -249,12 +252,28 @@ impl EventCount {
         self.awake() > self.processors
     }
 
-    /// The number of workers that neither sleep nor doze nor lack a thread.
+    /// The number of workers that neither sleep nor doze nor lack a thread, and of guests that work.
     fn awake(&self) -> usize {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
             + self.dozing.load(Ordering::Relaxed);
-        self.parkers.len().saturating_sub(away as usize)
+        let all = self.parkers.len() + self.guests.load(Ordering::Relaxed) as usize;
+        all.saturating_sub(away as usize)
+    }
+
+    /// A guest begins to work. Relaxed, here and below: a stale count delays a decision about wake-ups.
+    pub fn guest_comes(&self) {
+        self.guests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A guest does not work any more.
+    pub fn guest_goes(&self) {
+        self.guests.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// True if a guest works. A hint.
+    pub fn has_guests(&self) -> bool {
+        self.guests.load(Ordering::Relaxed) != 0
     }
 
     /// The record of the worker's last waits, for the worker itself.
@@ -465,9 +484,34 @@ impl EventCount {
     /// Called by a searcher that has a reason to wait: sleeps for `limit`, or until the run ends.
     #[cold]
     pub fn doze(&self, limit: Duration) {
+        self.doze_if(|| true, limit);
+    }
+
+    /// As `doze`, for a searcher that has found more workers and guests awake than processors. Returns
+    /// false at once if that is not so any more: several searchers may have found the same.
+    #[cold]
+    pub fn doze_as_surplus(&self, limit: Duration) -> bool {
+        self.doze_if(|| self.awake() >= self.processors, limit)
+    }
+
+    fn doze_if(&self, still: impl FnOnce() -> bool, limit: Duration) -> bool {
         self.dozing.fetch_add(1, Ordering::SeqCst);
-        self.over.wait(0, limit); // the kernel reads `over` after a full fence
+        let dozes = still();
+        if dozes {
+            self.over.wait(0, limit); // the kernel reads `over` after a full fence
+        }
         self.dozing.fetch_sub(1, Ordering::Relaxed);
+        dozes
+    }
+
+    /// True if a processor would be free without the caller, which has announced its sleep.
+    pub fn leaves_a_processor(&self) -> bool {
+        self.awake() < self.processors
+    }
+
+    /// True if a spawn would wake a worker now, because none searches.
+    pub fn wakes_at_spawn(&self) -> bool {
+        self.has_sleepers() && self.wants_searcher() && self.awake() < self.processors
     }
 
     // --- the sleeper's side --------------------------------------------------------

@@ -1,6 +1,7 @@
 //! The walk over runs, workers and waiting tasks. It collects words, and prints nothing.
 
 use crate::fiber::stack;
+use crate::policy::Place;
 use crate::runtime::record::{Fiber, Run, SeenFiber, Worker};
 use crate::runtime::registry;
 use crate::runtime::wait_note::Noted;
@@ -113,6 +114,8 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         progress: worker.progress(),
         fiber: worker.seen_fiber(),
     };
+    // A guest's place is shown while a thread works there.
+    let is_shown = |place: &&'static Worker| place.index() < run.workers() || place.has_thread();
     let &Config { kind, watchdog, .. } = run.config();
     Ok(SeenRun {
         id,
@@ -121,7 +124,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         watchdog,
         // SAFETY: as above.
         queued_for_all: unsafe { (operations.queued_for_all)(first) },
-        workers: memory::list((0..run.workers()).map(|index| see(run.worker(index))))?,
+        workers: memory::list(run.all_places().filter(is_shown).map(see))?,
         ended: run.totals().values.tasks,
         waiting: 0,
     })

@@ -10,6 +10,7 @@
 //! The deque, or the lock, is a type parameter: the spawn and the worker loop of each row are
 //! compiled for that row alone. A C call goes through one function pointer of its row.
 
+pub mod guests;
 pub mod operations;
 pub mod serial;
 pub mod shared;
@@ -35,6 +36,8 @@ pub struct Plan {
     /// For kind `serial`.
     pub ready_order: ReadyOrder,
     pub workers: usize,
+    /// How many threads from outside can work at places of their own: see [`guests`].
+    pub guests: usize,
     /// How many tasks a queue holds before it overflows.
     pub qlen: usize,
     pub overflow: Overflow,
@@ -46,6 +49,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The number of places: those of the workers, and behind them those of the guests.
+    pub fn places(&self) -> usize {
+        self.workers + self.guests
+    }
+
     /// The most tasks that a queue may hold before it refuses one.
     pub fn limit(&self) -> usize {
         if self.overflow == Overflow::Refuse { self.qlen } else { usize::MAX }
@@ -135,6 +143,32 @@ pub trait Policy: Sync + Sized + 'static {
     /// As `requeue`, for a task that has not begun: the task takes none of the reserved slots.
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
+    /// True if threads from outside can work at places of their own: see [`guests`].
+    const HAS_GUESTS: bool = false;
+
+    /// True if a guest's place has a queue of its own, to which only the guest adds tasks.
+    const GUESTS_HAVE_QUEUES: bool = false;
+
+    /// A thread from outside comes to a place, which it owns from now on: the place that it has left
+    /// with tasks, or a free one. None: no place is free, or the run has ended. From any thread; the policy is not freed during the call.
+    fn come(&self, _thread: usize) -> Option<usize> {
+        None
+    }
+
+    /// The guest at `place` goes: the place is free again, or others finish the tasks in its queue.
+    ///
+    /// # Safety
+    /// The caller owns `place` as a guest. The policy is not freed during the call.
+    unsafe fn go(&self, _place: &impl Place) {}
+
+    /// The guest at `place` calls `sleep`. Meanwhile workers take its processor and its tasks.
+    ///
+    /// # Safety
+    /// The caller owns `place` as a guest, and is in the middle of its call.
+    unsafe fn sleep_as_guest(&self, _place: &impl Place, sleep: &mut dyn FnMut()) {
+        sleep();
+    }
+
     /// False if a run has one thread, however many the program asks for.
     const HAS_THREADS: bool = true;
 
@@ -176,6 +210,12 @@ pub trait Policy: Sync + Sized + 'static {
     /// # Safety
     /// As for `spawn`.
     unsafe fn share(&self, _place: &impl Place, _takes: Option<Duration>) {}
+
+    /// How long it takes to wake a worker, if a spawn would wake one now, since none searches for tasks.
+    /// A hint.
+    fn wakes_at_spawn(&self) -> Option<Duration> {
+        None
+    }
 
     /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
     ///
@@ -227,6 +267,13 @@ pub trait Policy: Sync + Sized + 'static {
     /// # Safety
     /// The caller runs on `stack`, which belongs to this run.
     unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited);
+
+    /// Runs the tasks in the own queue of a guest for as long as the youngest `is_part` of what the guest
+    /// waits for.
+    ///
+    /// # Safety
+    /// The caller runs on `stack`, which belongs to this run, as a guest.
+    unsafe fn run_own(&self, _stack: &impl LoopStack, _is_part: &dyn Fn(Task) -> bool) {}
 
     /// Wakes `worker`, if it sleeps in `help`, because the event that it has enlisted for is over.
     /// Called from any thread.

@@ -88,6 +88,8 @@ mod made {
         fn let_go(place) = let_go(place);
         /// The owner's.
         fn share(place, takes: Option<Duration>) = share(place, takes);
+        /// From any thread.
+        fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
         /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
@@ -108,10 +110,17 @@ mod made {
         fn waits(place) -> usize = waits();
         /// From any thread.
         fn when_idle(place, then: &mut dyn FnMut(AllIdle)) = when_idle(then);
+        /// From any thread.
+        fn come(place, thread: usize) -> Option<usize> = come(thread);
+        /// A guest's.
+        fn go(place) = go(place);
+        /// A guest's.
+        fn sleep_as_guest(place, sleep: &mut dyn FnMut()) = sleep_as_guest(place, sleep);
         on stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);
         fn wait_awake(stack, awaited: &dyn Awaited);
+        fn run_own(stack, is_part: &dyn Fn(Task) -> bool);
     }
 }
 

@@ -63,6 +63,7 @@ pub use state::Shared;
 
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
+use crate::policy::guests::{Guests, Taken};
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
@@ -79,6 +80,10 @@ use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::marker::PhantomData;
 use std::mem;
+use std::time::Duration;
+
+/// About how long it takes until a worker that was woken runs.
+const WAKE_COST: Duration = Duration::from_micros(30);
 
 impl<L: Monitor, O: Order> Shared<L, O> {
     /// Adds a task. Returns the length of the queue, and whether a sleeper was woken.
@@ -247,9 +252,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
-        joiners.try_reserve_exact(plan.workers).map_err(|_| NoMemory)?;
+        joiners.try_reserve_exact(plan.places()).map_err(|_| NoMemory)?;
         Ok(Shared {
-            joiner_words: memory::slice(plan.workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            joiner_words: memory::slice(plan.places(), |_| Ok(Pad(Futex::new(AWAKE))))?,
             monitor: L::new(),
             state: UnsafeCell::new(State {
                 queue: Queue::default(),
@@ -258,8 +263,10 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
                 asleep: 0,
                 tickets: 0,
                 joiners,
+                guests: 0,
                 gate: RunGate::new(plan.ends),
             }),
+            guests: Guests::new(plan.workers, plan.guests)?,
             rests: Rests::new(),
             limit: plan.limit(),
             processors: plan.processors,
@@ -343,6 +350,54 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         }
     }
 
+    const HAS_GUESTS: bool = true;
+
+    /// A guest's tasks are in the one queue, so nobody adopts its place.
+    fn come(&self, thread: usize) -> Option<usize> {
+        let (Taken::Free(index) | Taken::Left(index)) = self.guests.take(thread)?;
+        let is_open = self.with(|state| {
+            let is_open = !state.gate.is_closed();
+            state.active += usize::from(is_open);
+            state.guests += usize::from(is_open);
+            is_open
+        });
+        if !is_open {
+            self.guests.free(index);
+        }
+        is_open.then_some(index)
+    }
+
+    unsafe fn go(&self, place: &impl Place) {
+        self.guests.free(place.index());
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let state = unsafe { self.state() };
+        state.active -= 1;
+        state.guests -= 1;
+        self.end_if_at_rest_and_unlock();
+    }
+
+    unsafe fn sleep_as_guest(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
+        self.with(|state| {
+            state.held += 1;
+            state.guests -= 1;
+            if state.active == state.held && state.queue.is_empty() {
+                place.at_rest();
+            }
+        });
+        sleep();
+        self.with(|state| {
+            state.held -= 1;
+            state.guests += 1;
+        });
+    }
+
+    fn wakes_at_spawn(&self) -> Option<Duration> {
+        let wakes =
+            self.idle == Idle::Park && self.with(|state| state.asleep > 0 && state.tickets == 0);
+        wakes.then_some(WAKE_COST)
+    }
+
     fn rouse(&self, worker: usize) {
         self.wake_joiner(worker);
     }
@@ -364,12 +419,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         // SAFETY: locked just now.
         let state = unsafe { self.state() };
         state.gate.release();
-        if state.active == 0 && state.queue.is_empty() && state.gate.rest(&self.rests) {
-            self.wake_all_and_unlock();
-        } else {
-            // SAFETY: locked above.
-            unsafe { self.monitor.unlock() };
-        }
+        self.end_if_at_rest_and_unlock();
     }
 
     fn queued_for_all(&self) -> usize {

@@ -22,6 +22,7 @@ const SHARDS: usize = 64;
 
 pub struct Profile {
     sums: Box<[Sums]>,
+    workers: usize,
     contexts: Contexts,
     groups: [Mutex<Groups>; SHARDS],
     begin: Moment,
@@ -45,12 +46,18 @@ fn no_memory(_: NoMemory) -> Errno {
 
 impl Profile {
     /// The profile that `config` asks for, if it asks for one.
-    pub fn new(config: &Config, workers: usize) -> Result<Option<Box<Profile>>, Errno> {
+    /// Of a run with so many workers, and so many places in all (`policy::guests`).
+    pub fn new(
+        config: &Config,
+        workers: usize,
+        places: usize,
+    ) -> Result<Option<Box<Profile>>, Errno> {
         if config.profile == Format::Off {
             return Ok(None);
         }
         let profile = Profile {
-            sums: memory::slice(workers, |_| Ok(Sums::default())).map_err(no_memory)?,
+            sums: memory::slice(places, |_| Ok(Sums::default())).map_err(no_memory)?,
+            workers,
             contexts: Contexts::new().map_err(no_memory)?,
             groups: array::from_fn(|_| Mutex::new(Groups(Vec::new()))),
             begin: Moment::now(),
@@ -124,7 +131,7 @@ impl Profile {
         let idle = times.of(Phase::Searching) + times.of(Phase::Parked);
         let idle = (times.all() > 0).then(|| idle as f64 / times.all() as f64);
         let figures =
-            Figures::new(&all, &self.contexts, self.sums.len(), idle, self.burden, calibration);
+            Figures::new(&all, &self.contexts, self.workers, idle, self.burden, calibration);
         let unseen = self.unseen.load(Ordering::Relaxed);
         report::print(&figures, self.format, self.kind, unseen);
     }

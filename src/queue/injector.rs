@@ -211,6 +211,18 @@ impl Injector {
         }
     }
 
+    /// Calls `work` under the lock that decides the end of the run, unless the run has ended: then
+    /// returns false.
+    pub fn while_open(&self, work: impl FnOnce()) -> bool {
+        self.state.with(|state| {
+            let is_open = !state.gate.is_closed();
+            if is_open {
+                work();
+            }
+            is_open
+        })
+    }
+
     pub fn looks_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

@@ -91,7 +91,10 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
     }
     if depth.get() == 0 {
         let worker = fiber.worker();
-        if worker.row().has_threads {
+        if section_of_guest(fiber) {
+            // Its tasks are within reach of the workers from now on.
+            worker.mine().inspect(|guest| guest.sleep_as_guest(|| ()));
+        } else if worker.row().has_threads {
             hand_over_worker(fiber)?;
         } else {
             worker.begin_phase(Phase::Blocked);
@@ -119,6 +122,12 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// True if the fiber is that of a guest (`runtime::guest`): its thread keeps its place in a section,
+/// since nobody needs the place.
+fn section_of_guest(fiber: &Fiber) -> bool {
+    fiber.stack().is_none() && fiber.worker().is_guest()
 }
 
 /// Hands the fiber's worker, which the calling thread occupies, to another thread.

@@ -142,7 +142,11 @@ impl Fiber {
     /// True if the task here has started another run, whose tasks are running now. The caller is on
     /// the fiber, or on top of it.
     pub fn is_covered(&self) -> bool {
-        self.stack.is_some() && !self.can_be_left()
+        if self.stack.is_some() {
+            return !self.can_be_left();
+        }
+        let worker = self.worker();
+        worker.is_guest() && Worker::current_record().is_some_and(|mine| !ptr::eq(mine, worker))
     }
 
     /// Sets whether the fiber is pinned. A fiber whose task is in a blocking section has no child

@@ -61,7 +61,7 @@ use crate::runtime::identity;
 use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
 use crate::sys::float::FloatControl;
 use crate::sys::probe::probe;
-use crate::sys::{registers, unwind};
+use crate::sys::{registers, stack_room, unwind};
 use crate::task::Task;
 use std::ffi::c_void;
 use std::mem;
@@ -279,8 +279,13 @@ impl Fiber {
     /// top of that task yet, and there is much room. (The frames in between take 5 KiB. With the
     /// smallest stack a body would miss them.)
     pub fn has_room_on_top(&self) -> bool {
-        self.help_depth.get() == 0
-            && self.usable_bytes >= ROOMY
+        if self.help_depth.get() > 0 {
+            return false;
+        }
+        if self.stack.is_none() {
+            return self.worker().is_guest() && stack_room::left() >= ROOMY / 2;
+        }
+        self.usable_bytes >= ROOMY
             && registers::depth_below(ptr::from_ref(self).addr()) < self.usable_bytes / 2
     }
 

@@ -10,6 +10,7 @@ pub mod default_worker;
 pub mod entry;
 pub mod fiber;
 pub mod forked;
+pub mod guest;
 pub mod hooks;
 pub mod host;
 pub mod identity;

@@ -62,6 +62,8 @@ pub const fn row(plain: &'static Row) -> Row {
         operations: plain.operations,
         calls_at_once: plain.calls_at_once,
         has_threads: plain.has_threads,
+        has_guests: plain.has_guests,
+        guests_have_queues: false, // their spawns are wrapped as those of other threads
         lines_up: plain.lines_up,
         lengths: plain.lengths,
         doctor: plain.doctor,
@@ -83,7 +85,7 @@ pub fn hears_of_switches(config: &Config) -> bool {
 /// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
 /// task that is returned must run, or be taken back by `unwrap`. Without a watch, or without
 /// memory, the task itself is returned.
-fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
+pub(super) fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
     let Some(watch) = mine.watch() else { return task };
     let slice = || match watch.track() {
         Some(track) => track.spawn(task, function),

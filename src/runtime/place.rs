@@ -204,6 +204,6 @@ impl Worker {
 impl Run {
     /// `Worker::check_join` for all workers: see `Place::at_rest`.
     pub fn check_joins(&self) {
-        self.workers.iter().for_each(|worker| worker.check_join());
+        self.all_places().for_each(|worker| worker.check_join());
     }
 }

@@ -114,6 +114,10 @@ pub struct Row {
     /// The run may have more than one thread: when a task enters a blocking section, another thread
     /// takes over its worker.
     pub has_threads: bool,
+    /// See `Policy::HAS_GUESTS`.
+    pub has_guests: bool,
+    /// See `Policy::GUESTS_HAVE_QUEUES`.
+    pub guests_have_queues: bool,
     /// See `Policy::LINES_UP`.
     pub lines_up: bool,
     /// For a debugger.
@@ -622,6 +626,8 @@ pub struct Run {
     #[allow(dead_code, reason = "to drop them tells the end of the run")]
     pub(super) attended: [Option<Attended>; 3],
     pub(super) workers: Box<[&'static Worker]>,
+    /// The places of guests: see `policy::guests`. Their indices follow those of the workers.
+    pub(super) guests: Box<[&'static Worker]>,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,
@@ -658,6 +664,26 @@ impl Run {
 
     pub fn workers(&self) -> usize {
         self.workers.len()
+    }
+
+    /// The number of places: those of the workers and those of the guests.
+    pub fn places(&self) -> usize {
+        self.workers.len() + self.guests.len()
+    }
+
+    /// The place of this index, of a worker or of a guest.
+    pub fn place(&self, index: usize) -> &'static Worker {
+        self.workers.get(index).unwrap_or_else(|| &self.guests[index - self.workers.len()])
+    }
+
+    /// The places of all workers and guests.
+    pub fn all_places(&self) -> impl Iterator<Item = &'static Worker> + Clone {
+        self.workers.iter().chain(&self.guests).copied()
+    }
+
+    /// The guests that have run a task.
+    pub fn used_guests(&self) -> impl Iterator<Item = &'static Worker> + Clone {
+        self.guests.iter().copied().filter(|guest| guest.counters().values().tasks > 0)
     }
 
     /// Gives worker `index` a thread: see `RunThreads::start`.
@@ -760,6 +786,7 @@ impl Run {
             totals.values.merge(worker.counters().values());
             totals.threads += 1;
         }
+        self.guests.iter().for_each(|guest| totals.values.merge(guest.counters().values()));
         // Relaxed: see `count_outside`
         totals.values.tasks += self.outside.load(Ordering::Relaxed);
         totals.threads_missing = self.workers() - totals.threads;

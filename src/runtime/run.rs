@@ -49,6 +49,8 @@ pub struct Request {
     /// See `record::FunctionOf`.
     pub function_of: FunctionOf,
     pub threads: usize,
+    /// How many threads from outside can work at places of their own (`policy::guests`).
+    pub guests: usize,
     pub qlen: usize,
 }
 
@@ -100,27 +102,32 @@ impl Run {
     ) -> Result<Run, Errno> {
         let &Request { config, deque, qlen, function_of, .. } = request;
         let report = Report::new(&config)?;
-        let timeline = Timeline::new(&config, leases.len())?;
+        let places = leases.len();
+        let timeline = Timeline::new(&config, request.threads, places)?;
         let attended = [
             config.watchdog.map(|_| Attended::begin(request.row.doctor, Duty::Doctor)),
             report.is_live().then(|| Attended::begin(request.row.doctor, Duty::Live)),
             timeline.as_ref().map(|_| Attended::begin(request.row.doctor, Duty::Timeline)),
         ];
-        let profile = Profile::new(&config, leases.len())?;
+        let profile = Profile::new(&config, request.threads, places)?;
         let is_observed = observed::is_observed(&config);
         let listener = observed::hears_of_switches(&config).then(Listener::new);
         let began = clock::nanos();
         let is_timed = config.stats != Stats::Off || profile.is_some();
-        let timed = if is_timed { leases.len() } else { 0 };
+        let timed = if is_timed { places } else { 0 };
         let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began)))).map_err(no_memory)?;
-        let watches = if is_observed { leases.len() } else { timed };
+        let watches = if is_observed { places } else { timed };
         let watch = |i: usize| {
             let phases = phases.get(i).map(|phases| &**phases);
             // SAFETY: all of them are boxed, and belong to the run.
             Ok(unsafe { Watch::new(timeline.as_deref(), profile.as_deref(), phases, i) })
         };
         let watches = memory::slice(watches, watch).map_err(no_memory)?;
-        let workers = memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)?;
+        let (workers, guests) = leases.split_at(request.threads);
+        let records = |leases: &[Lease]| {
+            memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)
+        };
+        let (workers, guests) = (records(workers)?, records(guests)?);
         let job =
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
         // SAFETY: the terms live for as long as the run, by the caller's promise.
@@ -139,6 +146,7 @@ impl Run {
             threads,
             attended,
             workers,
+            guests,
             block_pool,
             fiber_settings,
             report,
@@ -170,8 +178,8 @@ impl Run {
         // Worker 0 is assigned last. The observers of all runs (the watchdog, the proof of a
         // deadlock) find a run through worker 0, as soon as its record is assigned, and then look
         // at the other workers.
-        for (i, worker) in self.workers.iter().enumerate().rev() {
-            worker.assign(i, row, policy, self, seed);
+        for i in (0..self.places()).rev() {
+            self.place(i).assign(i, row, policy, self, seed);
         }
         registry::run_is_ready();
     }
@@ -190,7 +198,7 @@ impl Run {
     /// (the watchdog, the proof of a deadlock) have let go of the run when this returns, and do not
     /// find it any more. So it has to be called before the run or its policy is dropped.
     fn withdraw(&self) {
-        self.workers.iter().for_each(|worker| worker.retire());
+        self.all_places().for_each(|worker| worker.retire());
     }
 
     /// Waits for the end of the run. No thread outside of the run can wake a worker after that, so
@@ -204,7 +212,7 @@ impl Run {
         detector::acquire(self);
         // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
         // jobs.
-        self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
+        self.all_places().for_each(|worker| unsafe { worker.stacks.close() });
         stack::free::trim();
         let now = clock::nanos();
         self.timeline().inspect(|timeline| timeline.write());
@@ -219,7 +227,10 @@ impl Run {
             totals,
             workers: &self
                 .present_workers()
-                .map(|worker| (worker.counters().values(), self.times_of(worker.index(), now))),
+                .map(|worker| (worker.counters().values(), self.times_of(worker.index(), now)))
+                .chain(
+                    self.used_guests().map(|guest| (guest.counters().values(), Times::default())),
+                ),
         });
     }
 
@@ -248,7 +259,8 @@ fn prepare(request: &Request) -> Terms {
 
 /// Takes records for the workers of the run. They go back to rest after the run is dropped.
 fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
-    memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
+    let places = request.threads + request.guests;
+    memory::slice(places, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
 /// The plan of the policy. (Not inlined, since each policy has a copy of the callers.)
@@ -264,6 +276,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
             ReadyOrder::YoungestFirst
         },
         workers: request.threads,
+        guests: request.guests,
         qlen: request.qlen,
         overflow: transfers.overflow,
         steal: transfers.steal,

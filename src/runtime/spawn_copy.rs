@@ -3,6 +3,7 @@
 use crate::runtime::arg_blocks::{
     BlockHead, CLASS_MASK, FUNCTION_BYTES, HEADER, HEAP_CLASS, MAX_BYTES, class_for,
 };
+use crate::runtime::guest;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::sys::errno;
@@ -136,20 +137,45 @@ pub unsafe fn spawn_with_header(
 /// # Safety
 /// `f` accepts a pointer to the bytes that `fill` writes.
 #[inline]
-unsafe fn spawn_filled(
+unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: &Worker) -> c_int {
+    let mine = worker.mine().map(Mine::worker);
+    if mine.is_none() {
+        // SAFETY: `lend` calls this with a place that the caller owns, whose row is that of its run; the
+        // rest is the caller's promise.
+        let queue = |guest: &Worker| unsafe {
+            spawn_by(f, bytes, &fill, Some(guest), |f, closure| {
+                (guest.row().queue)(f, closure, guest)
+            })
+        };
+        if let Some(outcome) = guest::lend(worker, queue) {
+            return outcome;
+        }
+    }
+    // SAFETY: by the caller's promise.
+    unsafe {
+        spawn_by(f, bytes, fill, mine, |f, closure| mine.unwrap_or(worker).spawn(Some(f), closure))
+    }
+}
+
+/// The rest of `spawn_filled`. `mine`: the place of the run that the calling thread owns, if it owns
+/// one. `put` adds the task.
+///
+/// # Safety
+/// As for `spawn_filled`.
+#[inline]
+unsafe fn spawn_by(
     f: TaskFn,
     bytes: usize,
     fill: impl FnOnce(*mut u8),
-    worker: &Worker,
+    mine: Option<&Worker>,
+    put: impl FnOnce(TaskFn, *mut c_void) -> c_int,
 ) -> c_int {
-    let mine = worker.mine().map(Mine::worker);
     // SAFETY: the calling thread owns `mine`.
     let Task { f, closure } = match unsafe { pack(mine, f, bytes, fill) } {
         Ok(task) => task,
         Err(NoMemory) => return errno::failed(libc::EAGAIN),
     };
-    // SAFETY: `run_block` accepts the closure that `pack` has made.
-    let outcome = unsafe { mine.unwrap_or(worker).spawn(Some(f), closure) };
+    let outcome = put(f, closure);
     if outcome != 0 {
         // SAFETY: the task was refused, so nobody else has the block; the calling thread owns
         // `mine`.

@@ -117,6 +117,12 @@ impl Worker {
         unsafe { (self.row().operations.share)(self, takes) };
     }
 
+    /// See `Policy::wakes_at_spawn`. The calling thread occupies a place of the run.
+    pub fn wakes_at_spawn(&self) -> Option<Duration> {
+        // SAFETY: by the caller's promise the run goes on, and row and policy are those of the run.
+        unsafe { (self.row().operations.wakes_at_spawn)(self) }
+    }
+
     /// Queues a task that has run already, behind all others. From any thread; the run does not end
     /// during the call.
     #[cold]
@@ -157,26 +163,6 @@ impl Worker {
             // run.
             BuiltInStep::NotApplicable => unsafe { (self.row().spawn)(f, closure, self) },
         }
-    }
-
-    /// `spawn` by a thread that is not this worker's owner, or with NULL.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    #[cold]
-    #[inline(never)]
-    pub unsafe extern "C" fn spawn_elsewhere(
-        f: Option<TaskFn>,
-        closure: *mut c_void,
-        worker: &Worker,
-    ) -> c_int {
-        let Some(f) = f else { return errno::failed(libc::EINVAL) };
-        let Some(mine) = worker.mine() else {
-            // SAFETY: by the caller's promise, the same as that to `inject`.
-            return unsafe { worker.inject(f, closure) };
-        };
-        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
-        unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
     }
 
     /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.

@@ -75,6 +75,10 @@ pub enum Point {
     IdleFull,
     /// A thief does not count as idle any more, and will take a task.
     IdleLeave,
+    /// `policy::guests`: a guest is about to leave its place with tasks.
+    GuestLeaves,
+    /// A worker has taken the token of a place, and will look at the place's state.
+    GuestServed,
     /// `queue::run_gate`: a thread has seen that there is no rest yet, and will sleep.
     RestWait,
     /// A rest is counted, and the threads that wait for it will be woken.

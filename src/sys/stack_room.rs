@@ -28,6 +28,15 @@ pub fn look_for_room() -> Result<(), NoRoom> {
     Ok(())
 }
 
+/// How many bytes are left of the calling thread's own stack; 0 if its bounds are not known, or the
+/// caller is on another stack.
+pub fn left() -> usize {
+    let here = 0u8;
+    let here = std::ptr::from_ref(&here).addr();
+    let (low, high) = bounds(here);
+    if (low..high).contains(&here) { here - low } else { 0 }
+}
+
 /// The bounds of the stack of the process's first thread. The stack ends below the program's name,
 /// which the kernel has put above everything else there; the size is that of RLIMIT_STACK. (The C
 /// library would read /proc/self/maps: 120,000 instructions in the first run of each process.)

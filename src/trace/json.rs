@@ -3,7 +3,7 @@
 //! | in the run | in the text |
 //! | --- | --- |
 //! | the run | a process (`pid`: the number of the run in this process) |
-//! | a worker | a thread (`tid`) |
+//! | a worker, a guest | a thread (`tid`) |
 //! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
 //! | a task waits | an asynchronous slice, `b` and `e`, with the task's number; `cat`: for what |
 //! | a task is in a blocking section | the same, of another category, up to the section's end |
@@ -39,7 +39,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Run<'a> {
     pub number: u64,
     pub kind: &'static str,
+    /// Those of the workers, and behind them those of the guests.
     pub tracks: &'a [Track],
+    pub workers: usize,
     pub unseen: usize,
     pub lives: Switch,
     pub calibration: Calibration,
@@ -50,7 +52,7 @@ pub struct Run<'a> {
 /// Writes the events of the run. `flows` counts the arrows of the file.
 pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
     let mut names = Names::default();
-    let workers = run.tracks.len();
+    let workers = run.workers;
     let lost = run.tracks.iter().map(|track| track.ring().first()).sum::<usize>();
     let text = Text { run, steps: &Steps::of(run.tracks), out };
     text.out.begin_event()?;
@@ -62,11 +64,16 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
     )?;
     let mut text = text;
     for (worker, track) in run.tracks.iter().enumerate() {
+        if worker >= workers && track.ring().events().next().is_none() {
+            continue; // no guest was here
+        }
+        let (title, number) =
+            if worker < workers { ("worker", worker) } else { ("guest", worker - workers) };
         text.out.begin_event()?;
         write!(
             text.out,
             "{{\"ph\":\"M\",\"pid\":{},\"tid\":{worker},\"name\":\"thread_name\",\"args\":{{\"name\":\
-             \"worker {worker}\"}}}}",
+             \"{title} {number}\"}}}}",
             run.number
         )?;
         let (mut open, mut now) = (Slices::default(), clock::ticks());

@@ -28,6 +28,7 @@ const WRITTEN: u32 = 2;
 pub struct Timeline {
     tracks: Box<[Track]>,
     /// The tracks refer to it.
+    workers: usize,
     shared: Box<Shared>,
     begin: Moment,
     output: Output,
@@ -80,7 +81,12 @@ fn no_memory(_: NoMemory) -> Errno {
 
 impl Timeline {
     /// The timeline that `config` asks for, if it asks for one.
-    pub fn new(config: &Config, workers: usize) -> Result<Option<Box<Timeline>>, Errno> {
+    /// Of a run with so many workers, and so many places in all (`policy::guests`).
+    pub fn new(
+        config: &Config,
+        workers: usize,
+        places: usize,
+    ) -> Result<Option<Box<Timeline>>, Errno> {
         let Some(path) = config.trace else { return Ok(None) };
         let _blocked = SignalsBlocked::block();
         let shared = Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING));
@@ -88,9 +94,10 @@ impl Timeline {
         let output = Output::new(path)?;
         // SAFETY: the box lives as long as the tracks.
         let track = |i| unsafe { Track::new(&raw const *shared, i as u16, config.trace_size) };
-        let tracks = memory::slice(workers, track).map_err(no_memory)?;
+        let tracks = memory::slice(places, track).map_err(no_memory)?;
         let timeline = Timeline {
             tracks,
+            workers,
             shared,
             begin: Moment::now(),
             output,
@@ -151,6 +158,7 @@ impl Timeline {
                 kind: self.kind,
                 lives: self.lives,
                 tracks: &self.tracks,
+                workers: self.workers,
                 unseen: self.unseen.load(Ordering::Relaxed),
                 calibration,
                 origin: part.origin,

@@ -23,8 +23,8 @@ refused! {
     sched_inline_joined sched_inline_spawn_rest
     sched_last_stats sched_stats
     sched_mutex_init sched_mutex_lock sched_mutex_trylock sched_mutex_unlock
-    sched_pool_create sched_pool_destroy sched_pool_run sched_pool_submit sched_pool_submit_copy
-    sched_pool_wait
+    sched_pool_create sched_pool_destroy sched_pool_run sched_pool_scheduler
+    sched_pool_submit sched_pool_submit_copy sched_pool_wait
     sched_sem_init sched_sem_post sched_sem_trywait sched_sem_wait
     sched_sort
     sched_task_yield

@@ -3,6 +3,7 @@
 
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
+use crate::policy::guests::Guests;
 use crate::policy::shared::queue::{Order, Queue};
 use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
 use crate::queue::End;
@@ -21,6 +22,7 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) state: UnsafeCell<State>,
     /// A word per worker, on which it sleeps in the middle of a task: AWAKE or WAITING.
     pub(super) joiner_words: Box<[Pad<Futex>]>,
+    pub(super) guests: Guests,
     pub(super) rests: Rests,
     pub(super) limit: usize,
     pub(super) processors: usize,
@@ -41,6 +43,8 @@ pub(super) struct State {
     pub(super) asleep: usize,
     pub(super) tickets: usize,
     pub(super) joiners: Vec<usize>,
+    /// How many guests work (`policy::guests`); they count as active, too.
+    pub(super) guests: usize,
     /// Closed when the run has ended.
     pub(super) gate: RunGate,
 }
@@ -85,7 +89,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Decides which sleeper is woken for a task that is queued now. The caller holds the lock; it
     /// calls `wake` after unlocking.
     pub(super) fn choose(&self, state: &mut State) -> Wake {
-        let awake = self.joiner_words.len() - state.asleep - state.joiners.len();
+        let workers = self.guests.workers() + state.guests;
+        let awake = workers - state.asleep - state.joiners.len();
         if state.tickets > 0 && awake >= self.processors {
             return Wake::Nobody; // a worker is on its way: "Wake-ups" in the essay
         }
@@ -118,6 +123,19 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             Wake::Joiner(joiner) => _ = self.joiner_words[joiner].wake(1),
         }
         true
+    }
+
+    /// Announces the rest, or ends the run, if no task is left. The caller holds the lock, which this
+    /// unlocks.
+    pub(super) fn end_if_at_rest_and_unlock(&self) {
+        // SAFETY: the caller has locked.
+        let state = unsafe { self.state() };
+        if state.active == 0 && state.queue.is_empty() && state.gate.rest(&self.rests) {
+            self.wake_all_and_unlock();
+        } else {
+            // SAFETY: the caller has locked.
+            unsafe { self.monitor.unlock() };
+        }
     }
 
     /// The run has ended: wakes all idle workers, unlocks, and returns how many were woken.

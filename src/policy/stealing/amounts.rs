@@ -57,7 +57,7 @@ impl Amounts {
                 slots.map_or(plan.qlen, |_| usize::MAX),
             ),
         };
-        let takers = if plan.global == Global::All { plan.workers } else { 0 };
+        let takers = if plan.global == Global::All { plan.places() } else { 0 };
         let batches = memory::slice(takers, |_| Ok(Pad(Counter::default())))?;
         Ok((Amounts { steals_half: plan.steal == Steal::Half, batches, spills }, limit))
     }

@@ -72,7 +72,7 @@ impl<D: Deque> Stealing<D> {
     /// As for `own`.
     pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
         let Some(batch) = self.amounts.batches.get(place.index()) else {
-            return self.injector.take();
+            return self.injected(place);
         };
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
@@ -86,7 +86,10 @@ impl<D: Deque> Stealing<D> {
         if more > 0 {
             self.added(&mut own, place);
         }
-        first
+        let first = first.and_then(|first| self.resolved(first, place));
+        // A token without a task: one of the others is the first. The caller counts as idle otherwise.
+        // SAFETY: by the caller's promise.
+        first.or_else(|| if more > 0 { unsafe { self.own(place) }.pop() } else { None })
     }
 
     /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at
@@ -108,7 +111,7 @@ impl<D: Deque> Stealing<D> {
                 return Some(task);
             }
         }
-        self.injected()
+        self.injected(place)
     }
 
     /// Takes one task from `victim`, or half of its tasks (`SCHED_STEAL=half`); all but the first

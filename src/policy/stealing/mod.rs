@@ -19,6 +19,7 @@
 mod amounts;
 mod batches;
 mod demands;
+mod guests;
 mod lending;
 mod search;
 mod state;
@@ -27,6 +28,7 @@ pub use self::state::Stealing;
 
 use self::amounts::Amounts;
 use self::demands::{Demands, RaidCost, Reach, Requests};
+use self::guests::Token;
 use self::lending::Lending;
 use self::search::Until;
 use crate::idle::eventcount::EventCount;
@@ -34,6 +36,7 @@ use crate::idle::eventcount::EventCount;
 use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
+use crate::policy::guests::Guests;
 use crate::policy::{
     Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
@@ -129,7 +132,7 @@ impl<D: Deque> Stealing<D> {
                     // SAFETY: by the caller's promise.
                     return unsafe { self.take_injected(place) };
                 }
-                self.injected()
+                self.injected(place)
             })
             // Now and then the search raids. The task that this worker leaves may yield until
             // another task has run, and the owner of that other task may compute and keep it
@@ -176,14 +179,18 @@ impl<D: Deque> Policy for Stealing<D> {
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
-        let deques = memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?;
+        let deques = memory::slice(plan.places(), |_| Ok(Pad(D::new(limit)?)))?;
+        let injector = Injector::new(plan.limit(), plan.ends);
+        injector.reserve(plan.guests as isize)?; // for their tokens
         let lends = deques.iter().any(|deque| deque.private_part().is_some());
-        let lenders = if lends { plan.workers } else { 0 };
+        let lenders = if lends { plan.places() } else { 0 };
         Ok(Stealing {
             deques,
-            injector: Injector::new(plan.limit(), plan.ends),
-            quiescence: Quiescence::new(plan.workers)?,
+            injector,
+            quiescence: Quiescence::new(plan.places())?,
             sleepers: EventCount::new(plan.workers, plan.processors)?,
+            guests: Guests::new(plan.workers, plan.guests)?,
+            tokens: memory::slice(plan.guests, |i| Ok(Token::new(plan.workers + i)))?,
             idle: plan.idle,
             amounts,
             lending: Lending::new(lenders)?,
@@ -210,6 +217,7 @@ impl<D: Deque> Policy for Stealing<D> {
             // SAFETY: by the caller's promise.
             unsafe { deque.initialize_in_place() };
         }
+        self.set_tokens();
     }
 
     #[inline]
@@ -293,9 +301,13 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
+    fn wakes_at_spawn(&self) -> Option<Duration> {
+        (self.parks() && self.sleepers.wakes_at_spawn()).then(|| self.sleepers.wake_cost())
+    }
+
     #[cold]
     unsafe fn wait_awake(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
-        let (place, alone) = (stack.place(), self.deques.len() == 1);
+        let (place, alone) = (stack.place(), self.guests.seen() == 1);
         if alone || !self.spins() || !self.deques[place.index()].looks_empty() {
             return;
         }
@@ -425,6 +437,44 @@ impl<D: Deque> Policy for Stealing<D> {
                 });
             let Some(task) = found else { return };
             naps.success();
+            stack.run(task);
+        }
+    }
+
+    const HAS_GUESTS: bool = true;
+    const GUESTS_HAVE_QUEUES: bool = true;
+
+    #[cold]
+    fn come(&self, thread: usize) -> Option<usize> {
+        self.admit_guest(thread)
+    }
+
+    #[cold]
+    unsafe fn go(&self, place: &impl Place) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.guest_goes(place) };
+    }
+
+    #[cold]
+    unsafe fn sleep_as_guest(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.guest_sleeps(place, sleep) };
+    }
+
+    #[cold]
+    unsafe fn run_own(&self, stack: &impl LoopStack, is_part: &dyn Fn(Task) -> bool) {
+        loop {
+            let place = stack.place();
+            // SAFETY: by the caller's promise.
+            let task = unsafe { self.own(place) }.pop_youngest();
+            let Some(task) = task else { return };
+            if !is_part(task) {
+                // SAFETY: by the caller's promise.
+                let put = unsafe { self.spawn(place, task) }.is_ok();
+                if put || self.put_back(place, task).is_ok() {
+                    return;
+                } // else no queue has room for it
+            }
             stack.run(task);
         }
     }

@@ -12,7 +12,7 @@ use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{LongWait, Naps, Next};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{Activity, Awaited, Event, Place, UNAWAITED, wait_once};
+use crate::policy::{Activity, Awaited, DequePolicy, Event, Place, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
@@ -34,6 +34,10 @@ const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 /// the cost of waking a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
+
+/// The longest doze of a worker whose processor a guest has. It dozes again for as long as guests keep
+/// the processors busy, and in between looks for tasks from outside.
+const LONGEST_BESIDE_GUESTS: Duration = Duration::from_micros(800);
 
 /// The most workers that one worker wakes at a time. A woken worker that has found a task wakes
 /// others, and so does the owner of tasks that take long.
@@ -66,7 +70,7 @@ impl<D: Deque> Stealing<D> {
         {
             return Some(task);
         }
-        let n = self.deques.len();
+        let n = self.guests.seen();
         let start = place.random_below(n);
         for victim in (start..n).chain(0..start).filter(|&k| k != place.index()) {
             let task = self.steal_from(victim, place, reach, &before, &failed);
@@ -76,7 +80,9 @@ impl<D: Deque> Stealing<D> {
         }
         let task =
             if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
-        place.counters().failed_steals.add(usize::from(task.is_none()));
+        if task.is_none() {
+            place.counters().failed_steals.add(1);
+        }
         task
     }
 
@@ -255,8 +261,14 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes a task from outside the run, if there is one.
-    pub(super) fn injected(&self) -> Option<Task> {
-        if self.injector.looks_empty() { None } else { self.injector.take() }
+    pub(super) fn injected(&self, place: &impl Place) -> Option<Task> {
+        while !self.injector.looks_empty() {
+            let task = self.injector.take()?;
+            if let Some(task) = self.resolved(task, place) {
+                return Some(task);
+            }
+        }
+        None
     }
 
     /// Makes the worker idle. Ends the run if it was the last active worker.
@@ -390,12 +402,20 @@ impl<D: Deque> Stealing<D> {
         let mut time = HOLD_BACK;
         loop {
             let begun = (Instant::now(), time::processor_time());
-            self.doze(place, time);
+            place.begin(Phase::Parked);
+            let dozed = self.sleepers.doze_as_surplus(time);
+            place.begin(Phase::Searching);
+            if !dozed {
+                return;
+            }
+            place.counters().naps.add(1);
             let used = time::processor_time().saturating_sub(begun.1);
             let elapsed = begun.0.elapsed();
             let busy = used * 4 > elapsed * self.processors as u32 * 3;
-            time *= 2;
-            if !busy || !idle || time > LONGEST_HOLD_BACK || self.is_over(until) {
+            let has_guests = self.sleepers.has_guests() && self.surplus();
+            time = if has_guests { (time * 2).min(LONGEST_BESIDE_GUESTS) } else { time * 2 };
+            let too_long = time > LONGEST_HOLD_BACK || has_guests && self.has_injected();
+            if !busy || !idle || too_long || self.is_over(until) {
                 return;
             }
         }
@@ -416,8 +436,15 @@ impl<D: Deque> Stealing<D> {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
             _ => futex::LONGEST,
         };
+        let is_surplus = role == Role::Searcher && self.surplus();
+        let is_last = self.sleepers.announce(me, role);
+        if is_surplus && self.sleepers.leaves_a_processor() {
+            // Another searcher has found the same surplus, and sleeps.
+            self.sleepers.cancel(me);
+            return true;
+        }
         // If `announce` returns false, another worker searches, and will look again.
-        if self.sleepers.announce(me, role) {
+        if is_last {
             fuzz::at(Point::Announced);
             if !self.listen() {
                 limit = limit.min(UNSURE);

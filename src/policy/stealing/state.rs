@@ -2,8 +2,10 @@
 
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
+use crate::policy::guests::Guests;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::{RaidCost, Requests};
+use crate::policy::stealing::guests::Token;
 use crate::policy::stealing::lending::Lending;
 use crate::policy::{DequePolicy, Event, Place};
 use crate::queue::injector::Injector;
@@ -17,6 +19,9 @@ pub struct Stealing<D: Deque> {
     pub(super) injector: Injector,
     pub(super) quiescence: Quiescence,
     pub(super) sleepers: EventCount,
+    pub(super) guests: Guests,
+    /// One for each guest's place.
+    pub(super) tokens: Box<[Token<D>]>,
     pub(super) idle: Idle,
     pub(super) amounts: Amounts,
     pub(super) lending: Lending,
@@ -118,7 +123,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     pub(super) fn ask_all(&self) {
-        (0..self.deques.len()).for_each(|worker| self.ask(worker));
+        (0..self.guests.seen()).for_each(|place| self.ask(place));
     }
 
     pub(super) fn parks(&self) -> bool {
@@ -129,7 +134,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn waiting_awake(&self) -> usize {
         match self.idle {
             Idle::Park => self.sleepers.searching_awake(),
-            Idle::Spin => self.deques.len() - 1,
+            Idle::Spin => self.guests.workers() - 1,
             Idle::Nap | Idle::Backoff => 0,
         }
     }
@@ -139,11 +144,16 @@ impl<D: Deque> Stealing<D> {
         matches!(self.idle, Idle::Park | Idle::Spin)
     }
 
+    /// The deques in which tasks may be.
+    fn seen_deques(&self) -> impl Iterator<Item = &D> {
+        self.deques[..self.guests.seen()].iter().map(|deque| &**deque)
+    }
+
     /// True if at least `n` tasks are visible in the queues. A hint.
     pub(super) fn has_tasks(&self, n: usize) -> bool {
         let mut seen = usize::from(self.has_injected());
         seen >= n
-            || self.deques.iter().any(|deque| {
+            || self.seen_deques().any(|deque| {
                 seen += deque.len_hint();
                 seen >= n
             })
@@ -151,6 +161,6 @@ impl<D: Deque> Stealing<D> {
 
     /// True if a task is visible in a queue. A hint.
     pub(super) fn work_visible(&self) -> bool {
-        self.has_injected() || self.deques.iter().any(|deque| !deque.looks_empty())
+        self.has_injected() || self.seen_deques().any(|deque| !deque.looks_empty())
     }
 }

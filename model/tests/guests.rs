@@ -1,0 +1,131 @@
+//! Guests of runs of kind `steal` (`policy::guests`): threads from outside that come to a place, add
+//! tasks to its deque, and go. Every task runs once; a wait for a rest returns when no task is left, and
+//! not before; the run ends.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::JoinHandle;
+use sched::policy::Policy;
+use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
+use sched::sys::fence::Asymmetric;
+use sched::task::Task;
+use sched_model::{Modelled, Scene, count, explore, join, models};
+
+/// A run with one worker, or more, and room for one guest.
+fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHandle<()>>) {
+    let scene = Scene::held_for_guests(workers, 1, cells);
+    let work = |i: usize| {
+        Scene::thread(&scene, move |scene| {
+            // SAFETY: one thread works at each index.
+            unsafe { scene.scheduler.work(&scene.places[i]) };
+        })
+    };
+    let threads = (0..workers).map(work).collect();
+    (scene, threads)
+}
+
+/// Visits the run as thread `name`, and adds a task that counts each of these cells. Returns false if
+/// the run has ended, or another guest is there.
+fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usize>) -> bool {
+    let Some(index) = scene.scheduler.come(name) else { return false };
+    let place = &scene.places[index];
+    for cell in &scene.cells[cells] {
+        let task = Task { f: count, closure: cell.closure() };
+        // SAFETY: the place is this thread's.
+        unsafe { scene.scheduler.spawn(place, task) }.expect("there is memory");
+    }
+    // SAFETY: as above; the scene lives longer than all threads.
+    unsafe { scene.scheduler.go(place) };
+    true
+}
+
+fn all_ran<D: Modelled>(scene: &Scene<D>) {
+    for (i, cell) in scene.cells.iter().enumerate() {
+        assert_eq!(cell.get(), 1, "task {i}");
+    }
+}
+
+/// The guest leaves its tasks to the workers, and waits for the rest.
+fn tasks_are_left<D: Modelled>(workers: usize, tasks: usize, preemptions: usize, at_least: usize) {
+    let name = format!("guests over {}, {workers} workers, {tasks} tasks are left", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let (scene, threads) = run::<D>(workers, tasks);
+        assert!(visit(&scene, 1, 0..tasks));
+        scene.scheduler.wait_for_rest();
+        all_ran(&scene);
+        scene.scheduler.release();
+        join(threads);
+    });
+}
+
+/// The guest leaves a task, and comes again with another one, to the same place or after a worker has
+/// freed it.
+fn a_guest_comes_again<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("guests over {}, {workers} workers, comes again", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let (scene, threads) = run::<D>(workers, 2);
+        assert!(visit(&scene, 1, 0..1));
+        // (A worker that frees the place at this moment has it for an instant.)
+        let again = visit(&scene, 1, 1..2);
+        scene.scheduler.wait_for_rest();
+        assert_eq!(scene.cells[0].get(), 1);
+        assert_eq!(scene.cells[1].get(), usize::from(again));
+        scene.scheduler.release();
+        join(threads);
+    });
+}
+
+/// The guest runs what it has added as far as no thief has taken it.
+fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("guests over {}, {workers} workers, runs its own", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let (scene, threads) = run::<D>(workers, 1);
+        let index = scene.scheduler.come(1).expect("nobody else comes");
+        let place = &scene.places[index];
+        let task = Task { f: count, closure: scene.cells[0].closure() };
+        // SAFETY: the place is this thread's; the task accepts its closure.
+        unsafe {
+            scene.scheduler.spawn(place, task).expect("there is memory");
+            scene.scheduler.run_own(place, &|found| found == task);
+            scene.scheduler.go(place);
+        }
+        scene.scheduler.wait_for_rest();
+        all_ran(&scene);
+        scene.scheduler.release();
+        join(threads);
+    });
+}
+
+/// The run is released while the guest comes: either it ends first and refuses the guest, or it waits
+/// for the guest's task.
+fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("guests over {}, {workers} workers, beside the end", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let (scene, threads) = run::<D>(workers, 1);
+        let guest = Scene::thread(&scene, |scene| {
+            if !visit(scene, 1, 0..1) {
+                scene.cells[0].add();
+            }
+        });
+        scene.scheduler.release();
+        join(threads);
+        guest.join().unwrap();
+        all_ran(&scene);
+    });
+}
+
+models! {
+    chaselev: ChaseLev {
+        left: tasks_are_left(1, 1, 2, 2_000);
+        again: a_guest_comes_again(1, 1, 1_000);
+        beside: a_guest_beside_the_end(1, 2, 5_000);
+    }
+    split: Split<Asymmetric> {
+        left: tasks_are_left(1, 1, 2, 20_000);
+        two_left: tasks_are_left(1, 2, 1, 1_000);
+        again: a_guest_comes_again(1, 1, 10_000);
+        own: a_guest_runs_its_own(1, 1, 1_000);
+        beside: a_guest_beside_the_end(1, 1, 1_000);
+    }
+}

@@ -1,0 +1,223 @@
+//! The places of guests: threads from outside the run that work on their own calls.
+//!
+//! A run that is held open has places beyond those of its workers. A thread that calls a loop, a
+//! reduction or a sort from outside *comes* to a free place, works there as a worker does, on its own
+//! stack, and *goes* when its call is over. The place has a deque of its own, if the policy has a deque
+//! for each worker. (oneTBB reserves slots of an arena for such threads; in OpenMP the caller is thread 0
+//! of its team.)
+//!
+//! # States of a place
+//!
+//! ```text
+//!        come                 go, and no task is left
+//! FREE --------> TAKEN -------------------------------> FREE
+//!                  ^  |
+//!       come again |  | go, and tasks are left
+//!        or serve  |  v
+//!                 LEFT
+//! ```
+//! TAKEN: one thread owns the place, the owner's end of its deque included. LEFT: nobody owns it; thieves
+//! take the tasks in its deque as they do from any other. A change to TAKEN acquires, and the changes to
+//! the other two states release, so each owner sees what the one before it did.
+//!
+//! # Tokens
+//!
+//! An idle worker finds the tasks of a LEFT place. But if all workers are busy, these tasks must wait no
+//! longer than other tasks from outside. So a place with tasks that nobody works on has a *token*: an
+//! entry in the injector, which stands in line there. A worker that takes the token *serves* the place: it
+//! takes the oldest task, and queues the token again, behind all others, if the deque has more. (A token
+//! for each place and not an entry for each task: a flood of spawns costs no lock.) The bit TOKEN of the
+//! state tells that the token is queued, or in the hands of a worker, so there is at most one.
+//!
+//! A place counts as active for `idle::quiescence` from `come` until it is FREE again. So the run neither
+//! ends nor rests while a guest works or tasks are left. A LEFT place always has a token, and who serves a
+//! LEFT place without tasks frees it. So no place stays active for ever.
+//!
+//! # The bad interleavings
+//!
+//! *The place without a token.* A worker has the token, and finds the deque empty; the guest adds a task
+//! and goes, and relies on the token that it sees; the worker drops it. So a token is dropped by a
+//! compare-and-swap from TAKEN with TOKEN to TAKEN without, which fails if the guest has gone. A LEFT place
+//! is served by its owner: the worker takes the place before it looks at the deque, so no guest adds a
+//! task meanwhile.
+//!
+//! *Two owners.* Whoever serves a LEFT place, and the guest that comes again, both change LEFT to TAKEN by
+//! a compare-and-swap; one fails. A guest that fails takes another place.
+//!
+//! # Which places are looked at
+//!
+//! `seen` is the number of places that a search looks at: those of the workers, and of guests up to the
+//! highest place that was ever taken. The lowest free place is taken first, so a run without guests
+//! searches no more than before. `seen` grows before the guest adds its first task; the fences that order
+//! a task and a sleeper's last look (`idle::eventcount`) order `seen`, too.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | to TAKEN: compare-and-swap | Acquire | the Release of the change to FREE or LEFT |
+//! | to LEFT, to FREE | Release | that compare-and-swap |
+//! | `expect_token`, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
+//! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
+//! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
+
+use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad};
+use crate::sys::memory;
+use crate::sys::memory::NoMemory;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const LEFT: u32 = 2;
+/// Added to a state: the place's token is in the injector, or a worker has taken it out.
+const TOKEN: u32 = 4;
+
+struct GuestPlace {
+    state: AtomicU32,
+    /// The thread that took the place last.
+    thread: AtomicUsize,
+}
+
+/// A place that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Free(usize),
+    /// The thread had left it with tasks, so it counts as active already.
+    Left(usize),
+}
+
+/// What a worker does with a token that it has taken out of the injector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// A guest works at the place. The worker may steal, and drops the token if there is nothing.
+    Stranger,
+    /// The worker owns the place.
+    Owner,
+    /// The place is free, and the token is gone.
+    Nobody,
+}
+
+pub struct Guests {
+    places: Box<[Pad<GuestPlace>]>,
+    /// The number of the run's workers, which is the index of the first of these places.
+    workers: usize,
+    seen: AtomicUsize,
+}
+
+impl GuestPlace {
+    fn new() -> Self {
+        GuestPlace { state: AtomicU32::new(FREE), thread: AtomicUsize::new(0) }
+    }
+
+    /// Changes the state from `from`, with or without a token, to TAKEN. False if it is another state.
+    fn take(&self, from: u32) -> bool {
+        self.change(from, TAKEN).is_some()
+    }
+
+    /// Changes the state from `from` to `to`; the token stays. Returns whether there is one; None if it
+    /// is another state.
+    fn change(&self, from: u32, to: u32) -> Option<bool> {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & !TOKEN == from {
+            let new = to | state & TOKEN;
+            match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(state & TOKEN != 0),
+                Err(now) => state = now,
+            }
+        }
+        None
+    }
+}
+
+impl Guests {
+    pub fn new(workers: usize, guests: usize) -> Result<Self, NoMemory> {
+        Ok(Guests {
+            places: memory::slice(guests, |_| Ok(Pad(GuestPlace::new())))?,
+            workers,
+            seen: AtomicUsize::new(workers),
+        })
+    }
+
+    /// The number of the run's workers.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// The number of places that a search looks at.
+    #[inline]
+    pub fn seen(&self) -> usize {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    fn place(&self, index: usize) -> &GuestPlace {
+        &self.places[index - self.workers]
+    }
+
+    // --- the guest -----------------------------------------------------------------
+
+    /// Takes the place that `thread` has left with tasks, or else the lowest free place. None if there
+    /// is none. `thread` is a number that no two living threads share.
+    pub fn take(&self, thread: usize) -> Option<Taken> {
+        let seen = &self.places[..self.seen() - self.workers];
+        let is_mine = |place: &GuestPlace| place.thread.load(Ordering::Relaxed) == thread;
+        if let Some(left) = seen.iter().position(|place| is_mine(place) && place.take(LEFT)) {
+            return Some(Taken::Left(self.workers + left));
+        }
+        let free = self.places.iter().position(|place| place.take(FREE))?;
+        self.places[free].thread.store(thread, Ordering::Relaxed);
+        let index = self.workers + free;
+        if index >= self.seen() {
+            self.seen.fetch_max(index + 1, Ordering::Relaxed);
+        }
+        Some(Taken::Free(index))
+    }
+
+    /// Leaves the place, which the caller owns, with tasks. True if the caller must queue its token.
+    pub fn leave(&self, index: usize) -> bool {
+        let state = self.place(index).state.swap(LEFT | TOKEN, Ordering::AcqRel);
+        state & TOKEN == 0
+    }
+
+    /// The owner of the place does not work on its tasks for a while. True if it must queue the token.
+    pub fn expect_token(&self, index: usize) -> bool {
+        self.place(index).state.fetch_or(TOKEN, Ordering::AcqRel) & TOKEN == 0
+    }
+
+    /// Frees the place, which the caller owns. Its deque is empty.
+    pub fn free(&self, index: usize) {
+        self.place(index).change(TAKEN, FREE);
+    }
+
+    // --- the worker that has taken the token -----------------------------------------
+
+    /// The caller has taken the token of the place out of the injector.
+    pub fn serve(&self, index: usize) -> Served {
+        let place = self.place(index);
+        loop {
+            if place.take(LEFT) {
+                return Served::Owner;
+            }
+            match place.state.load(Ordering::Relaxed) & !TOKEN {
+                LEFT => {}
+                TAKEN => return Served::Stranger,
+                _ if self.drop_token_of(index, FREE) => return Served::Nobody,
+                _ => {}
+            }
+        }
+    }
+
+    /// Drops the token of a place at which a guest works. False if the guest has gone meanwhile: then
+    /// the caller serves the place again.
+    pub fn drop_token(&self, index: usize) -> bool {
+        self.drop_token_of(index, TAKEN)
+    }
+
+    fn drop_token_of(&self, index: usize, state: u32) -> bool {
+        let (from, relaxed) = (state | TOKEN, Ordering::Relaxed);
+        self.place(index).state.compare_exchange(from, state, Ordering::AcqRel, relaxed).is_ok()
+    }
+
+    /// Frees the place, which the caller serves as its owner, and drops the token. Its deque is empty.
+    pub fn free_with_token(&self, index: usize) {
+        self.place(index).state.store(FREE, Ordering::Release);
+    }
+}

@@ -1,0 +1,196 @@
+//! Guests of a run of kind `steal`: see `policy::guests`, which has the protocol.
+
+use crate::policy::guests::{Served, Taken};
+use crate::policy::stealing::state::Stealing;
+use crate::policy::{Activity, Place};
+use crate::queue::{Deque, Owner, Portion, Steal};
+use crate::sys::atomic::{AtomicPtr, Ordering, spin_loop};
+use crate::sys::fuzz::{self, Point};
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+use std::ptr;
+
+/// What the token of a guest's place refers to.
+pub struct Token<D: Deque> {
+    /// Set once, before the run starts.
+    policy: AtomicPtr<Stealing<D>>,
+    index: usize,
+}
+
+impl<D: Deque> Token<D> {
+    pub(super) fn new(index: usize) -> Self {
+        Token { policy: AtomicPtr::new(ptr::null_mut()), index }
+    }
+}
+
+/// The function of a token. It is called where a worker has moved the token from the injector to its own
+/// deque with other tasks: the token goes back.
+///
+/// # Safety
+/// `token` is a [`Token`] of the run of `s`, and was taken out of a queue.
+unsafe extern "C" fn go_back<D: Deque>(token: *mut c_void, _s: *mut Scheduler) {
+    // SAFETY: by the caller's promise; the run has not ended, since the caller runs a task of it.
+    unsafe {
+        let token = &*token.cast::<Token<D>>();
+        (*token.policy.load(Ordering::Relaxed)).queue_token(token.index);
+    }
+}
+
+impl<D: Deque> Stealing<D> {
+    /// Completes the tokens, now that the policy has its address.
+    pub(super) fn set_tokens(&self) {
+        let this = ptr::from_ref(self).cast_mut();
+        self.tokens.iter().for_each(|token| token.policy.store(this, Ordering::Relaxed));
+    }
+
+    fn token(&self, index: usize) -> Task {
+        let token = &self.tokens[index - self.guests.workers()];
+        Task { f: go_back::<D>, closure: ptr::from_ref(token).cast_mut().cast() }
+    }
+
+    fn queue_token(&self, index: usize) {
+        let queued = self.injector.put_back(self.token(index));
+        queued.expect("a slot is reserved for each token");
+    }
+
+    /// The task to run instead of one that was taken out of the injector: the task itself, or if it is
+    /// the token of a place, a task from there. None: that place has none.
+    #[inline]
+    pub(super) fn resolved(&self, task: Task, place: &impl Place) -> Option<Task> {
+        if ptr::fn_addr_eq(task.f, go_back::<D> as TaskFn) {
+            return self.serve(task, place);
+        }
+        Some(task)
+    }
+
+    #[cold]
+    fn serve(&self, token: Task, place: &impl Place) -> Option<Task> {
+        // SAFETY: a token of this run, by its function.
+        let index = unsafe { (*token.closure.cast::<Token<D>>()).index };
+        fuzz::at(Point::GuestServed);
+        let deque: &D = &self.deques[index];
+        loop {
+            let owns = match self.guests.serve(index) {
+                Served::Nobody => return None,
+                Served::Owner => true,
+                Served::Stranger => false,
+            };
+            let task = loop {
+                match deque.steal() {
+                    Steal::Taken(task) => break Some(task),
+                    Steal::Retry => spin_loop(),
+                    // SAFETY: the caller owns the place.
+                    Steal::Empty if owns => break unsafe { Owner::new(deque) }.pop(),
+                    Steal::Empty => break None,
+                }
+            };
+            place.counters().steals.add(usize::from(task.is_some()));
+            if task.is_some() && !deque.looks_empty() {
+                if owns {
+                    // SAFETY: as above.
+                    unsafe { self.open_all(index) };
+                    self.guests.leave(index); // with its token
+                }
+                self.queue_token(index);
+            } else if owns {
+                self.quiescence.enter(&self.injector); // not the last one: the caller is active
+                self.guests.free_with_token(index);
+            } else if !self.guests.drop_token(index) {
+                if task.is_none() {
+                    continue; // the guest has gone meanwhile
+                }
+                self.queue_token(index);
+            }
+            return task;
+        }
+    }
+
+    /// See `Policy::come`. The guest stops counting as idle under the lock that decides the end of
+    /// the run, as a task from outside is accepted under it.
+    pub(super) fn admit_guest(&self, thread: usize) -> Option<usize> {
+        let index = match self.guests.take(thread)? {
+            Taken::Left(index) => {
+                self.sleepers.guest_comes();
+                return Some(index);
+            }
+            Taken::Free(index) => index,
+        };
+        if !self.injector.while_open(|| self.quiescence.leave()) {
+            self.guests.free(index);
+            return None;
+        }
+        self.sleepers.guest_comes();
+        Some(index)
+    }
+
+    /// See `Policy::go`.
+    ///
+    /// # Safety
+    /// As for that.
+    pub(super) unsafe fn guest_goes(&self, place: &impl Place) {
+        self.sleepers.guest_goes();
+        let index = place.index();
+        let deque: &D = &self.deques[index];
+        place.counters().queue_peak.peak(deque.peak());
+        if !deque.looks_empty() {
+            // SAFETY: the caller owns the place.
+            unsafe { self.open_all(index) };
+            fuzz::at(Point::GuestLeaves);
+            if self.guests.leave(index) {
+                self.queue_token(index);
+            }
+            return self.wake_for_injected(place);
+        }
+        let ended = self.quiescence.enter(&self.injector);
+        self.guests.free(index);
+        if ended && self.parks() {
+            self.sleepers.wake_all();
+        }
+    }
+
+    /// See `Policy::sleep_as_guest`. A guest without tasks counts as idle, and its call as a task that
+    /// waits, so that a deadlock is found. A guest with tasks stays active; others take the tasks.
+    ///
+    /// # Safety
+    /// As for that.
+    pub(super) unsafe fn guest_sleeps(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
+        self.sleepers.guest_goes();
+        let index = place.index();
+        let waits = self.deques[index].looks_empty();
+        if waits {
+            self.quiescence.waiting(index).hold();
+            self.enter(place);
+        } else {
+            // SAFETY: the caller owns the place.
+            unsafe { self.open_all(index) };
+            if self.guests.expect_token(index) {
+                self.queue_token(index);
+            }
+        }
+        if self.work_visible() {
+            self.wake_for_injected(place); // a processor is free
+        }
+        sleep();
+        if waits {
+            // Under the lock, so that no thread sees the count of idle places before this and the count
+            // of waiting tasks after it.
+            let is_open = self.injector.while_open(|| self.quiescence.leave());
+            debug_assert!(is_open, "the run has ended although a guest's call waits");
+            place.note_activity(Activity::Active);
+            self.quiescence.waiting(index).let_go();
+        }
+        self.sleepers.guest_comes();
+    }
+
+    /// Makes all tasks of a place stealable.
+    ///
+    /// # Safety
+    /// The caller owns the place.
+    unsafe fn open_all(&self, index: usize) {
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { Owner::new(&*self.deques[index]) };
+        if let Some(mut private) = own.private_part() {
+            private.publish(Portion::All);
+        }
+    }
+}

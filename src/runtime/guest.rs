@@ -1,0 +1,149 @@
+//! Guests: a thread that is no worker runs a call of its own in a run that is held open.
+//!
+//! The thread takes a free place of the run (`policy::guests`), occupies its record as a worker's
+//! thread does, and runs the call as a task on its own stack. So the call forks into a deque of its
+//! own, and the workers of the run help. When the call is over, the thread gives the place back.
+//!
+//! # What a guest does not do
+//!
+//! A guest never runs a task that is not a part of its call: its caller may hold a lock that such a
+//! task wants. Its stack cannot be left, so a task there cannot be suspended either. Where a worker's
+//! task would wait, a guest runs parts of the loop that it waits for (`api`), and then its thread
+//! sleeps (`Policy::sleep_as_guest`); a worker has its processor meanwhile. (In rayon a thread that
+//! waits runs any job; a job that wants the lock of the waiting caller then deadlocks: its issue 592.)
+//!
+//! # Life
+//!
+//! `come` and `go` use the run's policy, which is freed when the run has ended. Both hold the lock of a
+//! record of the run (`Worker::with_open_run`), which the end of the run takes before that. In between
+//! the place counts as active, so the run does not end.
+//!
+//! A thread that occupies a worker of another run, or is in a blocking section, is no guest: its task
+//! could be suspended and continue on another thread, and then the guest's place would be on two.
+
+use crate::policy::{LoopStack, Place};
+use crate::runtime::identity::{self, Mine};
+use crate::runtime::observed;
+use crate::runtime::record::{Fiber, HostStack, Run, Worker};
+use crate::stats::Phase;
+use crate::sys::float::FloatControl;
+use crate::sys::unwind::ProgramFunction;
+use crate::sys::{errno, registers};
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// Runs `task` in the run of `worker`, as a guest. False if the caller cannot be a guest, or no place
+/// is free; then nothing has happened. `C` is what messages call the program's function, and `function`
+/// is its address.
+///
+/// # Safety
+/// The task may be called here, once.
+#[inline(never)] // its frame is large, and a call with `s` of the caller's own run needs none of it
+pub unsafe fn run<C: ProgramFunction>(worker: &Worker, task: Task, function: usize) -> bool {
+    let run = |mine: Mine| {
+        let is_observed = mine.row().plain.is_some();
+        let task = if is_observed { observed::wrap::<C>(mine, task, function) } else { task };
+        mine.fiber().run(task);
+    };
+    visit(worker, run).is_some()
+}
+
+/// Calls `work` as a guest of the run of `worker`, on a fiber without a task. None if the caller cannot
+/// be a guest, or no place is free.
+#[inline(never)] // as `run`
+pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
+    let guest = come(worker, worker.row().has_guests)?;
+    let float = FloatControl::get();
+    let host_stack = HostStack::default();
+    let fiber = Fiber::new(None);
+    fiber.worker.set(guest);
+    guest.occupy();
+    guest.host_stack.set(&raw const host_stack);
+    fiber.make_current(guest);
+    guest.begin_phase(Phase::Busy);
+    guest.float_control.get().set();
+    // SAFETY: occupied just now.
+    let result = work(unsafe { guest.owned() });
+    fiber.flush();
+    float.set();
+    guest.begin_phase(Phase::Parked);
+    guest.fiber.set(ptr::null());
+    guest.vacate();
+    go(guest);
+    Some(result)
+}
+
+/// As `visit`, for `work` that calls no function of the program, and only adds tasks to the queue of the
+/// place by `Row::queue`. None also if guests have no queues.
+pub fn lend<R>(worker: &Worker, work: impl FnOnce(&Worker) -> R) -> Option<R> {
+    let guest = come(worker, worker.row().guests_have_queues)?;
+    let result = work(guest);
+    go(guest);
+    Some(result)
+}
+
+/// Takes a place of the run of `worker`, if the caller can be a guest.
+fn come(worker: &Worker, has_places: bool) -> Option<&'static Worker> {
+    if !has_places || Worker::current().is_some() || identity::innermost_section().is_some() {
+        return None;
+    }
+    let come = |run: &Run| {
+        // SAFETY: the run does not end during `with_run`, and the row is that of the run.
+        let index = unsafe { (worker.row().operations.come)(worker, registers::thread_pointer()) };
+        index.map(|index| run.place(index))
+    };
+    worker.with_run(come).flatten()
+}
+
+/// Gives the place back. The caller has left it.
+fn go(guest: &Worker) {
+    // SAFETY: the run has not ended, since the place is active; the caller owns it as a guest.
+    guest.with_run(|_| unsafe { (guest.row().operations.go)(guest) });
+}
+
+impl Worker {
+    /// `spawn` by a thread that is not this worker's owner, or with NULL.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe extern "C" fn spawn_elsewhere(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Some(f) = f else { return errno::failed(libc::EINVAL) };
+        if let Some(mine) = worker.mine() {
+            // SAFETY: the caller occupies the place, so its run goes on, and the row is that of the run.
+            return unsafe { (mine.row().spawn)(Some(f), closure, &mine) };
+        }
+        // SAFETY: `lend` calls this with a place that the caller owns, whose row is that of its run.
+        let queue = |guest: &Worker| unsafe { (guest.row().queue)(f, closure, guest) };
+        // SAFETY: by the caller's promise, the same as that to `inject`.
+        lend(worker, queue).unwrap_or_else(|| unsafe { worker.inject(f, closure) })
+    }
+
+    /// True if this is the place of a guest. The caller occupies it.
+    pub fn is_guest(&self) -> bool {
+        // SAFETY: the run goes on, since the caller occupies a place of it.
+        self.index() >= unsafe { &*self.run.get() }.workers()
+    }
+}
+
+impl Mine<'_> {
+    /// Runs the guest's own tasks: see `Policy::run_own`.
+    pub fn run_own(self, is_part: &dyn Fn(Task) -> bool) {
+        // SAFETY: the calling thread is a guest on the fiber, whose row is that of its run.
+        unsafe { (self.row().operations.run_own)(self.fiber(), is_part) };
+    }
+
+    /// Calls `sleep` for a guest: see `Policy::sleep_as_guest`.
+    pub fn sleep_as_guest(self, mut sleep: impl FnMut()) {
+        self.begin_phase(Phase::Parked);
+        // SAFETY: the calling thread occupies the place, whose run goes on.
+        unsafe { (self.row().operations.sleep_as_guest)(&self, &mut sleep) };
+        self.begin_phase(Phase::Busy);
+    }
+}
