@@ -1,8 +1,8 @@
 /* Sections in which nothing blocks: most end on the thread that began them, because no other thread has come by then.
- * (One of several attempts must show this: where others use the machine, the thread that is called may get the caller's
- * processor before the caller goes on.) If the task does block in a section after many such, its worker gets another
- * thread all the same, also if that thread was called long before. A child made by fork in a section knows nothing of a
- * thread that was on its way to the parent's worker.
+ * (The threads have the policy SCHED_BATCH, so that one that is called does not take the caller's processor at once. One
+ * of several attempts must show it: others use the machine, too.) If the task does block in a section after many such,
+ * its worker gets another thread all the same, also if that thread was called long before. A child made by fork in a
+ * section knows nothing of a thread that was on its way to the parent's worker.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help
@@ -98,6 +98,8 @@ static void forks(void *closure, struct scheduler *s)
 
 int main(void)
 {
+    struct sched_param none = {.sched_priority = 0};
+    CHECK_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
     for (int i = 0; i < ATTEMPTS && stayed <= SECTIONS / 2; i++) {
         pause_us(i * 10000); /* what others do may be over then */
         stayed = 0;
