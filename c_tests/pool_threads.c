@@ -28,7 +28,7 @@ static void full(void *arg)
     for (int i = 0; i < 3 * wanted; i++)
         CHECK_EQ(sched_pool_submit(pool, guest, NULL), 0);
     CHECK(threads_become(wanted + 1));
-    for (int i = 0; i < 5000 && arrived < wanted; i++)
+    for (struct patience p = patience_of(20); arrived < wanted && is_patient(&p);)
         pause_us(1000);
     pause_us(5000);
     CHECK_EQ(arrived, wanted);
