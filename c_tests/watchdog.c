@@ -5,8 +5,10 @@
 #include "child.h"
 #include "sync.h"
 
+enum { ATTEMPTS = 10, TOO_LATE = 9 };
+
 static sched_sem given, waiting;
-static int from_stderr;
+static int from_stderr, is_late;
 static atomic_int handled;
 static char said[1 << 16];
 
@@ -49,7 +51,11 @@ static void *gives_when_shown(void *arg)
     struct timespec several = {0, 400000000};
     (void)arg;
     read_until("no task has ended for", 1);
-    read_until("(takes) waits for the semaphore 0x", 1);
+    read_until("queued for all\n", 1);
+    if (strstr(said, "1 task waits, 0 are queued for all") != NULL)
+        read_until("(takes) waits for the semaphore 0x", 1);
+    else
+        is_late = 1; /* a busy machine did not let the task come to wait in the time */
     nanosleep(&several, NULL);
     CHECK_EQ(sched_sem_post(&given), 0);
     return NULL;
@@ -90,6 +96,8 @@ static void hangs_for_a_while(void *arg)
 {
     (void)arg;
     with_thread("50ms", gives_when_shown);
+    if (is_late)
+        _exit(TOO_LATE);
     CHECK_EQ(dprintf(2, "the end\n"), 8);
     read_until("the end\n", 1);
     CHECK(strstr(strstr(said, "no task has ended") + 1, "no task has ended") == NULL);
@@ -180,12 +188,16 @@ int main(void)
     void (*const loud[])(void *) = {hangs_for_a_while, asked};
     void (*const silent[])(void *) = {handles_itself, without_variable, computes_alone, rests};
     for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
-        in_child(loud[i], NULL);
+        for (int attempt = 0; attempt == 0 || (child.status == TOO_LATE << 8 && attempt < ATTEMPTS); attempt++)
+            in_child(loud[i], NULL);
         CHECK_CHILD_EXITED(0);
     }
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
-        in_child(silent[i], NULL);
-        CHECK_CHILD_EXITED(0);
+        /* A task that is queued for the watchdog's time, because the machine is busy, may be shown. */
+        for (int attempt = 0; attempt == 0 || (child.said[0] != 0 && attempt < ATTEMPTS); attempt++) {
+            in_child(silent[i], NULL);
+            CHECK_CHILD_EXITED(0);
+        }
         check_child(__FILE__, __LINE__, child.said[0] == 0, "say nothing");
     }
     return 0;
