@@ -8,12 +8,13 @@
 #include <stdatomic.h>
 
 static atomic_long ran;
-static atomic_int flooded;
+static atomic_int begun, flooded;
 
 static void leaf(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
+    atomic_fetch_add(&begun, 1);
     while (!flooded) /* the queue must fill: nobody works before that */
         pause_us(1000);
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
@@ -31,6 +32,12 @@ static void little(void *arg)
     long accepted = 0;
     struct sched_pool *pool = pool_of(2);
     (void)arg;
+    /* Each worker has a task: later none takes one out of the full queue. */
+    for (; accepted < threads_of(2); accepted++) {
+        CHECK_EQ(sched_pool_submit(pool, leaf, NULL), 0);
+        while (begun <= accepted)
+            pause_us(100);
+    }
     limit_to(32 * 1024);
     while (sched_pool_submit(pool, leaf, NULL) == 0)
         CHECK(++accepted < 40000000);
