@@ -64,9 +64,10 @@ static void generation(int left, int how, long first)
     long size = status_kb("VmSize");
     if (left == GENERATIONS - 1)
         first = size;
-    /* Three quarters of what a run takes. Threads of the parents leave stacks behind, and tasks that fork. */
-    if (first && size > first + 8L * 1024 * WAITING * 3 / 4)
-        CHECK_EQ(size, first);
+    /* For each generation half of what a run takes: threads of the parents leave stacks behind, and tasks that fork. */
+    long more = 8L * 1024 * WAITING / 2 * (GENERATIONS - 1 - left);
+    if (first && size > first + more)
+        CHECK_EQ(size, first + more);
     struct next next = {left, how, first};
     if (left > 0 && how == IN_TASK)
         CHECK_EQ(sched_init(1, 4, fork_in_task, &next), 0);
