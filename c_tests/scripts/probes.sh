@@ -100,13 +100,12 @@ static void is_robbed(void *closure, struct scheduler *s)
 {
     struct sched_stats stats;
     (void)closure;
-    lose_a_task(s); /* the other worker has a thread now */
-    do { /* until it sleeps */
+    do { /* until the other worker slept, and was woken */
+        lose_a_task(s);
         pause_a_little();
         if (sched_stats(s, &stats, sizeof stats) != 0)
             abort();
-    } while (stats.parks == 0);
-    lose_a_task(s);
+    } while (stats.wakes == 0);
 }
 
 static void posts(void *closure, struct scheduler *s)

@@ -288,7 +288,16 @@ mod tests {
         let limit = Duration::from_millis(200);
         // The grandchild would be found by its number, which the leader prints.
         let mut command = shell("sleep 1000 & echo $!; echo both >&2; sleep 1000");
-        let ended = run_in_group(&mut command, &log, limit, |_| "threads".into()).unwrap();
+        // A shell that a busy machine starts late is killed when it has printed all.
+        let has_printed = || fs::read_to_string(&log).unwrap().contains("both");
+        let hung = |_| {
+            let began = Instant::now();
+            while !has_printed() && began.elapsed() < LONG {
+                thread::sleep(Duration::from_millis(1));
+            }
+            "threads".into()
+        };
+        let ended = run_in_group(&mut command, &log, limit, hung).unwrap();
         fs::remove_file(&log).unwrap();
         assert_eq!((ended.code(), ended.passed()), (None, false));
         assert_eq!(ended.how(), "no end within 0.2 s");
