@@ -56,7 +56,7 @@ pub struct Options {
     /// Tests at a time [default: one and a half times the number of processors]
     #[arg(long)]
     pub jobs: Option<usize>,
-    /// Seconds a test may take unless it says otherwise
+    /// Seconds a test may take unless it says otherwise, on a machine that does nothing else
     #[arg(long, default_value_t = 30.0)]
     pub timeout: f64,
     /// Print the names of the tests, and run none
