@@ -30,11 +30,11 @@ whole render.png 1 1
 # Previews, after a time and by SIGUSR1; then a signal that ends the process. A preview shows that signals are handled.
 # previews_until SIGNAL: the process writes a preview, is ended by the signal, and has written a picture.
 previews_until() {
-    for i in $(seq 300); do
+    for i in $(seq 1200); do
         [ ! -e early.png ] || break
         sleep 0.05
     done
-    [ -e early.png ] || { kill -KILL $pid; fail "no early.png after 15 s"; }
+    [ -e early.png ] || { kill -KILL $pid; fail "no early.png after 60 s"; }
     whole early.png 83 50
     kill -"$1" $pid
     status=0
