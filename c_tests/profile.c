@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { SPIN_US = 300 / SMALLER + 100, ATTEMPTS = 40, DISTURBED = 3, BURDEN = 1000 * SPIN_US };
+enum { SPIN_US = 300 / SMALLER + 100, ATTEMPTS = 200, DISTURBED = 3, BURDEN = 1000 * SPIN_US };
 
 /* What the tasks have measured, in nanoseconds. The memory is shared with the child. */
 static struct found {
-    _Atomic long work, span, burdened, unit, hops, computations;
+    _Atomic long work, span, burdened, unit, computations;
 } *found;
 
 /* The longest path that leads to a point, and the longest one with a burden for each move. */
@@ -296,49 +296,7 @@ static void reduction(void *unused, struct scheduler *s)
     ends_after(result, compute());
 }
 
-/* A token goes round: nothing is parallel. */
-enum { STAGES = 4, ROUNDS = 8 };
-static sched_sem turn[STAGES];
-static atomic_int waiting;
-
-static void stage(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    if (++waiting == STAGES) {
-        compute(); /* by then the others wait */
-        found->hops = is_cont() ? i : 1; /* that led to this task */
-        CHECK_EQ(sched_sem_post(&turn[i]), 0);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        CHECK_EQ(sched_sem_wait(&turn[i], s), 0);
-        compute();
-        struct path path = {found->work, found->work + found->hops * BURDEN};
-        ends(path);
-        double since = now();
-        found->hops++;
-        CHECK_EQ(sched_sem_post(&turn[(i + 1) % STAGES]), 0);
-        ends_after(path, rest(since));
-    }
-}
-
-static void ring(void *unused, struct scheduler *s)
-{
-    (void)unused;
-    for (long i = 0; i < STAGES; i++) {
-        CHECK_EQ(sched_sem_init(&turn[i], 0), 0);
-        CHECK_EQ(sched_spawn(stage, (void *)i, s), 0);
-    }
-}
-
-/* Items go through stages that work at the same time. Each stage has a place for one item, which the stage before it
- * fills, and which is free again when the stage has begun to work on the item. A path leads through a semaphore only where
- * a task had to wait for it. */
-enum { DEPTH = 3, ITEMS = 12 };
-static struct place {
-    sched_sem full, free;
-    struct path filled, freed; /* the paths that lead to the last post of each */
-} place[DEPTH];
-
+/* A path leads through a semaphore only where a task had to wait for it. */
 static void wait_or_pass(sched_sem *sem, struct path *path, const struct path *posted, double *since, struct scheduler *s)
 {
     add(path, rest(*since));
@@ -354,6 +312,48 @@ static void post(sched_sem *sem, const struct path *path, struct path *posted)
     *posted = *path;
     CHECK_EQ(sched_sem_post(sem), 0);
 }
+
+/* A token goes round: nothing is parallel, unless the machine stops a task between its post and its next wait for so long
+ * that the token has come round, and the task does not wait. */
+enum { STAGES = 4, ROUNDS = 8 };
+
+static sched_sem turn[STAGES];
+static struct path token[STAGES]; /* that leads to the last post of each */
+static atomic_int waiting;
+
+static void stage(void *closure, struct scheduler *s)
+{
+    long i = (long)closure, next = (i + 1) % STAGES;
+    struct path path = {0, is_cont() ? i * BURDEN : BURDEN};
+    double since = now();
+    if (++waiting == STAGES) {
+        add(&path, compute_since(&since)); /* by then the others wait */
+        post(&turn[i], &path, &token[i]);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        wait_or_pass(&turn[i], &path, &token[i], &since, s);
+        add(&path, compute_since(&since));
+        post(&turn[next], &path, &token[next]);
+    }
+    ends_after(path, rest(since));
+}
+
+static void ring(void *unused, struct scheduler *s)
+{
+    (void)unused;
+    for (long i = 0; i < STAGES; i++) {
+        CHECK_EQ(sched_sem_init(&turn[i], 0), 0);
+        CHECK_EQ(sched_spawn(stage, (void *)i, s), 0);
+    }
+}
+
+/* Items go through stages that work at the same time. Each stage has a place for one item, which the stage before it
+ * fills, and which is free again when the stage has begun to work on the item. */
+enum { DEPTH = 3, ITEMS = 12 };
+static struct place {
+    sched_sem full, free;
+    struct path filled, freed; /* the paths that lead to the last post of each */
+} place[DEPTH];
 
 static void pipe_stage(void *closure, struct scheduler *s)
 {
