@@ -13,12 +13,11 @@ static inline double cpu(void)
 }
 
 /* Sleeps for `us` microseconds, in which the process must use less than the share `most` of a processor. A busy machine
- * can only add to the measured time, by cold caches and by clock ticks of other processes; so there are three
- * attempts. */
+ * can only add to the measured time, by cold caches and by clock ticks of other processes; so there are ten attempts. */
 static inline void check_use(long us, double most)
 {
     double used = 1;
-    for (int i = 0; i < 3 && used >= most; i++) {
+    for (int i = 0; i < 10 && used >= most; i++) {
         double cpu0 = cpu(), t0 = now();
         pause_us(us);
         used = (cpu() - cpu0) / (now() - t0);

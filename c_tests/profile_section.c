@@ -5,7 +5,7 @@
 #include "stats_line.h"
 #include <sched_tasks.h>
 
-enum { LONG_US = 20000, SHORT_US = 500, AFTER_US = 10000, ATTEMPTS = 10 };
+enum { LONG_US = 20000, SHORT_US = 500, AFTER_US = 10000, ATTEMPTS = 100 };
 
 static sched_group group = SCHED_GROUP_INIT;
 static long after_ns;

@@ -7,7 +7,7 @@
 #include "stats_line.h"
 #include <stdatomic.h>
 
-enum { NOBODY = 61357, ATTEMPTS = 10 }; /* a user with no process here */
+enum { NOBODY = 61357, ATTEMPTS = 50 }; /* a user with no process here */
 
 static atomic_int ran;
 
