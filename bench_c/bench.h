@@ -19,12 +19,26 @@ static inline void bench_init(const struct bench *b, taskfunc f, void *closure)
         bench_die("sched_init");
 }
 
-/* The usual run: serial(closure) with -s, otherwise f(closure, s) under the scheduler. */
+/* Gives the default pool, which NULL means outside of a run, the threads of -t. Call it before the pool is used. */
+static inline void bench_default_pool(const struct bench *b)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", b->threads);
+    if (b->threads > 0 && setenv("SCHED_THREADS", threads, 0) != 0)
+        bench_die("setenv");
+}
+
+/* The usual run: serial(closure) with -s; f(closure, NULL) from main with -d main; otherwise f(closure, s) under the
+ * scheduler. */
 static inline void bench_run(struct bench *b, taskfunc f, void (*serial)(void *), void *closure)
 {
+    if (b->from_main)
+        bench_default_pool(b);
     bench_clock_start(b);
     if (b->serial)
         serial(closure);
+    else if (b->from_main)
+        f(closure, NULL);
     else
         bench_init(b, f, closure);
     bench_clock_stop(b);

@@ -251,7 +251,8 @@ static inline int sort_compare(const void *a, const void *b)
 }
 
 /* The numbers that -d names. */
-#define SORT_DATA "random, few (16 different ones), sorted, falling; stable, stable-few, ... (by a stable sort)"
+#define SORT_DATA "random, few (16 different ones), sorted, falling; stable, stable-few, ... (by a stable sort); " \
+                  "main, main-few, ... (from main)"
 
 static inline int sort_is_stable(const struct bench *b)
 {

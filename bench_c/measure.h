@@ -45,7 +45,8 @@ struct bench {
     int threads;          /* -t; 0: the scheduler's default */
     int repetitions;
     int serial;
-    const char *data;     /* the argument of -d, or NULL */
+    const char *data;     /* the argument of -d, or NULL; without the word main */
+    int from_main;        /* the calls are made outside of any task */
     int failed;
     double wall;          /* the time at the start of a run; after it, the time that the run took */
     struct rusage usage;  /* the same for the process's counters */
@@ -175,6 +176,17 @@ static inline struct bench bench_start(const struct bench_about *about, int argc
     }
     bench_calibrate(16); /* about a millisecond: the processor is awake from here on */
     return b;
+}
+
+/* For programs that can also make their calls from main, outside of any task: takes the word main from the front of -d.
+ * `-d main-for-20-0` is `-d for-20-0` from main, and `-d main` is no -d from main. */
+static inline void bench_take_main(struct bench *b)
+{
+    const char *data = b->data;
+    if (data == NULL || strncmp(data, "main", 4) != 0 || (data[4] != '\0' && data[4] != '-'))
+        return;
+    b->from_main = 1;
+    b->data = data[4] == '\0' ? NULL : data + 5;
 }
 
 /* --- a timed run ------------------------------------------------------------ */

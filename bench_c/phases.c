@@ -2,7 +2,7 @@
  *
  *   for     sched_for over 16 numbers, grain 0      for1    the same with grain 1
  *   group   15 sched_group_spawn and a wait         fork    15 forks, joined youngest first
- *   reduce  sched_reduce over 16 numbers
+ *   reduce  sched_reduce over 16 numbers            sum     sched_reduce over tiny terms, grain 0
  *
  * With -s the phases are plain loops. The first phases, in which workers begin, count like the others. */
 
@@ -79,10 +79,35 @@ static void by_reduce(struct scheduler *s)
         phases.sums[0][0]++; /* spoils a sum, so that the run counts as wrong */
 }
 
+static void add_terms(size_t lo, size_t hi, void *into, void *context, struct scheduler *s)
+{
+    (void)context;
+    (void)s;
+    *(uint64_t *)into += reduce_range(lo, hi);
+}
+
+static void add_sum(void *into, const void *from, void *context)
+{
+    (void)context;
+    *(uint64_t *)into += *(const uint64_t *)from;
+}
+
+static void by_sum(struct scheduler *s)
+{
+    const uint64_t zero = 0;
+    uint64_t sum = 0;
+    if (sched_reduce(0, phases_terms(&phases), 0, sizeof zero, &zero, add_terms, add_sum, NULL, &sum, s) != 0)
+        bench_die("sched_reduce");
+    phases_found(&phases, sum);
+}
+
 static void serially(struct scheduler *s)
 {
     (void)s;
-    phases_parts(&phases, 0, PHASE_PARTS);
+    if (phases_are_sums(&phases))
+        phases_found(&phases, reduce_range(0, phases_terms(&phases)));
+    else
+        phases_parts(&phases, 0, PHASE_PARTS);
 }
 
 static const struct way {
@@ -90,6 +115,7 @@ static const struct way {
     void (*phase)(struct scheduler *);
 } ways[] = {
     {"for", by_for}, {"for1", by_for1}, {"group", by_group}, {"fork", by_fork}, {"reduce", by_reduce},
+    {"sum", by_sum},
 };
 
 static void (*phase)(struct scheduler *);
@@ -112,7 +138,7 @@ static void serial_run(void *closure)
 
 static const struct bench_about about = {
     "phases", "phases", 2000, 1, 100000000,
-    "WAY-WORK-GAP, times in us: for, for1, group, fork or reduce; for-20-0 is the default",
+    "WAY-WORK-GAP, times in us: for, for1, group, fork, reduce or sum; for-20-0 is the default; main-for-20-0: from main",
 };
 
 int main(int argc, char **argv)
@@ -124,7 +150,7 @@ int main(int argc, char **argv)
         if (strcmp(ways[i].name, phases.way) == 0)
             phase = b.serial ? serially : ways[i].phase;
     if (phase == NULL) {
-        fprintf(stderr, "phases: -d %s: for, for1, group, fork or reduce is wanted\n", b.data);
+        fprintf(stderr, "phases: -d %s: for, for1, group, fork, reduce or sum is wanted\n", b.data);
         return 2;
     }
 
@@ -134,7 +160,7 @@ int main(int argc, char **argv)
         bench_run(&b, first_task, serial_run, NULL);
 
         phases_fields(&b, &phases);
-        bench_line(&b, b.n * PHASE_PARTS, bench_mix((uint64_t)b.n), phases_right(&phases, b.n));
+        bench_line(&b, phases_elements(&phases, b.n), bench_mix((uint64_t)b.n), phases_right(&phases, b.n));
     }
     return bench_end(&b);
 }

@@ -2,12 +2,15 @@
  * 16 equal parts. Between two phases there is a serial gap, in which the caller computes and the other workers have
  * nothing to do.
  *
- * -d WAY-WORK-GAP, both in microseconds: -d for-20-50. */
+ * The way sum has a sum of tiny terms in place of the parts: `work` * 1000 terms, a nanosecond or so each.
+ *
+ * -d WAY-WORK-GAP, both in microseconds: -d for-20-50. -d main-WAY-WORK-GAP: the caller is main, not a task. */
 
 #ifndef PHASES_H
 #define PHASES_H
 
 #include "measure.h"
+#include "kernels_fork.h"
 
 enum { PHASE_PARTS = 16 };
 
@@ -19,8 +22,9 @@ struct phases {
     uint64_t sums[PHASE_PARTS][16]; /* of each part, on lines of their own */
 };
 
-static inline struct phases phases_new(const struct bench *b)
+static inline struct phases phases_new(struct bench *b)
 {
+    bench_take_main(b);
     struct phases p;
     memset(&p, 0, sizeof p);
     const char *data = b->data != NULL ? b->data : "for-20-0";
@@ -33,6 +37,28 @@ static inline struct phases phases_new(const struct bench *b)
     p.turns = (long)((double)p.work * 1000 / (double)PHASE_PARTS / bench_calibrate(64));
     p.took = (double *)bench_alloc((size_t)b->n, sizeof *p.took);
     return p;
+}
+
+static inline int phases_are_sums(const struct phases *p)
+{
+    return strcmp(p->way, "sum") == 0;
+}
+
+static inline size_t phases_terms(const struct phases *p)
+{
+    return (size_t)p->work * 1000;
+}
+
+/* Of n phases: their parts or their terms. */
+static inline long phases_elements(const struct phases *p, long n)
+{
+    return n * (phases_are_sums(p) ? (long)phases_terms(p) : (long)PHASE_PARTS);
+}
+
+/* A phase of the way sum has found `sum`. */
+static inline void phases_found(struct phases *p, uint64_t sum)
+{
+    p->sums[0][0] += sum;
 }
 
 /* Parts `lo` to `hi` of a phase. */
@@ -55,10 +81,12 @@ static inline void phases_took(struct phases *p, long k, double start)
     p->took[k] = 1e6 * (bench_now() - start);
 }
 
-/* True if the result of each part shows that the part was done exactly n times. (The result depends on the speed of the
- * processor, so it is not printed as a checksum.) */
+/* True if the result of each part shows that the part was done exactly n times, or the sums are right. (The result of a
+ * part depends on the speed of the processor, so it is not printed as a checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
+    if (phases_are_sums(p))
+        return p->sums[0][0] == reduce_range(0, phases_terms(p)) * (uint64_t)n;
     uint64_t wanted = bench_turned(0, (uint64_t)p->turns * (uint64_t)n);
     for (int i = 0; i < PHASE_PARTS; i++)
         if (p->sums[i][0] != wanted)

@@ -54,6 +54,7 @@ static const struct bench_about about = {
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
+    bench_take_main(&b);
     struct numbers numbers = {bench_alloc((size_t)b.n, sizeof(int)), (size_t)b.n, sort_is_stable(&b)};
 
     for (int r = 0; r < b.repetitions; r++) {
