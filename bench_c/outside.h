@@ -213,7 +213,7 @@ static inline void beside_new(const struct bench *b)
     double turn = bench_calibrate(64);
     beside.bodies = b->n;
     beside.body_turns = (long)((double)BESIDE_BODY * 1000 / turn);
-    beside.part_turns = (long)((double)BESIDE_LOOP * 1000 / BESIDE_PARTS / turn);
+    beside.part_turns = (long)((double)BESIDE_LOOP * 1000 / (double)BESIDE_PARTS / turn);
     beside.seen = (unsigned char *)bench_alloc((size_t)b->n, 1);
     beside.most = BESIDE_ALONE + 4 * b->n;
     beside.took = (double *)bench_alloc((size_t)beside.most, sizeof *beside.took);

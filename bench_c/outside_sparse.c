@@ -118,10 +118,9 @@ int main(int argc, char **argv)
     }
     sparse_new(&b);
     bench_default_pool(&b);
-    int workers = b.threads > 0 ? b.threads : sched_default_threads();
     if (b.serial) {
         hand = hand_to_list;
-        list_start(workers);
+        list_start(b.threads > 0 ? b.threads : sched_default_threads());
     } else if (strcmp(o.way, "pool") == 0) {
         hand = hand_to_pool;
         struct sched_options options = {.size = sizeof options, .nthreads = b.threads};
@@ -138,7 +137,9 @@ int main(int argc, char **argv)
         outside_run(&b, o.threads, hand_all, sparse_wait);
 
         int right = sparse_right(&b);
-        bench_print(&b, bench_kind(&b), b.serial ? workers : bench_threads(&b), b.n, bench_mix((uint64_t)b.n), right);
+        if (b.serial)
+            bench_field(&b, "workers", list.threads);
+        bench_line(&b, b.n, bench_mix((uint64_t)b.n), right);
     }
     if (b.serial)
         list_end();

@@ -2,7 +2,7 @@
  * tasks are those of bench_c's programs.
  *
  * The peer has `struct children`, made where a task forks, and defines the functions below. Its own loop, reduction and
- * sort (if it has one) are whole runs. All of this is in one file, because each workload is some thirty lines over the
+ * sort (if it has one) are whole runs, or calls from main if peer_from_main is set. All of this is in one file, because each workload is some thirty lines over the
  * same few functions of the peer. */
 
 #ifndef FORK_H
@@ -21,10 +21,13 @@
 #define PEER_SCHEDULES {NULL}
 #endif
 
+static int peer_from_main; /* set by -d main: the calls are made from main, outside of any task */
+
 typedef void (*fork_fn)(void *closure);
 
 static void peer_fork(struct children *c, fork_fn f, void *closure);
 static void peer_join(struct children *c); /* all of them */
+static void peer_outside(fork_fn f, void *closure); /* outside.h */
 /* Makes KNAPSACK_ATTEMPTS attempts by search_attempt, a task each; the first that succeeds
  * cancels the others. From a task. */
 static void peer_search(void);
@@ -401,6 +404,16 @@ struct phases_forked {
 };
 
 /* Each part but the first is a task of its own, and one wait is for all of them. */
+static void phase_fork(void *closure)
+{
+    struct phase_part *parts = (struct phase_part *)closure;
+    struct children children;
+    for (size_t i = 1; i < PHASE_PARTS; i++)
+        peer_fork(&children, phase_part_task, &parts[i]);
+    phase_part_task(&parts[0]);
+    peer_join(&children);
+}
+
 static void phases_fork(void *closure)
 {
     struct phases_forked *forked = (struct phases_forked *)closure;
@@ -412,31 +425,47 @@ static void phases_fork(void *closure)
     for (long k = 0; k < forked->n; k++) {
         phases_gap(forked->phases);
         double start = bench_now();
-        struct children children;
-        for (size_t i = 1; i < PHASE_PARTS; i++)
-            peer_fork(&children, phase_part_task, &parts[i]);
-        phase_part_task(&parts[0]);
-        peer_join(&children);
+        if (peer_from_main)
+            peer_outside(phase_fork, parts);
+        else
+            phase_fork(parts);
         phases_took(forked->phases, k, start);
     }
 }
 
-/* By -d group-…: a task for each part. By any other way: the loop of the system. */
+static void phases_sum(struct phases *p, long n)
+{
+    for (long k = 0; k < n; k++) {
+        phases_gap(p);
+        double start = bench_now();
+        phases_found(p, peer_reduce(phases_terms(p)));
+        phases_took(p, k, start);
+    }
+}
+
+/* By -d group-…: a task for each part. By -d sum-…: the reduction of the system. By any other way: its loop. */
 static void phases_main(struct bench *b)
 {
     struct phases p = phases_new(b);
+    struct phases_forked forked = {&p, b->n};
+    int grouped = strcmp(p.way, "group") == 0;
+    peer_from_main = b->from_main;
     for (int r = 0; r < b->repetitions; r++) {
         memset(p.sums, 0, sizeof p.sums);
-        if (strcmp(p.way, "group") == 0) {
-            struct phases_forked forked = {&p, b->n};
+        if (grouped && !peer_from_main) {
             fork_timed(b, phases_fork, &forked);
         } else {
             bench_clock_start(b);
-            peer_phases(&p, b->n);
+            if (grouped)
+                phases_fork(&forked);
+            else if (phases_are_sums(&p))
+                phases_sum(&p, b->n);
+            else
+                peer_phases(&p, b->n);
             bench_clock_stop(b);
         }
         phases_fields(b, &p);
-        peer_line(b, b->n * PHASE_PARTS, bench_mix((uint64_t)b->n), phases_right(&p, b->n));
+        peer_line(b, phases_elements(&p, b->n), bench_mix((uint64_t)b->n), phases_right(&p, b->n));
     }
     free(p.took);
 }
@@ -497,6 +526,8 @@ static void reduce_main(struct bench *b)
 static void sort_main(struct bench *b)
 {
     int *a = (int *)bench_alloc((size_t)b->n, sizeof *a);
+    bench_take_main(b);
+    peer_from_main = b->from_main;
     for (int r = 0; r < b->repetitions; r++) {
         sort_data(b, a);
         uint64_t before = bench_multiset(a, b->n);

@@ -10,11 +10,13 @@
 #endif
 #define PEER_FORKS
 #define PEER_SORTS
+#define PEER_HANDS
 
 #include "../measure.h"
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
@@ -35,11 +37,19 @@ static std::unique_ptr<tbb::global_control> control;
 static tbb::task_arena arena;
 static tbb::task_group *group;
 
+// A thread that only hands over is not among the threads that work.
 static void peer_start(int threads)
 {
+    bool hands = std::string_view(peer_words[1]) == "outside_sparse";
     control = std::make_unique<tbb::global_control>(
-        tbb::global_control::max_allowed_parallelism, threads);
-    arena.initialize(threads);
+        tbb::global_control::max_allowed_parallelism, threads + hands);
+    arena.initialize(threads, hands ? 0 : 1);
+}
+
+// Calls f in the arena, or, from main, in that which each thread has of its own.
+template <typename F> static auto called(F f)
+{
+    return peer_from_main ? f() : arena.execute(f);
 }
 
 static void peer_run(task_fn f, struct arg a)
@@ -65,6 +75,22 @@ static void peer_fork(struct children *c, fork_fn f, void *closure)
 static void peer_join(struct children *c)
 {
     c->group.wait();
+}
+
+static void peer_outside(fork_fn f, void *closure)
+{
+    f(closure);
+}
+
+static void peer_for(size_t n, void (*body)(size_t lo, size_t hi))
+{
+    tbb::parallel_for(tbb::blocked_range<size_t>(0, n),
+                      [=](const tbb::blocked_range<size_t> &r) { body(r.begin(), r.end()); });
+}
+
+static void peer_hand(task_fn f, struct arg a)
+{
+    arena.enqueue([=] { f(a); });
 }
 
 static int peer_unwanted(void *)
@@ -99,7 +125,7 @@ static void peer_loop(size_t n, uint64_t *found)
 
 static void peer_phases(struct phases *p, long n)
 {
-    arena.execute([=] {
+    called([=] {
         for (long k = 0; k < n; k++) {
             phases_gap(p);
             double start = bench_now();
@@ -142,14 +168,14 @@ static uint64_t peer_reduce(size_t n)
     auto add = [](const tbb_range &r, uint64_t sum) {
         return sum + reduce_range(r.begin(), r.end());
     };
-    return arena.execute([=] {
+    return called([=] {
         return PEER_REDUCE(tbb_range(0, n), uint64_t(0), add, std::plus<uint64_t>());
     });
 }
 
 static void peer_sort(int *a, size_t n)
 {
-    arena.execute([=] { tbb::parallel_sort(a, a + n); });
+    called([=] { tbb::parallel_sort(a, a + n); });
 }
 
 static void peer_stop()

@@ -76,6 +76,21 @@ static void peer_join(struct children *c)
 #pragma omp taskwait
 }
 
+/* The calling thread is the first of its team, whatever thread it is. */
+static void peer_outside(fork_fn f, void *closure)
+{
+#pragma omp parallel num_threads(team)
+#pragma omp master
+    f(closure);
+}
+
+static void peer_for(size_t n, void (*body)(size_t lo, size_t hi))
+{
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t i = 0; i < n; i++)
+        body(i, i + 1);
+}
+
 /* A cancellation point must be in the text of the task itself. A function that the task calls tests this flag
  * instead. */
 static int search_over;

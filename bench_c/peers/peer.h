@@ -7,7 +7,7 @@
  *   PEER WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
  *   PEER --version
  *
- * A peer whose tasks can wait for others first defines PEER_FORKS, and also defines what fork.h asks for.
+ * A peer whose tasks can wait for others first defines PEER_FORKS, and also defines what fork.h and outside.h ask for.
  *
  * A task takes two words by value, since OpenMP's firstprivate and C++ closures copy them. If a system takes a pointer
  * instead, the peer allocates memory. */
@@ -149,7 +149,8 @@ static void quicksort_main(struct bench *b)
     leaf = (unsigned char *)bench_alloc((size_t)n, 1);
     for (int r = 0; r < b->repetitions; r++) {
         bench_lcg(numbers, n);
-        memset(leaf, 0, (size_t)n);
+        for (long i = 0; i < n; i++)
+            leaf[i] = 0;
         uint64_t before = bench_multiset(numbers, n);
         peer_timed(b, quicksort_task, arg2(0, n - 1));
         long tasks;
@@ -268,11 +269,12 @@ static void emptyrun_main(struct bench *b)
 
 /* ------------------------------------------------------------------------------- */
 
+static char **peer_words; /* main's argv */
+
 #ifdef PEER_FORKS
 #include "fork.h"
 #endif
-
-static char **peer_words; /* main's argv */
+#include "outside.h"
 
 static const struct workload {
     struct bench_about about;
@@ -287,6 +289,13 @@ static const struct workload {
     {{"emptyrun", "runs", 1000, 1, 100000000, NULL}, emptyrun_main},
 #ifdef PEER_FORKS
     FORK_WORKLOADS,
+    {{"outside_beside", "bodies of 1 ms", 1000, 1, 1000000, "loop (the default) or tree"}, outside_beside_main},
+#endif
+#if defined PEER_FORKS || defined PEER_HANDS
+    {{"outside_flood", "tasks of all threads", 200000, 1, 1L << 30, "group-THREADS or pool-THREADS"}, outside_flood_main},
+#endif
+#ifdef PEER_HANDS
+    {{"outside_sparse", "jobs of all threads", 3000, 1, 10000000, "pool-THREADS"}, outside_sparse_main},
 #endif
 };
 
