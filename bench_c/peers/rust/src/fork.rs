@@ -12,6 +12,7 @@ use crate::work::{fresh, lcg, mix, multiset, sum};
 mod dense;
 mod elements;
 mod loops;
+pub mod outside;
 mod phases;
 mod single;
 mod uts;
@@ -21,7 +22,7 @@ pub trait Joins: Sized {
     /// The worker that runs a task, where the system passes it to each closure.
     type Here<'a>;
 
-    /// Runs `f` in the pool.
+    /// Runs `f` in the pool, or on this thread if its calls are to be made from outside.
     fn enter<R: Send>(&self, f: impl FnOnce(&mut Self::Here<'_>) -> R + Send) -> R;
 
     /// Both, perhaps at the same time: calls `a`, and offers `b` to the other workers.
@@ -41,7 +42,7 @@ pub trait Joins: Sized {
     }
 }
 
-/// A system with loops of its own. From a task.
+/// A system with loops of its own. From a task, or from any thread.
 pub trait Loops: Joins {
     fn each(n: usize, f: impl Fn(usize) + Sync + Send);
     /// Spawns a task for each number but 0, does 0 itself, and waits for all tasks at once.
@@ -90,6 +91,16 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
         "sort_elements" => elements::main(system, bench)?,
         _ => return None,
     })
+}
+
+/// The workloads of threads outside.
+pub fn run_outside<S: outside::Hands>(system: &S, bench: &Bench) -> Option<bool> {
+    match bench.workload() {
+        "outside_flood" => outside::flood::<S>(bench),
+        "outside_sparse" => outside::sparse::<S>(bench),
+        "outside_beside" => outside::beside(system, bench),
+        _ => None,
+    }
 }
 
 /// Runs `f` in the pool, under the clock.

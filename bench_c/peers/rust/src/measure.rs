@@ -11,8 +11,10 @@ pub struct Bench {
     pub n: usize,
     pub threads: usize,
     pub repetitions: usize,
-    /// The argument of -d.
+    /// The argument of -d, without the word main.
     pub data: String,
+    /// By -d main: the calls are made from main, outside of any task.
+    pub from_main: bool,
 }
 
 /// What a run took.
@@ -36,11 +38,14 @@ impl Bench {
             threads,
             repetitions: 1,
             data: String::new(),
+            from_main: false,
         };
         for pair in options.chunks(2) {
             let &[option, value] = pair else { return None };
             if option == "-d" {
-                bench.data = value.to_owned();
+                bench.from_main = value == "main" || value.starts_with("main-");
+                let data = if bench.from_main { value.get(5..).unwrap_or("") } else { value };
+                bench.data = data.to_owned();
                 continue;
             }
             let value: usize = value.parse().ok()?;

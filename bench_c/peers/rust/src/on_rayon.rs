@@ -1,4 +1,5 @@
-//! rayon: a pool that stays, a scope a run, `Scope::spawn` a task; `join`, and parallel iterators.
+//! rayon: a pool that stays, a scope a run, `Scope::spawn` a task; `join`, and parallel iterators. Calls
+//! from outside go to the global pool.
 
 use std::cmp::Ordering;
 
@@ -6,29 +7,37 @@ use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use rust_peers::STACK;
+use rust_peers::fork::outside::Hands;
 use rust_peers::fork::{self, Joins, Loops};
 use rust_peers::measure::Bench;
 use rust_peers::work::{self, Arg, Spawner, System, Task};
 
-struct Rayon(ThreadPool);
+/// None: the global pool, whose callers are outside.
+struct Rayon(Option<ThreadPool>);
 
 /// Were all answers right? None: no such workload.
 pub fn run(bench: &Bench) -> Option<bool> {
-    let system = Rayon::new(bench.threads);
-    let loops = || fork::run_loops(&system, bench);
+    let system = Rayon::new(bench);
+    let loops = || fork::run_loops(&system, bench).or_else(|| fork::run_outside(&system, bench));
     bench.repeat(|| work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops))
 }
 
 impl Rayon {
-    fn new(threads: usize) -> Rayon {
-        let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
-        Rayon(pool.expect("rayon makes its threads"))
+    fn new(bench: &Bench) -> Rayon {
+        let pool = ThreadPoolBuilder::new().num_threads(bench.threads).stack_size(STACK);
+        if bench.from_main || bench.workload().starts_with("outside") {
+            pool.build_global().expect("rayon makes its threads");
+            Rayon(None)
+        } else {
+            Rayon(Some(pool.build().expect("rayon makes its threads")))
+        }
     }
 }
 
 impl System for Rayon {
     fn run<T: Task>(&self, arg: Arg) {
-        self.0.scope(|scope| T::run(&InScope(scope), arg));
+        let all = |scope: &Scope<'_>| T::run(&InScope(scope), arg);
+        self.0.as_ref().map_or_else(|| rayon::scope(all), |pool| pool.scope(all));
     }
 }
 
@@ -44,7 +53,10 @@ impl Joins for Rayon {
     type Here<'a> = ();
 
     fn enter<R: Send>(&self, f: impl FnOnce(&mut ()) -> R + Send) -> R {
-        self.0.install(|| f(&mut ()))
+        match &self.0 {
+            Some(pool) => pool.install(|| f(&mut ())),
+            None => f(&mut ()),
+        }
     }
 
     fn join<A: Send, B: Send>(
@@ -91,5 +103,11 @@ impl Loops for Rayon {
 
     fn sort_stable_by<T: Send>(a: &mut [T], order: impl Fn(&T, &T) -> Ordering + Sync) {
         a.par_sort_by(order);
+    }
+}
+
+impl Hands for Rayon {
+    fn hand(f: impl FnOnce() + Send + 'static) {
+        rayon::spawn(f);
     }
 }

@@ -1,12 +1,13 @@
 //! bench_c/phases.h: short parallel phases, with serial gaps between them. By `-d group-…` each part
-//! is a task; by any other way the parts are a loop of the system.
+//! is a task; by `-d sum-…` a phase is a sum of tiny terms; by any other way the parts are a loop of the
+//! system.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::{Loops, timed};
 use crate::measure::{Bench, calibrate, turns};
-use crate::work::mix;
+use crate::work::{mix, sum};
 
 const PARTS: usize = 16;
 
@@ -23,7 +24,9 @@ fn parse(data: &str) -> Option<(&str, f64, u64)> {
 
 pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let (way, work, gap) = parse(&bench.data).unwrap_or(("for", 20.0, 0));
-    let grouped = way == "group";
+    let (grouped, summed) = (way == "group", way == "sum");
+    let terms = work as usize * 1000;
+    let mut found = 0u64;
     let each = (work * 1000.0 / PARTS as f64 / calibrate(64)) as u64;
     let parts: [Part; PARTS] = Default::default();
     let mut took = vec![0.0; bench.n];
@@ -33,7 +36,9 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
             while gap > 0 && Instant::now() < begins {}
             let start = Instant::now();
             let part = |i: usize| parts[i].0.store(turns(parts[i].0.load(Relaxed), each), Relaxed);
-            if grouped {
+            if summed {
+                found = found.wrapping_add(S::total(terms, |i| mix(i as u64)));
+            } else if grouped {
                 S::group(PARTS, part)
             } else {
                 S::each(PARTS, part)
@@ -41,11 +46,17 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
             *took = start.elapsed().as_secs_f64() * 1e6;
         }
     });
-    let wanted = turns(0, each * bench.n as u64);
-    let right = parts.iter().all(|part| part.0.load(Relaxed) == wanted);
+    let n = bench.n as u64;
+    let right = if summed {
+        found == sum((0..terms as u64).map(mix)).wrapping_mul(n)
+    } else {
+        let wanted = turns(0, each * n);
+        parts.iter().all(|part| part.0.load(Relaxed) == wanted)
+    };
     let mean = took.iter().sum::<f64>() / bench.n as f64;
     took.sort_by(f64::total_cmp);
     let at = |share: f64| took[((share * bench.n as f64) as usize).min(bench.n - 1)];
     let extra = format!(" us_a_phase={:.6} us_mean={mean:.6} us_p90={:.6}", at(0.5), at(0.9));
-    bench.line(&spent, (bench.n * PARTS) as u64, mix(bench.n as u64), &extra, right)
+    let elements = if summed { terms } else { PARTS };
+    bench.line(&spent, n * elements as u64, mix(n), &extra, right)
 }
