@@ -19,7 +19,8 @@ static inline void bench_init(const struct bench *b, taskfunc f, void *closure)
         bench_die("sched_init");
 }
 
-/* Gives the default pool, which NULL means outside of a run, the threads of -t. Call it before the pool is used. */
+/* Gives the default pool, which is meant by NULL outside of a run, the threads of -t. Call it
+ * before the first use of the pool. */
 static inline void bench_default_pool(const struct bench *b)
 {
     char threads[16];
@@ -28,8 +29,8 @@ static inline void bench_default_pool(const struct bench *b)
         bench_die("setenv");
 }
 
-/* The usual run: serial(closure) with -s; f(closure, NULL) from main with -d main; otherwise f(closure, s) under the
- * scheduler. */
+/* The usual run: serial(closure) with -s; f(closure, NULL) from main with -d main; otherwise
+ * f(closure, s) under the scheduler. */
 static inline void bench_run(struct bench *b, taskfunc f, void (*serial)(void *), void *closure)
 {
     if (b->from_main)

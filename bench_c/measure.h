@@ -178,8 +178,8 @@ static inline struct bench bench_start(const struct bench_about *about, int argc
     return b;
 }
 
-/* For programs that can also make their calls from main, outside of any task: takes the word main from the front of -d.
- * `-d main-for-20-0` is `-d for-20-0` from main, and `-d main` is no -d from main. */
+/* For programs that can also make their calls from main, outside of any task: takes the word main
+ * from the front of -d. `-d main-for-20-0` is `-d for-20-0` from main; `-d main` is main alone. */
 static inline void bench_take_main(struct bench *b)
 {
     const char *data = b->data;

@@ -1,9 +1,11 @@
-/* outside.h: what threads of the program's own get from a scheduler, outside of any task, whatever the scheduler is. C11
- * and C++20. A program says how its scheduler does a thing; the threads, the work, the clock and the checks are here.
+/* outside.h: what a scheduler gives to threads of the program's own, outside of any task, whatever
+ * the scheduler is. A program says how its scheduler does a thing; the threads, the work, the clock
+ * and the checks are here. C11 and C++20.
  *
  *   flood   threads hand over n empty tasks together, and wait for them
  *   sparse  threads hand over n jobs of 10 us together, and sleep for 200 us after each
- *   beside  a thread has a job of n bodies of 1 ms done; meanwhile main needs loops of 20 us, and sleeps for 1 ms between two
+ *   beside  a thread has a job of n bodies of 1 ms done; meanwhile main needs loops of 20 us, and
+ *           sleeps for 1 ms before each
  *
  * -d WAY-THREADS of the first two: -d group-8. With one thread, this is main. */
 
@@ -76,8 +78,9 @@ static inline void *outside_thread_main(void *closure)
     return NULL;
 }
 
-/* Calls f for 0 to n - 1 in equal shares, from main or from several threads at the same time. Then calls `last`, if it is
- * not NULL. The clock runs from the first call to the end of the last one; the threads are made before. */
+/* Calls f for 0 to n - 1 in equal shares, from main or from several threads at the same time. Then
+ * calls `last`, if it is not NULL. The clock runs from the first call to the end of the last one;
+ * the threads are made before. */
 static inline void outside_run(struct bench *b, int threads, void (*f)(long lo, long hi), void (*last)(void))
 {
     struct outside_thread t[OUTSIDE_MOST_THREADS];
@@ -169,8 +172,9 @@ static inline void sparse_wait(void)
     }
 }
 
-/* True if each job was done once. The fields of the line, in us: start_us is the median time from a job's hand-over to its
- * start, p50_us and p99_us to its end; cpu_us is the process's processor time a job. */
+/* True if each job was done once. The fields of the line, in us: start_us is the median time from
+ * the hand-over of a job to its start, p50_us and p99_us to its end; cpu_us is the processor time
+ * of the process, divided by the number of jobs. */
 static inline int sparse_right(struct bench *b)
 {
     double *us = (double *)bench_alloc((size_t)sparse.n, sizeof *us);
@@ -195,7 +199,8 @@ static inline int sparse_right(struct bench *b)
 
 /* --- beside ------------------------------------------------------------------------ */
 
-enum { BESIDE_BODY = 1000, BESIDE_LOOP = 20, BESIDE_PAUSE = 1000, BESIDE_PARTS = 16, BESIDE_ALONE = 200 }; /* us; loops */
+enum { BESIDE_BODY = 1000, BESIDE_LOOP = 20, BESIDE_PAUSE = 1000 }; /* us */
+enum { BESIDE_PARTS = 16, BESIDE_ALONE = 100 };                      /* of a loop; loops */
 
 static struct {
     long bodies, body_turns; /* those of the job */
@@ -252,9 +257,9 @@ static inline double beside_loop(void (*loop)(void))
     return 1e6 * (bench_now() - start);
 }
 
-/* A run: main's loops by `loop`, first alone, then until the other thread's `job` is over. True if all of it was done
- * once. Fields, in us: alone_us is the median of the loops alone; p50_us, p99_us, most_us and `loops` are those beside the
- * job. The clock runs while the job does. */
+/* A run: main's loops by `loop`, first alone, then until the `job` of the other thread is over.
+ * True if all of it was done once. The fields, in us: alone_us is the median of the loops alone; p50_us,
+ * p99_us and most_us are those of the `loops` loops beside the job. The clock runs during the job. */
 static inline int beside_run(struct bench *b, void (*loop)(void), void (*job)(void))
 {
     memset(beside.seen, 0, (size_t)beside.bodies);

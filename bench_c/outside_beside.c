@@ -1,5 +1,6 @@
-/* outside_beside.c: a thread of the program's own has a long job done by the default pool, and main needs loops of 20 us in
- * 16 parts meanwhile, by the same pool: outside.h. How long does such a loop wait for the job? The job is
+/* outside_beside.c: a thread of the program's own has a long job done by the default pool, and main
+ * needs loops of 20 us in 16 parts meanwhile, by the same pool: outside.h. How long does such a loop
+ * take? The job is
  *
  *   loop   one sched_for over bodies of 1 ms            tree   forks and joins, 1 ms of work in each leaf
  *

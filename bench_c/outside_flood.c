@@ -1,5 +1,5 @@
-/* outside_flood.c: threads of the program's own, outside of any task, hand over n empty tasks and wait for them: outside.h.
- * Ways:
+/* outside_flood.c: threads of the program's own, outside of any task, hand over n empty tasks and
+ * wait for them: outside.h. Ways:
  *
  *   group   sched_group_spawn with NULL, a group for each thread
  *   pool    sched_pool_submit, and a sched_pool_wait

@@ -1,9 +1,9 @@
-/* outside_sparse.c: threads of the program's own, outside of any task, hand over jobs of 10 us, and sleep for 200 us after
- * each: outside.h. Ways:
+/* outside_sparse.c: threads of the program's own, outside of any task, hand over jobs of 10 us, and
+ * sleep for 200 us after each: outside.h. Ways:
  *
  *   pool    sched_pool_submit
  *   spawn   sched_spawn with NULL, so into the default pool
- *   list    what one writes without a scheduler: a list, a mutex, a condition, and threads that wait for it. So does -s */
+ *   list    no scheduler: a list, a mutex, a condition, and threads that wait for it. So does -s */
 
 #include "bench.h"
 #include "outside.h"

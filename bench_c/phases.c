@@ -3,12 +3,14 @@
  *   for     sched_for over 16 numbers, grain 0      for1    the same with grain 1
  *   group   15 sched_group_spawn and a wait         fork    15 forks, joined youngest first
  *   reduce  sched_reduce over 16 numbers            sum     sched_reduce over tiny terms, grain 0
+ *   sort    sched_sort                              typed   the sort of sched_sort.h
  *
  * With -s the phases are plain loops. The first phases, in which workers begin, count like the others. */
 
 #include "bench.h"
 #include "phases.h"
 
+#include <sched_sort.h>
 #include <sched_tasks.h>
 
 static struct phases phases;
@@ -96,16 +98,31 @@ static void by_sum(struct scheduler *s)
 {
     const uint64_t zero = 0;
     uint64_t sum = 0;
-    if (sched_reduce(0, phases_terms(&phases), 0, sizeof zero, &zero, add_terms, add_sum, NULL, &sum, s) != 0)
+    if (sched_reduce(0, phases_length(&phases), 0, sizeof zero, &zero, add_terms, add_sum, NULL, &sum, s) != 0)
         bench_die("sched_reduce");
     phases_found(&phases, sum);
+}
+
+static void by_sort(struct scheduler *s)
+{
+    if (sched_sort(phases.numbers, phases_length(&phases), sizeof(int), sort_compare, s) != 0)
+        bench_die("sched_sort");
+}
+
+SCHED_SORT(sort_ints, int, *a < *b)
+
+static void by_typed(struct scheduler *s)
+{
+    sort_ints(phases.numbers, phases_length(&phases), s);
 }
 
 static void serially(struct scheduler *s)
 {
     (void)s;
     if (phases_are_sums(&phases))
-        phases_found(&phases, reduce_range(0, phases_terms(&phases)));
+        phases_found(&phases, reduce_range(0, phases_length(&phases)));
+    else if (phases_are_sorts(&phases))
+        qsort(phases.numbers, phases_length(&phases), sizeof(int), sort_compare);
     else
         phases_parts(&phases, 0, PHASE_PARTS);
 }
@@ -115,7 +132,7 @@ static const struct way {
     void (*phase)(struct scheduler *);
 } ways[] = {
     {"for", by_for}, {"for1", by_for1}, {"group", by_group}, {"fork", by_fork}, {"reduce", by_reduce},
-    {"sum", by_sum},
+    {"sum", by_sum}, {"sort", by_sort}, {"typed", by_typed},
 };
 
 static void (*phase)(struct scheduler *);
@@ -138,7 +155,8 @@ static void serial_run(void *closure)
 
 static const struct bench_about about = {
     "phases", "phases", 2000, 1, 100000000,
-    "WAY-WORK-GAP, times in us: for, for1, group, fork, reduce or sum; for-20-0 is the default; main-for-20-0: from main",
+    "WAY-WORK-GAP, times in us: for, for1, group, fork, reduce, sum, sort or typed; for-20-0 is the default; "
+    "main-for-20-0: from main",
 };
 
 int main(int argc, char **argv)
@@ -150,7 +168,7 @@ int main(int argc, char **argv)
         if (strcmp(ways[i].name, phases.way) == 0)
             phase = b.serial ? serially : ways[i].phase;
     if (phase == NULL) {
-        fprintf(stderr, "phases: -d %s: for, for1, group, fork, reduce or sum is wanted\n", b.data);
+        fprintf(stderr, "phases: -d %s: for, for1, group, fork, reduce, sum, sort or typed is wanted\n", b.data);
         return 2;
     }
 
@@ -162,5 +180,6 @@ int main(int argc, char **argv)
         phases_fields(&b, &phases);
         bench_line(&b, phases_elements(&phases, b.n), bench_mix((uint64_t)b.n), phases_right(&phases, b.n));
     }
+    phases_free(&phases);
     return bench_end(&b);
 }

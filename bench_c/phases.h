@@ -2,7 +2,8 @@
  * 16 equal parts. Between two phases there is a serial gap, in which the caller computes and the other workers have
  * nothing to do.
  *
- * The way sum has a sum of tiny terms in place of the parts: `work` * 1000 terms, a nanosecond or so each.
+ * Some ways have something else in place of the parts, `work` * 1000 elements: sum a sum of tiny terms, sort a sort of
+ * random ints. Before a sort the caller fills the array anew, and after it checks it, which is a gap of its own.
  *
  * -d WAY-WORK-GAP, both in microseconds: -d for-20-50. -d main-WAY-WORK-GAP: the caller is main, not a task. */
 
@@ -19,8 +20,31 @@ struct phases {
     long work, gap;               /* us */
     long turns;                   /* turns of the calibration loop in each part */
     double *took;                 /* us, of each phase */
+    int *random, *numbers;        /* of a sort, before and after it */
     uint64_t sums[PHASE_PARTS][16]; /* of each part, on lines of their own */
 };
+
+static inline int phases_are_sums(const struct phases *p)
+{
+    return strcmp(p->way, "sum") == 0;
+}
+
+static inline int phases_are_sorts(const struct phases *p)
+{
+    return strcmp(p->way, "sort") == 0 || strcmp(p->way, "typed") == 0;
+}
+
+/* The elements of a phase that has no parts. */
+static inline size_t phases_length(const struct phases *p)
+{
+    return (size_t)p->work * 1000;
+}
+
+/* Of n phases: their parts or their elements. */
+static inline long phases_elements(const struct phases *p, long n)
+{
+    return n * (phases_are_sums(p) || phases_are_sorts(p) ? (long)phases_length(p) : (long)PHASE_PARTS);
+}
 
 static inline struct phases phases_new(struct bench *b)
 {
@@ -36,23 +60,19 @@ static inline struct phases phases_new(struct bench *b)
     }
     p.turns = (long)((double)p.work * 1000 / (double)PHASE_PARTS / bench_calibrate(64));
     p.took = (double *)bench_alloc((size_t)b->n, sizeof *p.took);
+    if (phases_are_sorts(&p)) {
+        p.random = (int *)bench_alloc(phases_length(&p), sizeof *p.random);
+        p.numbers = (int *)bench_alloc(phases_length(&p), sizeof *p.numbers);
+        bench_lcg(p.random, (long)phases_length(&p));
+    }
     return p;
 }
 
-static inline int phases_are_sums(const struct phases *p)
+static inline void phases_free(struct phases *p)
 {
-    return strcmp(p->way, "sum") == 0;
-}
-
-static inline size_t phases_terms(const struct phases *p)
-{
-    return (size_t)p->work * 1000;
-}
-
-/* Of n phases: their parts or their terms. */
-static inline long phases_elements(const struct phases *p, long n)
-{
-    return n * (phases_are_sums(p) ? (long)phases_terms(p) : (long)PHASE_PARTS);
+    free(p->took);
+    free(p->random);
+    free(p->numbers);
 }
 
 /* A phase of the way sum has found `sum`. */
@@ -70,6 +90,8 @@ static inline void phases_parts(struct phases *p, size_t lo, size_t hi)
 
 static inline void phases_gap(const struct phases *p)
 {
+    if (p->numbers != NULL)
+        memcpy(p->numbers, p->random, phases_length(p) * sizeof *p->numbers);
     double end = bench_now() + 1e-6 * (double)p->gap;
     while (p->gap > 0 && bench_now() < end)
         ;
@@ -79,14 +101,20 @@ static inline void phases_gap(const struct phases *p)
 static inline void phases_took(struct phases *p, long k, double start)
 {
     p->took[k] = 1e6 * (bench_now() - start);
+    if (p->numbers != NULL)
+        p->sums[0][0] += (uint64_t)bench_sorted(p->numbers, (long)phases_length(p));
 }
 
-/* True if the result of each part shows that the part was done exactly n times, or the sums are right. (The result of a
- * part depends on the speed of the processor, so it is not printed as a checksum.) */
+/* True if the result of each part shows that the part was done exactly n times, or sums or sorts are right. (The result
+ * of a part depends on the speed of the processor, so it is not printed as a checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
     if (phases_are_sums(p))
-        return p->sums[0][0] == reduce_range(0, phases_terms(p)) * (uint64_t)n;
+        return p->sums[0][0] == reduce_range(0, phases_length(p)) * (uint64_t)n;
+    if (phases_are_sorts(p)) {
+        long length = (long)phases_length(p);
+        return p->sums[0][0] == (uint64_t)n && bench_multiset(p->numbers, length) == bench_multiset(p->random, length);
+    }
     uint64_t wanted = bench_turned(0, (uint64_t)p->turns * (uint64_t)n);
     for (int i = 0; i < PHASE_PARTS; i++)
         if (p->sums[i][0] != wanted)

@@ -2,8 +2,8 @@
  * tasks are those of bench_c's programs.
  *
  * The peer has `struct children`, made where a task forks, and defines the functions below. Its own loop, reduction and
- * sort (if it has one) are whole runs, or calls from main if peer_from_main is set. All of this is in one file, because each workload is some thirty lines over the
- * same few functions of the peer. */
+ * sort (if it has one) are whole runs, or calls from main if peer_from_main is set. All of this is in one file, because
+ * each workload is some thirty lines over the same few functions of the peer. */
 
 #ifndef FORK_H
 #define FORK_H
@@ -438,12 +438,25 @@ static void phases_sum(struct phases *p, long n)
     for (long k = 0; k < n; k++) {
         phases_gap(p);
         double start = bench_now();
-        phases_found(p, peer_reduce(phases_terms(p)));
+        phases_found(p, peer_reduce(phases_length(p)));
         phases_took(p, k, start);
     }
 }
 
-/* By -d group-…: a task for each part. By -d sum-…: the reduction of the system. By any other way: its loop. */
+#ifdef PEER_SORTS
+static void phases_sort(struct phases *p, long n)
+{
+    for (long k = 0; k < n; k++) {
+        phases_gap(p);
+        double start = bench_now();
+        peer_sort(p->numbers, phases_length(p));
+        phases_took(p, k, start);
+    }
+}
+#endif
+
+/* By -d group-…: a task for each part. By -d sum-… and sort-…: the reduction and the sort of the
+ * system. By any other way: its loop. */
 static void phases_main(struct bench *b)
 {
     struct phases p = phases_new(b);
@@ -460,6 +473,10 @@ static void phases_main(struct bench *b)
                 phases_fork(&forked);
             else if (phases_are_sums(&p))
                 phases_sum(&p, b->n);
+#ifdef PEER_SORTS
+            else if (phases_are_sorts(&p))
+                phases_sort(&p, b->n);
+#endif
             else
                 peer_phases(&p, b->n);
             bench_clock_stop(b);
@@ -467,7 +484,7 @@ static void phases_main(struct bench *b)
         phases_fields(b, &p);
         peer_line(b, phases_elements(&p, b->n), bench_mix((uint64_t)b->n), phases_right(&p, b->n));
     }
-    free(p.took);
+    phases_free(&p);
 }
 
 /* Runs the loops by `run` under each schedule. The line names the one with the least median, and has its figures. */

@@ -1,8 +1,8 @@
-/* outside.h: the workloads of bench_c/outside.h on another system: what threads of the program's own get, outside of any
- * task. C11 and C++20. Part of peer.h, after fork.h.
+/* outside.h: the workloads of bench_c/outside.h on another system. C11 and C++20. Part of peer.h,
+ * after fork.h.
  *
- * A peer that takes single tasks from any thread defines PEER_HANDS and peer_hand. A peer with PEER_FORKS also defines
- * peer_outside and peer_for, which threads of the program's own call. */
+ * A peer that takes single tasks from any thread defines PEER_HANDS and peer_hand. A peer with
+ * PEER_FORKS also defines peer_outside and peer_for, which threads of the program's own call. */
 
 #ifndef PEER_OUTSIDE_H
 #define PEER_OUTSIDE_H
@@ -141,7 +141,7 @@ static void outside_beside_main(struct bench *b)
 }
 #endif
 
-/* By -d group-...: forked tasks. By -d pool-...: single tasks that are handed over, and counted. */
+/* By -d group-…: forked tasks. By -d pool-…: single tasks that are handed over, and counted. */
 static void outside_flood_main(struct bench *b)
 {
     struct outside o = outside_new(b, "group-1");

@@ -292,7 +292,8 @@ static const struct workload {
     {{"outside_beside", "bodies of 1 ms", 1000, 1, 1000000, "loop (the default) or tree"}, outside_beside_main},
 #endif
 #if defined PEER_FORKS || defined PEER_HANDS
-    {{"outside_flood", "tasks of all threads", 200000, 1, 1L << 30, "group-THREADS or pool-THREADS"}, outside_flood_main},
+    {{"outside_flood", "tasks of all threads", 200000, 1, 1L << 30, "group-THREADS, pool-THREADS"},
+     outside_flood_main},
 #endif
 #ifdef PEER_HANDS
     {{"outside_sparse", "jobs of all threads", 3000, 1, 10000000, "pool-THREADS"}, outside_sparse_main},
