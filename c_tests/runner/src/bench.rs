@@ -56,6 +56,8 @@ const SIZES: &[(&str, &str)] = &[
     ("fiber_slow", "30"),
     ("fiber_mergesort", "32"),
     ("fiber_spawners", "5"),
+    ("outside_flood", "3000"),
+    ("outside_sparse", "30"),
 ];
 /// Programs that measure what one worker does to another. They refuse to run with one worker.
 const WITH_OTHERS: &[&str] = &["wakeup", "resume"];

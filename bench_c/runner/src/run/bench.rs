@@ -65,14 +65,9 @@ impl<'a> Bench<'a> {
     fn command(&self, setup: &Setup, stats: bool) -> Launch {
         let mut launch = Launch {
             program: self.programs.join(setup.program),
-            args: vec!["-n".into(), setup.n.to_string()],
+            args: setup.words(),
             env: Vec::new(),
         };
-        match (setup.kind, setup.data) {
-            (_, Some(data)) => launch.args.extend(["-d".into(), data.to_owned()]),
-            (Kind::None, None) => launch.args.push("-s".into()),
-            _ => (),
-        }
         if setup.kind == Kind::None {
             return launch;
         }

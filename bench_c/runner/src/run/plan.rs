@@ -1,9 +1,9 @@
 //! What `make bench` runs: each program under each of the settings that are compared on it.
 
 use super::programs::{
-    BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS,
-    IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OBSERVED, OBSERVERS, OVERHEADS, OWNED,
-    PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS,
+    BESIDE, BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, FLOODS, HAND_OVER_DEQUES, HAND_OVERS,
+    IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OBSERVED, OBSERVERS, OUTSIDE,
+    OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS, SHORTS, SPARSE, elements,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -15,7 +15,7 @@ pub struct Plan {
     /// The thread counts at which the lock primitives and the idle policies are compared.
     pub lock_threads: Vec<usize>,
     pub idle_threads: Vec<usize>,
-    /// The number of threads of the overheads, except for idleburn.
+    /// The number of threads of the overheads, except for idleburn, and of what is outside.
     pub overhead_threads: usize,
     pub closure_threads: Vec<usize>,
     pub observed_threads: Vec<usize>,
@@ -72,6 +72,9 @@ impl Plan {
         for p in OVERHEADS.iter().filter(|p| wanted(p.name)) {
             let base = serial(p, Group::Overheads, quick);
             add_overheads(&mut setups, &base, overhead_threads);
+        }
+        for p in OUTSIDE.iter().chain([&elements("phases", 0, 0, "")]).filter(|p| wanted(p.name)) {
+            add_outside(&mut setups, &serial(p, Group::Outside, quick), overhead_threads, quick);
         }
         let closure_threads = distinct([1, cores.max(2)]);
         if wanted(CLOSURES.name) {
@@ -176,6 +179,34 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
             setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));
         }
         _ => setups.push(steal),
+    }
+}
+
+/// Adds the setups of what main and the program's own threads get, with its baselines.
+fn add_outside(setups: &mut Vec<Setup>, base: &Setup, threads: usize, quick: bool) {
+    let size = |n: u64| if quick { n.div_ceil(8) } else { n };
+    let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
+    match base.program {
+        "phases" => setups.extend(SHORTS.iter().flat_map(|short| {
+            let with =
+                |setup: &Setup, data| Setup { n: size(short.n), data: Some(data), ..setup.clone() };
+            let (in_task, from_main) = (short.in_task, short.from_main);
+            [with(base, in_task), with(&steal, in_task), with(&steal, from_main)]
+        })),
+        "outside_flood" => setups.extend(FLOODS.iter().flat_map(|&(_, data)| {
+            distinct([1, threads])
+                .into_iter()
+                .map(|threads| Setup { data: Some(data), threads, ..steal.clone() })
+                .collect::<Vec<_>>()
+        })),
+        "outside_sparse" => setups.extend(SPARSE.iter().flat_map(|&(_, pool, list, n)| {
+            let base = Setup { n: size(n), data: Some(list), ..base.clone() };
+            let steal = Setup { n: size(n), data: Some(pool), ..steal.clone() };
+            let kinds = KINDS.iter().map(move |&kind| Setup { kind, ..steal.clone() });
+            std::iter::once(base).chain(kinds)
+        })),
+        _ => setups
+            .extend(BESIDE.iter().map(|&(_, data)| Setup { data: Some(data), ..steal.clone() })),
     }
 }
 

@@ -132,6 +132,65 @@ pub const OBSERVERS: &[(&str, Knobs)] = &[
     ("SCHED_TRACE", &[("SCHED_TRACE", "/dev/null"), ("SCHED_TRACE_SIZE", "4K")]),
     ("SCHED_PROFILE", &[("SCHED_PROFILE", "json")]),
 ];
+/// The programs of [`Group::Outside`]. It also has phases.
+pub const OUTSIDE: &[Program] = &[
+    program("outside_flood", 200_000, 20_000, "threads outside hand over empty tasks"),
+    elements("outside_sparse", 0, 0, "threads outside hand over jobs of 10 µs, with pauses"),
+    elements("outside_beside", 400, 50, "loops of main beside a long job of another thread"),
+];
+/// A short call: what it is, the arguments of `-d` of phases by which a task and main make it, and
+/// how often.
+pub struct Short {
+    pub what: &'static str,
+    pub in_task: &'static str,
+    pub from_main: &'static str,
+    pub n: u64,
+}
+macro_rules! short {
+    ($what:literal, $data:literal, $n:literal) => {
+        Short { what: $what, in_task: $data, from_main: concat!("main-", $data), n: $n }
+    };
+}
+pub const SHORTS: &[Short] = &[
+    short!("a loop of 5 µs", "for-5-0", 1500),
+    short!("... after 50 µs alone", "for-5-50", 500),
+    short!("... after 500 µs", "for-5-500", 100),
+    short!("a loop of 20 µs", "for-20-0", 1200),
+    short!("... after 50 µs", "for-20-50", 400),
+    short!("... after 500 µs", "for-20-500", 100),
+    short!("a loop of 100 µs", "for-100-0", 300),
+    short!("... after 50 µs", "for-100-50", 200),
+    short!("... after 500 µs", "for-100-500", 80),
+    short!("a loop of 300 µs", "for-300-0", 100),
+    short!("... after 50 µs", "for-300-50", 100),
+    short!("... after 500 µs", "for-300-500", 60),
+    short!("a group, 5 µs in all", "group-5-0", 1500),
+    short!("a group, 20 µs", "group-20-0", 1200),
+    short!("... after 500 µs", "group-20-500", 100),
+    short!("a sum of 20,000 terms", "sum-20-0", 1000),
+    short!("... after 500 µs", "sum-20-500", 100),
+    short!("a sort of 10,000 ints", "sort-10-0", 60),
+    short!("... by sched_sort.h", "typed-10-0", 100),
+];
+/// The arguments of `-d` of outside_flood.
+pub const FLOODS: &[(&str, &str)] = &[
+    ("one task, by a group", "task-1"),
+    ("main, by a group", "group-1"),
+    ("2 threads, a group each", "group-2"),
+    ("8 threads", "group-8"),
+    ("main, by sched_pool_submit", "pool-1"),
+    ("2 threads", "pool-2"),
+    ("8 threads", "pool-8"),
+];
+/// Who hands over, the arguments of `-d` of outside_sparse for a pool and for the list without a
+/// scheduler, and the number of jobs.
+pub const SPARSE: &[(&str, &str, &str, u64)] = &[
+    ("main", "pool-1", "list-1", 400),
+    ("3 threads", "pool-3", "list-3", 1200),
+    ("8 threads", "pool-8", "list-8", 2400),
+];
+/// The arguments of `-d` of outside_beside.
+pub const BESIDE: &[(&str, &str)] = &[("a loop", "loop"), ("a tree of forks", "tree")];
 /// The numbers of threads of idleburn.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 
@@ -166,7 +225,7 @@ pub const fn elements(name: &'static str, n: u64, quick_n: u64, what: &'static s
 
 pub fn all_programs() -> impl Iterator<Item = &'static Program> {
     let bench = PROGRAMS.iter().chain(JOINS).chain(OVERHEADS).chain([&CLOSURES]);
-    bench.chain(LAB_PROGRAMS)
+    bench.chain(OUTSIDE).chain(LAB_PROGRAMS)
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {

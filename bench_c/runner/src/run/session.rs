@@ -83,8 +83,10 @@ impl Session {
     fn measure(&mut self, bench: &Bench, setup: &Setup, repetition: usize, at: &Progress) -> bool {
         at.start(setup);
         let apart = counts_apart(setup);
-        // Statistics would be a further observer of those that are observed.
-        let mut passes = vec![(true, !apart && setup.group != Group::Observed)];
+        // Statistics would be a further observer of those that are observed. The statistics of the
+        // default pool are not those of one run.
+        let without = matches!(setup.group, Group::Observed | Group::Outside);
+        let mut passes = vec![(true, !apart && !without)];
         if apart && repetition == 1 {
             passes.push((false, true));
         }
@@ -113,7 +115,7 @@ impl Session {
         for run in &self.runs {
             let setup = &run.setup;
             // These run a program with several sizes and data.
-            let is_varied = matches!(setup.group, Group::Lab | Group::Observed);
+            let is_varied = matches!(setup.group, Group::Lab | Group::Observed | Group::Outside);
             let data = is_varied.then_some((setup.n, setup.data));
             let other = first.entry((setup.program, data)).or_insert(run);
             let same_tasks = tasks_vary(setup) || other.line.tasks == run.line.tasks;
@@ -157,7 +159,8 @@ fn once(setup: &Setup) -> bool {
 
 /// True if the number of tasks depends on the setting, as for an overhead.
 fn tasks_vary(setup: &Setup) -> bool {
-    setup.group == Group::Overheads || OVERHEADS.iter().any(|p| p.name == setup.program)
+    matches!(setup.group, Group::Overheads | Group::Outside)
+        || OVERHEADS.iter().any(|p| p.name == setup.program)
 }
 
 #[cfg(test)]

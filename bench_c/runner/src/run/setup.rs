@@ -41,6 +41,8 @@ pub enum Group {
     Closures,
     /// What statistics, a timeline and a profile cost a task, under the default kind.
     Observed,
+    /// What main and the program's own threads get, outside of any task.
+    Outside,
     /// `make lab`. The settings of a run say which of the questions it answers.
     Lab,
 }
@@ -57,7 +59,8 @@ pub struct Setup {
     pub idle: Option<&'static str>,
     /// `SCHED_WARM`.
     pub warm: Option<&'static str>,
-    /// The argument of `-d`. With [`Kind::None`] it chooses what takes the scheduler's place.
+    /// The argument of `-d`. With [`Kind::None`] it chooses what takes the scheduler's place, except
+    /// in [`Group::Outside`].
     pub data: Option<&'static str>,
     pub threads: usize,
     /// Further variables, with their whole names.
@@ -66,14 +69,21 @@ pub struct Setup {
 
 pub type Knobs = &'static [(&'static str, &'static str)];
 
+impl Setup {
+    /// The words of the command line.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["-n".to_owned(), self.n.to_string()];
+        if self.kind == Kind::None && (self.data.is_none() || self.group == Group::Outside) {
+            words.push("-s".into());
+        }
+        words.extend(self.data.iter().flat_map(|data| ["-d".to_owned(), (*data).into()]));
+        words
+    }
+}
+
 impl std::fmt::Display for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} -n {}", self.program, self.n)?;
-        match (self.kind, self.data) {
-            (Kind::None, None) => write!(f, " -s")?,
-            (_, Some(data)) => write!(f, " -d {data}")?,
-            (_, None) => (),
-        }
+        write!(f, "{} {}", self.program, self.words().join(" "))?;
         if self.kind == Kind::None {
             return Ok(());
         }

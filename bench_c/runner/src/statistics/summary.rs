@@ -159,6 +159,22 @@ impl Summary {
         self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
     }
 
+    /// What is outside of any task, with an argument of `-d`.
+    pub fn outside(
+        &self,
+        program: &str,
+        data: &str,
+        kind: Kind,
+        threads: usize,
+    ) -> Option<&Measured> {
+        self.find(|s| {
+            s.group == Group::Outside
+                && is(s, program, threads)
+                && s.kind == kind
+                && s.data == Some(data)
+        })
+    }
+
     /// A program that is observed by means of these variables.
     pub fn observed(&self, program: &str, knobs: Knobs, threads: usize) -> Option<&Measured> {
         self.find(|s| s.group == Group::Observed && is(s, program, threads) && s.knobs == knobs)
@@ -182,7 +198,12 @@ impl Summary {
     }
 
     pub fn phases(&self, data: &str, kind: Kind) -> Option<&Measured> {
-        self.find(|s| s.program == "phases" && s.kind == kind && s.data == Some(data))
+        self.find(|s| {
+            s.group == Group::Overheads
+                && s.program == "phases"
+                && s.kind == kind
+                && s.data == Some(data)
+        })
     }
 
     fn find(&self, wanted: impl Fn(&Setup) -> bool) -> Option<&Measured> {
@@ -215,6 +236,12 @@ pub mod tests {
             ("handover_ns", 261.0),
             ("us_a_phase", 11.3),
             ("over_ideal", 1.034),
+            ("start_us", 21.4),
+            ("p50_us", 1031.7),
+            ("cpu_us", 41.3),
+            ("alone_us", 11.2),
+            ("most_us", 204_123.0),
+            ("loops", 187.0),
             ("back_ns", 190.0),
             ("tasks_per_second", 21_844.0),
             ("ns_a_section", 1615.0),

@@ -1,5 +1,6 @@
 //! The tables of `make bench`.
 
+mod outside;
 mod overheads;
 mod programs;
 mod settings;
@@ -53,6 +54,28 @@ fn all(plan: &Plan, summary: &Summary) -> Vec<(String, Table)> {
             observed,
         ),
         (Group::Overheads, "What a run costs beside its tasks, under steal", overheads),
+        (
+            Group::Outside,
+            "Short calls by a task, and from main with NULL, under steal: µs a call [quartiles]",
+            outside::shorts,
+        ),
+        (
+            Group::Outside,
+            "200,000 empty tasks handed over from outside, under steal: ns per task [quartiles]",
+            outside::floods,
+        ),
+        (
+            Group::Outside,
+            "Jobs of 10 µs handed over from outside, a pause of 200 µs after each: µs [quartiles]; cpu: \
+             of the process, a job; a list has a mutex and a condition",
+            outside::sparse,
+        ),
+        (
+            Group::Outside,
+            "Loops of 20 µs from main beside a job of another thread's in parts of 1 ms, under \
+             steal: µs [quartiles]",
+            outside::beside,
+        ),
     ] {
         if plan.has(group) {
             tables.push((what.to_owned(), table(plan, summary)));
@@ -78,7 +101,7 @@ mod tests {
                 let runs = made_up(&plan, |setup| seconds * setup.threads as f64);
                 let summary = Summary::new(&runs);
                 let tables = all(&plan, &summary);
-                assert_eq!(tables.len(), PROGRAMS.len() + 6);
+                assert_eq!(tables.len(), PROGRAMS.len() + 10);
                 for (what, table) in tables {
                     let text = table.to_string();
                     assert!(widest(&text) <= COLUMNS, "{what}, {cores} cores:\n{text}");
