@@ -43,11 +43,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     if workload.memory {
         head.extend(workload.threads.iter().map(|t| format!("peak MB, {t}")));
     }
-    // A system that spins while it waits wakes up quickly, and pays with processor time.
-    let processor = matches!(workload.figure, Figure::Own("wake_us", _));
-    if processor {
-        head.extend(["p90", "p99", "µs of processor time"].map(String::from));
-    }
+    head.extend(workload.more.iter().map(|(head, _)| (*head).to_owned()));
     if workload.schedules {
         head.push("schedule".into());
     }
@@ -90,12 +86,10 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
                 row.push(peak.map_or("-".into(), |q| short(q.median)));
             }
         }
-        if processor {
-            for field in ["p90_us", "p99_us", "burn_us"] {
-                let runs = session.counted(workload, name, measured);
-                let found = quartiles(runs.filter_map(|r| r.line.extra.get(field).copied()));
-                row.push(found.map_or("-".into(), |q| short(q.median)));
-            }
+        for (_, field) in workload.more {
+            let runs = session.counted(workload, name, measured);
+            let found = quartiles(runs.filter_map(|r| r.line.extra.get(*field).copied()));
+            row.push(found.map_or("-".into(), |q| short(q.median)));
         }
         if workload.schedules {
             row.push(schedules(session.counted(workload, name, measured)));

@@ -54,6 +54,8 @@ pub struct Workload {
     pub baselines: &'static [Baseline],
     /// True if the table has columns for the memory.
     pub memory: bool,
+    /// Further columns: their heads, and the fields of the line whose medians they have.
+    pub more: &'static [(&'static str, &'static str)],
     /// True if the table names the schedules of OpenMP.
     pub schedules: bool,
     /// The systems that do not have it, and why. A system with few workloads names these itself.
@@ -116,6 +118,78 @@ const PHASES: &[(&str, u64, &str)] = &[
     ("group-20-0", 2000, "such groups of 20 µs"),
 ];
 
+/// Short calls from main, likewise.
+const FROM_MAIN: &[(&str, u64, &str)] = &[
+    ("main-for-5-0", 4000, "loops of 16 parts from main, 5 µs of work in all, one after the other"),
+    ("main-for-20-0", 2000, "loops of 20 µs from main"),
+    ("main-for-100-0", 400, "loops of 100 µs from main"),
+    ("main-for-300-0", 130, "loops of 300 µs from main"),
+    (
+        "main-for-5-50",
+        700,
+        "loops of 5 µs from main, 50 µs between two in which main computes alone",
+    ),
+    ("main-for-20-50", 600, "loops of 20 µs from main, 50 µs between two"),
+    ("main-for-100-50", 260, "loops of 100 µs from main, 50 µs between two"),
+    ("main-for-300-50", 110, "loops of 300 µs from main, 50 µs between two"),
+    ("main-for-5-500", 80, "loops of 5 µs from main, 500 µs between two"),
+    ("main-for-20-500", 80, "loops of 20 µs from main, 500 µs between two"),
+    ("main-for-100-500", 70, "loops of 100 µs from main, 500 µs between two"),
+    ("main-for-300-500", 50, "loops of 300 µs from main, 500 µs between two"),
+    ("main-group-5-0", 4000, "groups of 15 tasks and a part of main's, 5 µs of work in all"),
+    ("main-group-20-0", 2000, "such groups of 20 µs"),
+    ("main-sum-20-0", 2000, "sums of 20,000 tiny terms from main"),
+    ("main-sum-20-500", 80, "such sums, 500 µs between two"),
+    (
+        "main-sort-10-0",
+        100,
+        "sorts of 10,000 random ints from main; only libsched calls a function",
+    ),
+];
+
+/// Empty tasks that threads outside hand over: the argument of `-d`, and a description.
+const FLOODS: &[(&str, &str)] = &[
+    ("group-1", "main spawns the tasks of a group, and waits for it"),
+    ("group-2", "two threads do so at the same time, a group each"),
+    ("group-8", "eight threads"),
+    ("pool-1", "main hands over single tasks; other systems' tasks count themselves"),
+    ("pool-2", "two threads do so at the same time"),
+    ("pool-8", "eight threads"),
+];
+
+/// Jobs of 10 µs that threads outside hand over, with pauses of 200 µs: the argument of `-d`, the
+/// number of jobs, the same without a scheduler, and a description.
+const SPARSE: &[(&str, u64, &[Baseline], &str)] = &[
+    ("pool-1", 600, &[list(&["-d", "list-1", "-t", "0"])], "main hands over jobs of 10 µs"),
+    ("pool-3", 1800, &[list(&["-d", "list-3", "-t", "0"])], "three threads do so"),
+    ("pool-8", 3200, &[list(&["-d", "list-8", "-t", "0"])], "eight threads"),
+];
+
+const fn list(words: &'static [&'static str]) -> Baseline {
+    Baseline { name: "list", words }
+}
+
+/// Loops of main's beside a long job of another thread's: the argument of `-d`, and a description.
+const BESIDE: &[(&str, &str)] = &[
+    ("loop", "main's loops of 20 µs beside another thread's loop in parts of 1 ms"),
+    ("tree", "beside another thread's tree of forks and joins, 1 ms in each leaf"),
+];
+
+const NO_GROUPS_OUTSIDE: Without = &[
+    ("crossbeam", "is a deque only"),
+    ("forte", OUTSIDE_ELSEWHERE),
+    ("go", OUTSIDE_ELSEWHERE),
+    ("java", OUTSIDE_ELSEWHERE),
+];
+const OUTSIDE_ELSEWHERE: &str = "its program has no threads outside";
+const NO_GROUPS: Without = &[("glib", "a GThreadPool has no groups and no loops")];
+const NO_ENDING_THREADS: Without =
+    &[("libomp", "version 14 crashes after threads whose regions had tasks have ended")];
+const NO_SINGLE_TASKS: Without = &[
+    ("libgomp", "OpenMP has no tasks outside of a team"),
+    ("libomp", "OpenMP has no tasks outside of a team"),
+];
+
 /// Loops whose iterations take unequal times: the argument of `-d`, and a description.
 const LOOPS: &[(&str, &str)] = &[
     (
@@ -142,9 +216,9 @@ const REDUCTIONS: &[(&str, &str)] = &[
     ("random-300-10000", "10,000 terms of random cost that take 300 µs in all"),
 ];
 
+const NO_OPENMP_SORT: Without =
+    &[("libgomp", "OpenMP has no sort"), ("libomp", "OpenMP has no sort")];
 const NO_SORT: Without = &[
-    ("libgomp", "OpenMP has no sort"),
-    ("libomp", "OpenMP has no sort"),
     ("crossbeam", "has no sort; its sister rayon has"),
     ("forte", "has no sort"),
     ("glib", "has no sort"),
@@ -156,7 +230,11 @@ const NUMBERS_ONLY: Without = &[("onetbb", "its program sorts numbers only")];
 
 /// The systems without a sort of such numbers.
 fn without_sort(data: Option<&str>) -> &'static [Without] {
-    if data == Some("stable") { &[NO_SORT, RANDOM_ONLY, UNSTABLE] } else { &[NO_SORT, RANDOM_ONLY] }
+    if data == Some("stable") {
+        &[NO_OPENMP_SORT, NO_SORT, RANDOM_ONLY, UNSTABLE]
+    } else {
+        &[NO_OPENMP_SORT, NO_SORT, RANDOM_ONLY]
+    }
 }
 
 /// Further inputs of `sort`: the argument of `-d`, and a description.
@@ -224,6 +302,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         warm_up: 1,
         baselines: SERIAL,
         memory: false,
+        more: &[],
         schedules: false,
         without: &[],
     };
@@ -387,7 +466,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
             what: "the system's sort; serial is libc's qsort; only qsort and libsched call a \
                    function to compare",
             figure: Figure::Whole,
-            without: &[NO_SORT],
+            without: &[NO_OPENMP_SORT, NO_SORT],
             ..joins.clone()
         },
     ];
@@ -416,7 +495,7 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         data: Some(data),
         what,
         figure: Figure::Whole,
-        without: &[NO_SORT, RANDOM_ONLY, NUMBERS_ONLY],
+        without: &[NO_OPENMP_SORT, NO_SORT, RANDOM_ONLY, NUMBERS_ONLY],
         ..joins.clone()
     }));
     all.extend(PHASES.iter().map(|&(data, n, what)| Workload {
@@ -432,6 +511,64 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
         baselines: &[],
         without: &[NO_TIMED_LOOPS],
         ..joins.clone()
+    }));
+    all.extend(FROM_MAIN.iter().map(|&(data, n, what)| Workload {
+        program: "phases",
+        n,
+        data: Some(data),
+        quick: Some(n / 10),
+        what,
+        figure: Figure::Own("us_a_phase", "µs"),
+        threads: several.clone(),
+        counted: 1,
+        warm_up: 1,
+        without: if data.contains("sort") {
+            &[NO_TIMED_LOOPS, NO_OPENMP_SORT]
+        } else {
+            &[NO_TIMED_LOOPS]
+        },
+        ..joins.clone()
+    }));
+    all.extend(FLOODS.iter().map(|&(data, what)| Workload {
+        program: "outside_flood",
+        n: 200_000,
+        data: Some(data),
+        quick: Some(20_000),
+        what,
+        counted: 1,
+        without: match data {
+            "pool-1" | "pool-2" | "pool-8" => &[NO_GROUPS_OUTSIDE, NO_SINGLE_TASKS],
+            "group-1" => &[NO_GROUPS_OUTSIDE, NO_GROUPS],
+            _ => &[NO_GROUPS_OUTSIDE, NO_GROUPS, NO_ENDING_THREADS],
+        },
+        baselines: &[],
+        ..joins.clone()
+    }));
+    all.extend(SPARSE.iter().map(|&(data, n, baselines, what)| Workload {
+        program: "outside_sparse",
+        n,
+        data: Some(data),
+        quick: Some(n / 8),
+        what,
+        figure: Figure::Own("p50_us", "µs to its end"),
+        more: &[("99 %", "p99_us"), ("to its start", "start_us"), ("processor", "cpu_us")],
+        baselines,
+        rounds: 2,
+        without: &[NO_GROUPS_OUTSIDE, NO_SINGLE_TASKS],
+        ..together.clone()
+    }));
+    all.extend(BESIDE.iter().map(|&(data, what)| Workload {
+        program: "outside_beside",
+        n: 400,
+        data: Some(data),
+        quick: Some(50),
+        what,
+        figure: Figure::Own("p50_us", "µs"),
+        more: &[("99 %", "p99_us"), ("longest", "most_us"), ("alone", "alone_us")],
+        baselines: &[],
+        rounds: 2,
+        without: &[NO_GROUPS_OUTSIDE, NO_GROUPS],
+        ..together.clone()
     }));
     let loops = LOOPS.iter().map(|&(data, what)| ("loops", data, what));
     let reductions = REDUCTIONS.iter().map(|&(data, what)| ("reductions", data, what));
@@ -468,6 +605,8 @@ pub fn all(threads: &[usize], rounds: Option<usize>) -> Vec<Workload> {
                    fork whose forker then joins empty closures, because chili offers a task only \
                    in a join",
             figure: Figure::Own("wake_us", "µs"),
+            // A system that spins while it waits wakes up quickly, and pays with processor time.
+            more: &[("p90", "p90_us"), ("p99", "p99_us"), ("µs of processor time", "burn_us")],
             baselines: &[Baseline { name: "futex", words: &["-d", "futex"] }],
             ..together.clone()
         },
