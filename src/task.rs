@@ -60,6 +60,13 @@ impl Slot {
         self.closure.store(closure, Ordering::Relaxed);
     }
 
+    /// Empties the slot, as the system does that clears its page.
+    #[cfg(loom)]
+    pub fn clear(&self) {
+        self.f.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.closure.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
     /// The raw pair: it may be torn, or never written.
     #[inline]
     pub fn read(&self) -> Pair {

@@ -198,7 +198,7 @@ unsafe impl Monitor for LoomMonitor {
         drop(self.give_up());
     }
 
-    unsafe fn wait(&self) {
+    unsafe fn wait(&self, _limit: Duration) {
         let guard = self.give_up();
         self.keep(self.changed.wait(guard).expect("a model that panics is over"));
     }
@@ -444,6 +444,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             global: Global::One,
             join: Join::Suspend,
             processors: P::PROCESSORS,
+            warm: Duration::ZERO,
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
         Arc::new(SceneOf {

@@ -68,3 +68,22 @@ fn a_slot_is_reused_after_its_thief() {
         [thief]
     });
 }
+
+/// The thief may have read a slot of the long buffer, and the owner clears it. A deque with tasks
+/// keeps them.
+#[test]
+fn memory_is_given_back_beside_a_thief() {
+    Shared::explore("chaselev, memory given back beside a thief", 4, 1000, 5, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i)); // the third push grows the buffer
+        let thief = Shared::thief(shared, 2);
+        pop(owner);
+        owner.give_back();
+        pop(owner);
+        pop(owner);
+        owner.give_back();
+        shared.push(owner, 3);
+        shared.push(owner, 4);
+        pop(owner);
+        [thief]
+    });
+}

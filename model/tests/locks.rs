@@ -10,6 +10,7 @@ use sched::lock::bell::{Adaptive, Fair, WithBell};
 use sched::lock::monitor::{Monitor, RawLock};
 use sched::lock::mutex::ThreeStates;
 use sched_model::{Cell, explore, join, models};
+use std::time::Duration;
 
 trait Named: Monitor {
     const NAME: &'static str;
@@ -99,7 +100,7 @@ fn notifies<L: Named>(preemptions: usize, at_least: usize) {
         scene.lock.lock();
         while scene.number.get() == 0 {
             // SAFETY: this thread holds the lock.
-            unsafe { scene.lock.wait() };
+            unsafe { scene.lock.wait(Duration::MAX) };
         }
         // SAFETY: this thread holds the lock.
         unsafe { scene.lock.unlock() };

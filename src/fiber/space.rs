@@ -20,8 +20,6 @@ use std::ptr;
 
 /// Linux 6.13.
 const MADV_GUARD_INSTALL: i32 = 102;
-/// Linux 5.18.
-const MADV_DONTNEED_LOCKED: i32 = 24;
 const MLOCK_ONFAULT: i32 = 1; // since Linux 4.4
 
 const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -93,19 +91,6 @@ fn is_resident(at: *mut u8) -> bool {
     let mut state = 0;
     // SAFETY: the page is our own, and `state` has room for its state.
     unsafe { libc::mincore(at.cast(), page_size(), &raw mut state) == 0 && state & 1 != 0 }
-}
-
-/// Returns the pages to the system; the address space stays.
-///
-/// # Safety
-/// The pages belong to a mapping of ours, and their contents are not needed.
-pub unsafe fn discard(at: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise. The kernel refuses the first advice for locked pages.
-    unsafe {
-        if libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED) != 0 {
-            libc::madvise(at.cast(), bytes, MADV_DONTNEED_LOCKED);
-        }
-    }
 }
 
 /// # Safety

@@ -20,8 +20,8 @@ use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::{limit, space};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::detector;
 use crate::sys::memory::{NoMemory, page_size};
+use crate::sys::{detector, memory};
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr::NonNull;
@@ -150,7 +150,7 @@ impl Stack {
         let low = self.record().low.wrapping_add(guard());
         let bytes = self.record().size.saturating_sub(guard() + 2 * page_size());
         // SAFETY: this is the part of the stack above the guard, and no thread is on the stack.
-        unsafe { space::discard(low, bytes) };
+        unsafe { memory::discard(low, bytes) };
     }
 }
 

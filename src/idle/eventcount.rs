@@ -484,23 +484,27 @@ impl EventCount {
     /// Called by a searcher that has a reason to wait: sleeps for `limit`, or until the run ends.
     #[cold]
     pub fn doze(&self, limit: Duration) {
-        self.doze_if(|| true, limit);
+        self.while_dozing(|| self.over.wait(0, limit)); // the kernel reads `over` after a full fence
+    }
+
+    /// Calls `work` for a searcher that looks for no tasks meanwhile, though soon afterwards.
+    pub fn while_dozing(&self, work: impl FnOnce()) {
+        self.dozing.fetch_add(1, Ordering::SeqCst);
+        work();
+        self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// As `doze`, for a searcher that has found more workers and guests awake than processors. Returns
     /// false at once if that is not so any more: several searchers may have found the same.
     #[cold]
     pub fn doze_as_surplus(&self, limit: Duration) -> bool {
-        self.doze_if(|| self.awake() >= self.processors, limit)
-    }
-
-    fn doze_if(&self, still: impl FnOnce() -> bool, limit: Duration) -> bool {
-        self.dozing.fetch_add(1, Ordering::SeqCst);
-        let dozes = still();
-        if dozes {
-            self.over.wait(0, limit); // the kernel reads `over` after a full fence
-        }
-        self.dozing.fetch_sub(1, Ordering::Relaxed);
+        let mut dozes = false;
+        self.while_dozing(|| {
+            dozes = self.awake() >= self.processors;
+            if dozes {
+                self.over.wait(0, limit); // as in `doze`
+            }
+        });
         dozes
     }
 

@@ -95,22 +95,37 @@ pub fn pause(searching: usize, over: impl Fn() -> bool) -> usize {
     pauses
 }
 
-/// How long a worker has been idle: tells when [`futex::LONGEST`] has passed, again and again.
-pub struct LongWait(Instant);
+/// How long a worker has been idle: tells when [`futex::LONGEST`] has passed, again and again; and
+/// when the worker gives memory back.
+pub struct LongWait {
+    began: Instant,
+    looked: Instant,
+}
 
 impl LongWait {
     pub fn begin() -> Self {
-        LongWait(Instant::now())
+        let now = Instant::now();
+        LongWait { began: now, looked: now }
     }
 
     /// True if that time has passed since the beginning, or since the last time that this was true.
     pub fn is_due(&mut self) -> bool {
         // (A sleep of that length may end some microseconds early.)
-        let due = !cfg!(loom) && self.0.elapsed() >= futex::LONGEST.mul_f32(0.9);
+        let due = !cfg!(loom) && self.looked.elapsed() >= futex::LONGEST.mul_f32(0.9);
         if due {
-            self.0 = Instant::now();
+            self.looked = Instant::now();
         }
         due
+    }
+
+    /// How long the worker may sleep. `keeps`: it keeps memory that it gives back when it has been
+    /// idle for `warm`. None: do so now.
+    pub fn longest_sleep(&self, keeps: bool, warm: Duration) -> Option<Duration> {
+        if !keeps || cfg!(loom) {
+            return Some(futex::LONGEST);
+        }
+        let left = warm.saturating_sub(self.began.elapsed());
+        (!left.is_zero()).then(|| left.min(futex::LONGEST))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::lock::monitor::{Monitor, RawLock};
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::Ordering;
 use crate::sys::futex::Futex;
+use std::time::Duration;
 
 /// `SCHED_DEQUE=spin`: waiters spin, and whoever comes at the right moment gets the lock.
 pub type Spin = WithBell<TryLock>;
@@ -46,14 +47,14 @@ unsafe impl<L: RawLock> Monitor for WithBell<L> {
         unsafe { self.lock.unlock() };
     }
 
-    unsafe fn wait(&self) {
+    unsafe fn wait(&self, limit: Duration) {
         // A notify after the unlock changes the epoch that was read before it; then the futex does
         // not sleep, and no wake-up is lost. Relaxed: the caller sees the changed condition under
         // the lock, and the epoch publishes nothing.
         let epoch = self.epoch.load(Ordering::Relaxed);
         // SAFETY: the caller holds the lock.
         unsafe { self.unlock() };
-        self.epoch.wait(epoch, crate::sys::futex::LONGEST);
+        self.epoch.wait(epoch, limit);
         self.lock();
     }
 

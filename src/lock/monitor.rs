@@ -11,6 +11,8 @@
 //!
 //! The models of whole runs bring a monitor of their own.
 
+use std::time::Duration;
+
 /// A lock without a place to wait.
 ///
 /// # Safety
@@ -46,12 +48,13 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but for at most
-    /// `futex::LONGEST`, and locks again. May return spuriously: callers loop on their condition.
+    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but for at most `limit`, and
+    /// locks again. May return spuriously: callers loop on their condition. `limit` is at most
+    /// `futex::LONGEST`.
     ///
     /// # Safety
     /// The caller holds the lock.
-    unsafe fn wait(&self);
+    unsafe fn wait(&self, limit: Duration);
 
     /// Wakes one of the threads in `wait`, if one is there.
     fn notify_one(&self);

@@ -2,10 +2,10 @@
 
 use crate::lock::monitor::Monitor;
 use crate::sys::atomic::UnsafeCell;
-use crate::sys::futex::LONGEST;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{errno, time};
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 pub struct PthreadMutex {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
@@ -37,9 +37,9 @@ unsafe impl Monitor for PthreadMutex {
         self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_unlock(m) });
     }
 
-    unsafe fn wait(&self) {
+    unsafe fn wait(&self, limit: Duration) {
         let _uncancelled = Uncancelled::begin();
-        let until = time::wall_clock_after(LONGEST);
+        let until = time::wall_clock_after(limit);
         self.cond.with_mut(|c| {
             self.mutex.with_mut(|m| {
                 // SAFETY: mutex and condition are initialised and do not move; the caller holds the
@@ -128,10 +128,10 @@ unsafe impl Monitor for Semaphore {
         sem_post(&self.free);
     }
 
-    unsafe fn wait(&self) {
+    unsafe fn wait(&self, limit: Duration) {
         sem_post(&self.free);
         let uncancelled = Uncancelled::begin();
-        let until = time::wall_clock_after(LONGEST);
+        let until = time::wall_clock_after(limit);
         // SAFETY: `initialize_in_place` has initialised the semaphore. After a signal, too, the
         // caller looks again. (A post for a thread that has slept for too long stays for the next
         // wait, which then returns spuriously.)

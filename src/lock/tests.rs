@@ -52,7 +52,7 @@ fn wakes<L: Monitor>() {
                 while unsafe { *shared.count.get() } < want {
                     waiting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     // SAFETY: the lock is held.
-                    unsafe { shared.lock.wait() };
+                    unsafe { shared.lock.wait(crate::sys::futex::LONGEST) };
                 }
                 // SAFETY: the lock is held.
                 unsafe { shared.lock.unlock() };

@@ -46,6 +46,8 @@ pub struct Plan {
     pub join: Join,
     /// How many threads can run at once.
     pub processors: usize,
+    /// How long a queue keeps the memory of a time when it was long.
+    pub warm: Duration,
 }
 
 impl Plan {
@@ -473,6 +475,13 @@ pub trait Place {
     /// Called about once in `futex::LONGEST` by a worker that has been idle for so long. The caller
     /// holds no lock.
     fn idles_long(&self) {}
+    /// True if the worker keeps memory, beside its queue, that it could give back. The caller
+    /// occupies the place, and runs no task; so it is for `give_back`.
+    fn keeps_memory(&self) -> bool {
+        false
+    }
+    /// Returns that memory to the system. The caller holds no lock.
+    fn give_back(&self) {}
     /// True if the task is a continuation: it was suspended, and this resumes it.
     fn is_suspended(_task: Task) -> bool {
         false

@@ -17,6 +17,7 @@ use crate::policy::{
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::{Length, Lengths};
+use crate::queue::room::{IsLong, TaskQueue};
 use crate::settings::Accepted;
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
@@ -24,8 +25,8 @@ use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{futex, time};
 use crate::task::Task;
-use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::time::Duration;
 
 // Values of the bell.
 const AWAKE: u32 = 0;
@@ -33,12 +34,15 @@ const ASLEEP: u32 = 1;
 
 pub struct Serial {
     /// Used by worker 0's thread only.
-    ready: UnsafeCell<VecDeque<Task>>,
+    ready: UnsafeCell<TaskQueue>,
     injector: Injector,
     quiescence: Quiescence,
     bell: Futex,
     limit: usize,
     ready_order: ReadyOrder,
+    warm: Duration,
+    /// Of `ready`.
+    is_long: IsLong,
 }
 
 // SAFETY: `ready` belongs to the one worker; the injector has its own lock.
@@ -49,18 +53,20 @@ impl Policy for Serial {
     /// Only `SCHED_OVERFLOW=refuse` has an effect.
     const ACCEPTED: Accepted = Accepted::ALL;
     const LENGTHS: Lengths = Lengths {
-        each: Length::of_vec_deque(offset_of!(Serial, ready)),
+        each: Length::of_vec_deque(offset_of!(Serial, ready) + TaskQueue::TASKS),
         for_all: Injector::LENGTH.within(offset_of!(Serial, injector)),
     };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
-            ready: UnsafeCell::new(VecDeque::new()),
+            ready: UnsafeCell::new(TaskQueue::new()),
             injector: Injector::new(plan.limit(), plan.ends),
             quiescence: Quiescence::new(1)?,
             bell: Futex::new(AWAKE),
             limit: plan.limit(),
             ready_order: plan.ready_order,
+            warm: plan.warm,
+            is_long: IsLong::default(),
         })
     }
 
@@ -69,7 +75,7 @@ impl Policy for Serial {
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: the caller is the one worker.
         let ready = unsafe { self.ready() };
-        if ready.len() >= self.limit || ready.try_reserve(1).is_err() {
+        if ready.len() >= self.limit || ready.make_room(1, &self.is_long).is_err() {
             return Err(Full);
         }
         ready.push_back(task);
@@ -175,13 +181,16 @@ impl Policy for Serial {
         {
             stack.run(task);
         }
+        let mut idle = None;
         loop {
             // Now and then a task from outside has its turn, even if tasks spawn tasks for ever.
             for _ in 0..TICK {
                 let Some(task) = self.next(stack.place()) else { break };
+                idle = None;
                 stack.run(task);
             }
             if let Some(task) = self.injector.take() {
+                idle = None;
                 stack.run(task);
             } else if self.is_empty() {
                 if self.quiescence.enter(&self.injector) {
@@ -189,7 +198,7 @@ impl Policy for Serial {
                 }
                 self.quiescence.when_all_wait(&self.injector, || stack.place().at_rest());
                 stack.place().note_activity(Activity::Idle);
-                self.sleep(stack.place());
+                self.sleep(stack.place(), idle.get_or_insert_with(LongWait::begin));
                 if self.quiescence.ended() {
                     return;
                 }
@@ -203,14 +212,25 @@ impl Policy for Serial {
 
 impl Serial {
     /// Sleeps while the run is at rest. May return early.
-    fn sleep(&self, place: &impl Place) {
+    fn sleep(&self, place: &impl Place, idle: &mut LongWait) {
         place.note(Event::OutOfTasks);
+        let keeps = self.is_long.get() || self.injector.keeps_memory() || place.keeps_memory();
+        let longest = idle.longest_sleep(keeps, self.warm).unwrap_or_else(|| {
+            // SAFETY: the caller is the one worker.
+            let ready = unsafe { self.ready() };
+            if let Some(mut long) = ready.take_long(0, &self.is_long) {
+                long.discard();
+                ready.keep(long);
+            }
+            self.injector.give_back();
+            place.give_back();
+            futex::LONGEST
+        });
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
             place.counters().parks.add(1);
-            let mut wait = LongWait::begin();
-            place.sleeping(|| self.bell.wait(ASLEEP, futex::LONGEST));
-            if wait.is_due() {
+            place.sleeping(|| self.bell.wait(ASLEEP, longest));
+            if idle.is_due() {
                 place.idles_long();
             }
         } else {
@@ -229,7 +249,7 @@ impl Serial {
     /// # Safety
     /// The caller is the one worker, and the reference does not outlive the caller's step.
     #[allow(clippy::mut_from_ref, reason = "one thread uses it")]
-    unsafe fn ready(&self) -> &mut VecDeque<Task> {
+    unsafe fn ready(&self) -> &mut TaskQueue {
         // SAFETY: by the caller's promise.
         self.ready.with_mut(|ready| unsafe { &mut *ready })
     }

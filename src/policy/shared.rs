@@ -270,6 +270,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             rests: Rests::new(),
             limit: plan.limit(),
             processors: plan.processors,
+            warm: plan.warm,
             idle: plan.idle,
             order: PhantomData,
         })

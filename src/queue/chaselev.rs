@@ -45,6 +45,16 @@
 //! Then `top` has moved on, and the compare-and-swap of a thief that read the old slot fails.
 //! Otherwise both buffers hold the same task there.
 //!
+//! # Giving memory back
+//!
+//! The owner of an empty deque returns the pages of the long buffers to the system (`give_back`);
+//! the buffers themselves stay, since a thief may still read them. The pages then read as zero. A
+//! thief that reads such a slot has seen a task at position t = top. The deque is empty by then, so
+//! the task at t was taken, which has moved `top`: the thief's exchange fails. (The owner reads
+//! `top` with Acquire first. So a thief that did take the task at t had read its slot before the
+//! pages went.) Rejected: a short buffer in place of the long ones. These would have to stay all
+//! the same, and each time of many tasks would add others.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
@@ -59,7 +69,7 @@
 //! | steal: load of `bottom` | Acquire | the stores of `bottom` |
 //! | steal: load of the buffer | Acquire | `grow`: the copies are written |
 //! | `grow`: store of the buffer | Release | steal's load of it |
-//! | `make_room`: load of `top` | Acquire | the thieves' exchanges: their reads of the slots are over |
+//! | `make_room`, `give_back`: load of `top` | Acquire | the thieves' exchanges: their reads of the slots are over |
 //! | slots | Relaxed | a thief's exchange confirms what it has read |
 
 use crate::queue::length::Length;
@@ -72,6 +82,7 @@ use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::convert::Infallible;
 use std::mem::offset_of;
+use std::sync::atomic::AtomicBool;
 
 /// The capacity of a new deque: small under the model, so that the model reaches growth and
 /// wrap-around.
@@ -79,6 +90,17 @@ use std::mem::offset_of;
 const FIRST_CAPACITY: usize = 256;
 #[cfg(loom)]
 const FIRST_CAPACITY: usize = 2;
+
+/// How many positions the owner passes after it has given memory back, before it does so again.
+const FEW: isize = if cfg!(loom) { 1 } else { 4096 };
+
+/// True if the pages of a buffer with so many slots are worth a system call.
+fn is_long(slots: usize) -> bool {
+    if cfg!(loom) {
+        return slots > FIRST_CAPACITY;
+    }
+    slots * size_of::<Slot>() >= memory::LONG
+}
 
 pub struct ChaseLev {
     /// Written by the owner at each operation.
@@ -94,6 +116,9 @@ struct Seldom {
     /// The position at which push must read `top` again: the buffer is full or the limit is reached
     /// there, according to the last look at `top`. Used by the owner only.
     full_at: AtomicIsize,
+    /// The buffer is long, and more than a few of its pages may have memory. Used by the owner only.
+    /// (std's atomic, which the models do not explore.)
+    is_touched: AtomicBool,
     /// The most tasks that the deque may hold.
     limit: usize,
     peak: Counter,
@@ -127,6 +152,21 @@ impl Buffer {
                 Err(NoMemory)
             }
         }
+    }
+
+    /// Returns the pages of the slots to the system: from now on the slots are empty.
+    ///
+    /// # Safety
+    /// The caller is the deque's owner. Nobody takes a task that is in the buffer now.
+    unsafe fn discard(&self) {
+        #[cfg(not(loom))]
+        {
+            let (at, bytes) = (self.slots.as_ptr().cast_mut(), size_of_val(&*self.slots));
+            // SAFETY: the bytes are the slots', which nobody needs, by the caller's promise.
+            unsafe { memory::discard_within(at.cast(), bytes) };
+        }
+        #[cfg(loom)]
+        self.slots.iter().for_each(Slot::clear);
     }
 
     #[inline]
@@ -165,6 +205,7 @@ impl ChaseLev {
         if queued >= capacity {
             capacity = self.grow(top, bottom)?.slots.len();
         }
+        self.seldom.is_touched.store(is_long(capacity), Ordering::Relaxed);
         let room = capacity.min(self.seldom.limit);
         self.seldom.full_at.store(top + room as isize, Ordering::Relaxed);
         Ok(())
@@ -205,6 +246,7 @@ impl Deque for ChaseLev {
             seldom: Pad(Seldom {
                 buffer: AtomicPtr::new(Buffer::new(FIRST_CAPACITY, std::ptr::null_mut())?),
                 full_at: AtomicIsize::new(0),
+                is_touched: AtomicBool::new(false),
                 limit,
                 peak: Counter::default(),
             }),
@@ -261,6 +303,32 @@ impl Deque for ChaseLev {
         // SAFETY: the owner wrote the slot itself, and no thief has the task: top < bottom after
         // the fence, or the owner's exchange has succeeded.
         Some(unsafe { pair.confirmed() })
+    }
+
+    unsafe fn keeps_memory(&self) -> bool {
+        self.seldom.is_touched.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    unsafe fn give_back(&self) {
+        let bottom = self.bottom.load(Ordering::Relaxed);
+        // Acquire: pairs with the thieves' exchanges of `top`, as in `make_room`.
+        if self.top.load(Ordering::Acquire) < bottom {
+            return;
+        }
+        self.seldom.is_touched.store(false, Ordering::Relaxed);
+        let full_at = self.seldom.full_at.load(Ordering::Relaxed);
+        self.seldom.full_at.store(full_at.min(bottom + FEW), Ordering::Relaxed);
+        let mut next = self.seldom.buffer.load(Ordering::Relaxed);
+        while !next.is_null() {
+            // SAFETY: buffers are freed only by drop.
+            let buffer = unsafe { &*next };
+            if is_long(buffer.slots.len()) {
+                // SAFETY: the caller is the owner, and the deque is empty.
+                unsafe { buffer.discard() };
+            }
+            next = buffer.outgrown;
+        }
     }
 
     fn peak(&self) -> usize {

@@ -27,12 +27,12 @@
 
 use crate::lock::mutex::Mutex;
 use crate::queue::length::Length;
+use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::run_gate::{Ends, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
-use std::collections::VecDeque;
 use std::mem::offset_of;
 
 pub struct Injector {
@@ -41,11 +41,12 @@ pub struct Injector {
     /// `looks_empty`; a thread that then takes a task synchronises by the lock.
     len: AtomicUsize,
     rests: Rests,
+    is_long: IsLong,
     limit: usize,
 }
 
 struct State {
-    queue: VecDeque<Task>,
+    queue: TaskQueue,
     /// The capacity for tasks that have begun, beside that for new tasks.
     reserved: usize,
     gate: RunGate,
@@ -53,8 +54,8 @@ struct State {
 
 impl State {
     /// Reserves capacity for `n` new tasks.
-    fn make_room(&mut self, n: usize) -> Result<(), NoMemory> {
-        self.queue.try_reserve(self.reserved.saturating_add(n)).map_err(|_| NoMemory)
+    fn make_room(&mut self, n: usize, is_long: &IsLong) -> Result<(), NoMemory> {
+        self.queue.make_room(self.reserved.saturating_add(n), is_long)
     }
 }
 
@@ -74,18 +75,22 @@ impl From<Full> for Refused {
 impl Injector {
     /// Where a debugger finds what `len_hint` returns.
     pub const LENGTH: Length = Length::word(offset_of!(Injector, len)).in_vec_deque(
-        offset_of!(Injector, state) + Mutex::<State>::VALUE + offset_of!(State, queue),
+        offset_of!(Injector, state)
+            + Mutex::<State>::VALUE
+            + offset_of!(State, queue)
+            + TaskQueue::TASKS,
     );
 
     pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {
             state: Mutex::new(State {
-                queue: VecDeque::new(),
+                queue: TaskQueue::new(),
                 reserved: 0,
                 gate: RunGate::new(ends),
             }),
             len: AtomicUsize::new(0),
             rests: Rests::new(),
+            is_long: IsLong::default(),
             limit,
         }
     }
@@ -95,7 +100,7 @@ impl Injector {
             if state.gate.is_closed() {
                 return Err(Refused::Closed);
             }
-            if state.queue.len() >= self.limit || state.make_room(1).is_err() {
+            if state.queue.len() >= self.limit || state.make_room(1, &self.is_long).is_err() {
                 return Err(Refused::Full);
             }
             state.queue.push_back(task);
@@ -109,7 +114,7 @@ impl Injector {
         self.state.with(|state| {
             let reserved = state.reserved.saturating_add_signed(more);
             if more > 0 {
-                state.queue.try_reserve(reserved).map_err(|_| NoMemory)?;
+                state.queue.make_room(reserved, &self.is_long)?;
             }
             state.reserved = reserved;
             Ok(())
@@ -120,7 +125,7 @@ impl Injector {
     /// task, this cannot fail.
     pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
         self.state.with(|state| {
-            state.queue.try_reserve(1).map_err(|_| NoMemory)?;
+            state.queue.make_room(1, &self.is_long)?;
             state.queue.push_back(task);
             self.len.store(state.queue.len(), Ordering::Release);
             Ok(())
@@ -139,7 +144,7 @@ impl Injector {
     ) -> Result<(), Full> {
         self.state.with(|state| {
             let n = n.min(limit.saturating_sub(state.queue.len()));
-            if n == 0 || state.make_room(n).is_err() {
+            if n == 0 || state.make_room(n, &self.is_long).is_err() {
                 return Err(Full);
             }
             give(n, &mut |task| state.queue.push_back(task));
@@ -258,6 +263,20 @@ impl Injector {
                 then(state.gate.awaited());
             }
         });
+    }
+
+    /// True if the queue keeps memory of a time when it was long. A hint.
+    pub fn keeps_memory(&self) -> bool {
+        self.is_long.get()
+    }
+
+    /// Returns that memory to the system, if the queue is empty.
+    pub fn give_back(&self) {
+        let long = self.state.with(|state| state.queue.take_long(state.reserved, &self.is_long));
+        if let Some(mut long) = long {
+            long.discard();
+            self.state.with(|state| state.queue.keep(long));
+        }
     }
 
     /// The number of tasks. A hint.

@@ -13,12 +13,12 @@
 
 use crate::lock::monitor::Monitor;
 use crate::queue::length::Length;
+use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::mem::offset_of;
@@ -45,11 +45,12 @@ impl OwnerEnd for Youngest {
 pub struct Locked<L: Monitor, E: OwnerEnd = Youngest> {
     lock: L,
     /// Front: top, the thieves' end. Back: bottom, where the owner adds. Used under `lock`.
-    ring: UnsafeCell<VecDeque<Task>>,
+    ring: UnsafeCell<TaskQueue>,
     /// The ring's length, for `looks_empty`: written under the lock, read without it.
     len: AtomicUsize,
     limit: usize,
     peak: Counter,
+    is_long: IsLong,
     owner_end: PhantomData<fn() -> E>,
 }
 
@@ -57,7 +58,7 @@ pub struct Locked<L: Monitor, E: OwnerEnd = Youngest> {
 unsafe impl<L: Monitor, E: OwnerEnd> Sync for Locked<L, E> {}
 
 impl<L: Monitor, E: OwnerEnd> Locked<L, E> {
-    fn with<R>(&self, work: impl FnOnce(&mut VecDeque<Task>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut TaskQueue) -> R) -> R {
         self.lock.lock();
         let result = self.ring.with_mut(|ring| {
             // SAFETY: the lock is held until after the last use of the reference.
@@ -73,7 +74,7 @@ impl<L: Monitor, E: OwnerEnd> Locked<L, E> {
         result
     }
 
-    fn pop_by(&self, take: impl FnOnce(&mut VecDeque<Task>) -> Option<Task>) -> Option<Task> {
+    fn pop_by(&self, take: impl FnOnce(&mut TaskQueue) -> Option<Task>) -> Option<Task> {
         self.with(|ring| {
             let task = take(ring)?;
             self.peak.peak(ring.len() + 1);
@@ -86,7 +87,8 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     type Private = Infallible;
     type Batches = Self;
     const OWNER_POPS: End = E::END;
-    const LENGTH: Length = Length::word(offset_of!(Self, len)).in_vec_deque(offset_of!(Self, ring));
+    const LENGTH: Length =
+        Length::word(offset_of!(Self, len)).in_vec_deque(offset_of!(Self, ring) + TaskQueue::TASKS);
 
     #[inline(always)]
     fn batches(&self) -> Option<&Self> {
@@ -96,10 +98,11 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     fn new(limit: usize) -> Result<Self, NoMemory> {
         Ok(Locked {
             lock: L::new(),
-            ring: UnsafeCell::new(VecDeque::new()),
+            ring: UnsafeCell::new(TaskQueue::new()),
             len: AtomicUsize::new(0),
             limit,
             peak: Counter::default(),
+            is_long: IsLong::default(),
             owner_end: PhantomData,
         })
     }
@@ -116,7 +119,7 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
 
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
         self.with(|ring| {
-            if ring.len() >= self.limit || ring.try_reserve(1).is_err() {
+            if ring.len() >= self.limit || ring.make_room(1, &self.is_long).is_err() {
                 return Err(Full);
             }
             ring.push_back(task);
@@ -125,18 +128,29 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     }
 
     unsafe fn pop(&self) -> Option<Task> {
-        self.pop_by(match E::END {
-            End::Oldest => VecDeque::pop_front,
-            End::Youngest => VecDeque::pop_back,
+        self.pop_by(|ring| match E::END {
+            End::Oldest => ring.pop_front(),
+            End::Youngest => ring.pop_back(),
         })
     }
 
     unsafe fn pop_youngest(&self) -> Option<Task> {
-        self.pop_by(VecDeque::pop_back)
+        self.pop_by(|ring| ring.pop_back())
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {
         self.with(|ring| ring.back() == Some(&task) && ring.pop_back().is_some())
+    }
+
+    unsafe fn keeps_memory(&self) -> bool {
+        self.is_long.get()
+    }
+
+    unsafe fn give_back(&self) {
+        if let Some(mut long) = self.with(|ring| ring.take_long(0, &self.is_long)) {
+            long.discard();
+            self.with(|ring| ring.keep(long));
+        }
     }
 
     fn peak(&self) -> usize {
@@ -144,7 +158,7 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     }
 
     fn steal(&self) -> Steal {
-        match self.with(VecDeque::pop_front) {
+        match self.with(|ring| ring.pop_front()) {
             Some(task) => Steal::Taken(task),
             None => Steal::Empty,
         }
@@ -176,7 +190,7 @@ impl<L: Monitor, E: OwnerEnd> Batches for Locked<L, E> {
     unsafe fn make_room(&self, wanted: usize) -> usize {
         self.with(|ring| {
             let allowed = wanted.min(self.limit - ring.len().min(self.limit));
-            if ring.try_reserve(allowed).is_ok() { allowed } else { 0 }
+            if ring.make_room(allowed, &self.is_long).is_ok() { allowed } else { 0 }
         })
     }
 

@@ -9,7 +9,8 @@
 //! | [`locked`] | ring under a lock; the lock and the owner's end are parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 //!
-//! [`length`] tells a debugger where it finds the length of each.
+//! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those that
+//! are a `VecDeque`.
 //!
 //! # Roles
 //!
@@ -31,6 +32,7 @@ pub mod length;
 pub mod locked;
 mod owner;
 pub mod ring;
+pub mod room;
 pub mod run_gate;
 pub mod split;
 #[cfg(all(test, not(loom)))]
@@ -194,6 +196,20 @@ pub trait Deque: Send + Sync + Sized + 'static {
         // SAFETY: by the caller's promise.
         unsafe { self.pop() }
     }
+
+    /// True if the deque keeps memory of a time when it was long.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn keeps_memory(&self) -> bool {
+        false
+    }
+
+    /// Returns that memory to the system, if the deque is empty.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn give_back(&self) {}
 
     /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns
     /// true if there was a task.

@@ -65,6 +65,16 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop_into(then) }
     }
 
+    pub fn keeps_memory(&self) -> bool {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.keeps_memory() }
+    }
+
+    pub fn give_back(&mut self) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.give_back() };
+    }
+
     /// The owner's end of the private part.
     #[inline(always)]
     pub fn private_part(&mut self) -> Option<Owner<'_, D::Private>> {

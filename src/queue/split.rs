@@ -85,7 +85,8 @@
 //!    heavy fence reads the null, and the sleeper sees the task of every other push. (Without the
 //!    sleeper's first fence it would not suffice to look at `lim` again before sleeping: a third
 //!    thread may have asked since, after a silent push.)
-//! 3. *The slot that moved.* Growing and compacting move the tasks under the lock. Every other
+//! 3. *The slot that moved.* Growing and compacting move the tasks under the lock, and so does the
+//!    replacement of a long block by a short one when the deque is empty (`room`). Every other
 //!    thread reads slots under the lock, too. Thieves compare the pointers without the lock, but
 //!    only as a hint. A sleeper that looks during the move may see an empty deque; the owner is
 //!    then on the slow path of a push and looks for sleepers at its end.
@@ -142,7 +143,9 @@ pub use record::Split;
 
 use crate::lock::trylock::TryLock;
 use crate::queue::length::Length;
-use crate::queue::split::record::{ABANDONED, Held, Own, Seldom, Slot, Thieves, Watched, slots};
+use crate::queue::split::record::{
+    ABANDONED, FIRST_SLOTS, Held, Own, Seldom, Slot, Thieves, Watched, slots,
+};
 use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
@@ -157,12 +160,6 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
-
-/// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
-#[cfg(not(loom))]
-const FIRST_SLOTS: usize = 256;
-#[cfg(loom)]
-const FIRST_SLOTS: usize = 3;
 
 impl<M: Mode> Split<M> {
     /// Abandons a forked child's copy, made in a task: from now on pop finds nothing.
@@ -324,6 +321,15 @@ impl<M: Mode> Deque for Split<M> {
     unsafe fn take_back(&self, task: Task) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { self.claim_this(task) || self.retake(task) }
+    }
+
+    unsafe fn keeps_memory(&self) -> bool {
+        // SAFETY: only the owner replaces `block`.
+        self.seldom.with_mut(|seldom| unsafe { Self::is_long(&(*seldom).block) })
+    }
+
+    unsafe fn give_back(&self) {
+        self.shorten();
     }
 
     unsafe fn pop(&self) -> Option<Task> {

@@ -18,16 +18,27 @@
 //! block. So a block cache that is too full gives some of its blocks to the *block pool* of the
 //! run, and an empty block cache takes blocks from the pool before it cuts new ones. (These are the
 //! magazines and the depot of J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory
-//! belongs to the run, and is freed as a whole when the run has ended. A thread that is not a
-//! worker gets a block from the heap.
+//! belongs to the run, and is freed as a whole. A thread that is not a worker gets a block from the
+//! heap.
+//!
+//! # When the memory is freed
+//!
+//! At the end of the run, or earlier, if all of it is *at home*: in the pool. A worker that has been
+//! idle for a while gives all that its cache holds to the pool, the rest of its piece included. The
+//! pool counts the bytes of its pieces, and those that are at home: the blocks in its lists, the
+//! ends of pieces, and the few bytes before the first block of each piece. Every byte of a piece is
+//! one of these, or is in a cache, or in a block that a task has. All changes of the two counts are
+//! under the pool's lock. So if the counts are equal, no cache and no task has a block, and the
+//! pieces are freed.
 
 use crate::lock::mutex::Mutex;
+use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::detector;
-use crate::sys::memory::NoMemory;
+use crate::sys::memory::{self, NoMemory};
 use crate::sys::region::Block;
 use crate::task::TaskFn;
 use std::cell::Cell;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr;
 
 /// The largest size of an argument: SCHED_COPY_MAX.
@@ -130,12 +141,35 @@ pub struct BlockCache {
 
 /// The block pool of a run: empty blocks that block caches have given away, and the memory of all
 /// blocks.
-pub struct BlockPool(Mutex<PoolState>);
+pub struct BlockPool {
+    state: Mutex<PoolState>,
+    /// The pieces are long enough to be given back. Written under the lock, and read without it, as
+    /// a hint.
+    is_long: AtomicBool,
+}
 
 pub(super) struct PoolState {
     pub(super) spare: [BlockList; CLASS_BYTES.len()],
-    /// The memory of all blocks of the run, freed when the run is dropped.
+    /// The memory of all blocks of the run.
     pub(super) pieces: Vec<Block<Line>>,
+    /// The bytes of all pieces.
+    bytes: usize,
+    /// The bytes at home that are in no block of `spare`.
+    uncut: usize,
+}
+
+impl PoolState {
+    const EMPTY: PoolState = PoolState {
+        spare: [BlockList::EMPTY; CLASS_BYTES.len()],
+        pieces: Vec::new(),
+        bytes: 0,
+        uncut: 0,
+    };
+
+    fn is_all_at_home(&self) -> bool {
+        let blocks = self.spare.iter().zip(CLASS_BYTES).map(|(list, bytes)| list.count * bytes);
+        blocks.sum::<usize>() + self.uncut == self.bytes
+    }
 }
 
 // SAFETY: any thread may use the empty blocks and the memory.
@@ -143,21 +177,24 @@ unsafe impl Send for PoolState {}
 
 impl Default for BlockPool {
     fn default() -> Self {
-        BlockPool(Mutex::new(PoolState {
-            spare: [BlockList::EMPTY; CLASS_BYTES.len()],
-            pieces: Vec::new(),
-        }))
+        BlockPool { state: Mutex::new(PoolState::EMPTY), is_long: AtomicBool::new(false) }
     }
 }
 
 impl BlockPool {
-    pub(super) fn allocate_piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
-        self.0.with(|state| {
+    /// A new piece. `left`: how many bytes of the piece before it stay uncut for good.
+    pub(super) fn allocate_piece(&self, lines: usize, left: usize) -> Result<*mut u8, NoMemory> {
+        self.state.with(|state| {
             state.pieces.try_reserve(1).map_err(|_| NoMemory)?;
             // SAFETY: a line may hold any bytes.
             let piece = unsafe { Block::new(lines) }?;
             let start = piece.start();
             state.pieces.push(piece);
+            state.bytes += lines * size_of::<Line>();
+            state.uncut += FUNCTION_BYTES + left;
+            if state.bytes >= memory::LONG {
+                self.is_long.store(true, Ordering::Relaxed);
+            }
             Ok(start.cast())
         })
     }
@@ -216,7 +253,7 @@ impl BlockCache {
             // Looks into the pool once per page and at the end of a piece, so that no memory is cut
             // while the pool holds unused blocks.
             let mut list = BlockList::EMPTY;
-            block_pool.0.with(|state| {
+            block_pool.state.with(|state| {
                 while list.count < BATCH
                     && let Some(block) = state.spare[class].pop()
                 {
@@ -231,7 +268,7 @@ impl BlockCache {
         }
         if left < bytes + FUNCTION_BYTES {
             let lines = self.next_piece_lines.get();
-            let piece = block_pool.allocate_piece(lines)?;
+            let piece = block_pool.allocate_piece(lines, left)?;
             self.next_piece_lines.set((lines * 2).min(LARGEST_PIECE));
             self.uncut_end.set(piece.wrapping_add(lines * size_of::<Line>()));
             // The argument of each block is then aligned to 16 bytes.
@@ -257,6 +294,47 @@ impl BlockCache {
         self.lists[class].set(list);
     }
 
+    /// True if the cache holds memory that it could give back. The caller owns the cache.
+    pub fn keeps_memory(&self) -> bool {
+        // SAFETY: null, or the block pool, which lives until the run has ended.
+        let block_pool = unsafe { self.block_pool.get().as_ref() };
+        block_pool.is_some_and(|pool| pool.is_long.load(Ordering::Relaxed)) && !self.is_empty()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.uncut.get().is_null() && self.lists.iter().all(|list| list.get().first.is_null())
+    }
+
+    /// Gives everything to the block pool. Frees the memory of the run's blocks, if all of it is at
+    /// home then.
+    ///
+    /// # Safety
+    /// As for `take`.
+    #[cold]
+    pub unsafe fn give_back(&self) {
+        // SAFETY: the block pool lives until the run has ended.
+        let block_pool = unsafe { &*self.block_pool.get() };
+        detector::release(block_pool);
+        let freed = block_pool.state.with(|state| {
+            for (list, spare) in self.lists.iter().zip(&mut state.spare) {
+                let mut blocks = list.replace(BlockList::EMPTY);
+                while let Some(block) = blocks.pop() {
+                    spare.push(block);
+                }
+            }
+            let left = self.uncut_end.get() as usize - self.uncut.get() as usize;
+            state.uncut += left;
+            self.uncut.set(ptr::null_mut());
+            self.uncut_end.set(ptr::null_mut());
+            self.next_piece_lines.set(FIRST_PIECE);
+            state.is_all_at_home().then(|| {
+                block_pool.is_long.store(false, Ordering::Relaxed);
+                mem::replace(state, PoolState::EMPTY)
+            })
+        });
+        drop(freed);
+    }
+
     /// Gives half of a list that is too long to the block pool.
     ///
     /// # Safety
@@ -267,7 +345,7 @@ impl BlockCache {
         // SAFETY: the block pool lives until the run has ended.
         let block_pool = unsafe { &*self.block_pool.get() };
         detector::release(block_pool);
-        block_pool.0.with(|state| {
+        block_pool.state.with(|state| {
             for _ in 0..BATCH {
                 if let Some(block) = list.pop() {
                     state.spare[class].push(block);

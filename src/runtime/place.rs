@@ -10,7 +10,7 @@ use crate::stats::{Counters, Phase};
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
 use crate::sys::probe::probe;
-use crate::sys::{output, probe, symbol};
+use crate::sys::{detector, output, probe, symbol};
 use crate::task::Task;
 use crate::trace::event::Kind;
 use rand::RngExt;
@@ -95,6 +95,15 @@ impl Place for Worker {
     #[cold]
     fn idles_long(&self) {
         (self.row().doctor.idles_long)();
+    }
+
+    fn keeps_memory(&self) -> bool {
+        self.block_cache().keeps_memory()
+    }
+
+    fn give_back(&self) {
+        // SAFETY: the caller occupies this place, and the run has not ended.
+        unsafe { detector::ignored(|| self.block_cache().give_back()) };
     }
 
     #[inline]

@@ -54,9 +54,9 @@ pub struct Request {
     pub qlen: usize,
 }
 
-/// How long threads are kept if SCHED_WARM does not say it. Under valgrind, or with a race
-/// detector, they are not kept: the tool reports a thread that was not joined, or its memory, as a
-/// leak.
+/// How long threads, and the memory of queues that were long, are kept if SCHED_WARM does not say it.
+/// Under valgrind, or with a race detector, threads are not kept: the tool reports a thread that was
+/// not joined, or its memory, as a leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -283,6 +283,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
         global: transfers.global,
         join: config.join,
         processors: terms.processors(),
+        warm: config.warm.unwrap_or(DEFAULT_WARM),
     }
 }
 

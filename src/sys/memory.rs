@@ -165,6 +165,42 @@ unsafe fn word(at: *const u8) -> u64 {
     }
 }
 
+/// Memory of at least this many bytes is worth a system call: blocks of this size are mapped
+/// (`sys::region`), and what a queue keeps of a longer time is given back.
+pub const LONG: usize = 256 << 10;
+
+/// Returns the pages to the system; the address space stays. The pages read as zero from then on.
+/// Where the kernel refuses this, they stay as they are.
+///
+/// # Safety
+/// The pages belong to private memory of ours, and their contents are not needed.
+#[cfg(not(loom))]
+pub unsafe fn discard(at: *mut u8, bytes: usize) {
+    /// Linux 5.18.
+    const MADV_DONTNEED_LOCKED: i32 = 24;
+    // SAFETY: by the caller's promise. The kernel refuses the first advice for locked pages.
+    unsafe {
+        if libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED) != 0 {
+            libc::madvise(at.cast(), bytes, MADV_DONTNEED_LOCKED);
+        }
+    }
+}
+
+/// As `discard`, for the whole pages among these bytes.
+///
+/// # Safety
+/// As for `discard`.
+#[cfg(not(loom))]
+pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
+    let page = page_size();
+    let before = at.align_offset(page);
+    let pages = bytes.saturating_sub(before) / page * page;
+    if pages > 0 {
+        // SAFETY: by the caller's promise; the pages lie within the bytes.
+        unsafe { discard(at.wrapping_add(before), pages) };
+    }
+}
+
 /// Bytes of a page.
 pub fn page_size() -> usize {
     // SAFETY: the call takes no pointers.

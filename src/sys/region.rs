@@ -12,14 +12,15 @@ pub use real::Block;
 #[cfg(not(loom))]
 mod real {
     use super::NoMemory;
-    use crate::sys::detector;
     use crate::sys::memory::page_size;
+    use crate::sys::{detector, memory};
     use std::alloc::Layout;
     use std::marker::PhantomData;
+    use std::mem;
     use std::ptr::{self, NonNull};
 
     /// Blocks of at least this many bytes are mapped; smaller ones come from the allocator.
-    const MAPPED: usize = 256 * 1024;
+    const MAPPED: usize = memory::LONG;
 
     /// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
     const HUGE: usize = 2 << 20;
@@ -88,6 +89,13 @@ mod real {
             self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
             self.len = len;
             Ok(())
+        }
+
+        /// Replaces the memory by that of a new block of `len` values. Returns the old memory; on
+        /// failure nothing changes.
+        pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
+            // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
+            Ok(mem::replace(self, unsafe { Self::new(len) }?))
         }
     }
 
@@ -222,15 +230,31 @@ impl<T: Default> Block<T> {
         (self.start, self.len) = (new, len);
         Ok(())
     }
+
+    /// The block is new again, at the addresses where it began. Returns an empty one: the old
+    /// values are gone.
+    pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
+        self.drop_values();
+        (self.start, self.len) = (self.memory.len(), 0);
+        self.grow(len)?;
+        Ok(Block { memory: Box::new_uninit_slice(0), start: 0, len: 0 })
+    }
+}
+
+#[cfg(loom)]
+impl<T> Block<T> {
+    fn drop_values(&mut self) {
+        for value in &mut self.memory[self.start..] {
+            // SAFETY: every place from `start` on holds a value.
+            unsafe { value.assume_init_drop() };
+        }
+    }
 }
 
 #[cfg(loom)]
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
-        for value in &mut self.memory[self.start..] {
-            // SAFETY: every place from `start` on holds a value.
-            unsafe { value.assume_init_drop() };
-        }
+        self.drop_values();
     }
 }
 

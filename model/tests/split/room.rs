@@ -1,7 +1,7 @@
 //! Growth, tasks that move down, and refusals at the limit.
 
-use crate::{Shared, asker, raider, refuses, rob, spawn};
-use sched::queue::{Portion, PrivatePart, Published};
+use crate::{Deck, Shared, asker, raider, refuses, rob, spawn};
+use sched::queue::{Owner, Portion, PrivatePart, Published};
 use sched_model::{Reached, explore, pop};
 
 #[test]
@@ -72,6 +72,43 @@ fn tasks_move_down_beside_a_thief() {
         shared.push(owner, 4); // in the spare slot: moved down
         shared.push(owner, 5);
         pop(owner);
+        pop(owner);
+        [thief]
+    });
+}
+
+/// The owner replaces a long block when the deque is empty, and only then.
+fn gives_back(owner: &mut Owner<Deck>) {
+    owner.give_back();
+    while pop(owner) {}
+    owner.give_back();
+    assert!(!owner.keeps_memory());
+}
+
+#[test]
+fn a_block_is_given_back_beside_a_raid() {
+    Shared::explore("split, a block given back beside a raid", 3, 1000, 5, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i)); // the block grows
+        (0..2).for_each(|_| _ = pop(owner));
+        let raider = raider(shared, 1);
+        gives_back(owner);
+        spawn(shared, owner, 3);
+        spawn(shared, owner, 4);
+        pop(owner);
+        [raider]
+    });
+}
+
+#[test]
+fn a_block_is_given_back_beside_a_thief() {
+    Shared::explore("split, a block given back beside a thief", 4, 100, 5, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i));
+        pop(owner);
+        assert_eq!(owner.publish(Portion::Half), Published::Some);
+        let thief = asker(shared, 2);
+        gives_back(owner);
+        spawn(shared, owner, 3);
+        spawn(shared, owner, 4);
         pop(owner);
         [thief]
     });

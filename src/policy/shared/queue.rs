@@ -3,6 +3,7 @@
 use crate::policy::Place;
 use crate::queue::End;
 use crate::queue::length::Length;
+use crate::queue::room::{IsLong, Long, TaskQueue};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
@@ -36,17 +37,19 @@ impl Order for Fifo {
 /// Tasks, the oldest in front.
 #[derive(Default)]
 pub(super) struct Queue {
-    tasks: VecDeque<Task>,
+    tasks: TaskQueue,
     /// How many of the tasks were suspended. No limit counts these. Otherwise tasks that yield
     /// could fill the queue to its limit, and each spawn of theirs would be refused for ever.
     suspended: usize,
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
+    is_long: IsLong,
 }
 
 impl Queue {
     /// Where a debugger finds the length.
-    pub(super) const LENGTH: Length = Length::of_vec_deque(offset_of!(Queue, tasks));
+    pub(super) const LENGTH: Length =
+        Length::of_vec_deque(offset_of!(Queue, tasks) + TaskQueue::TASKS);
 
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
@@ -63,23 +66,36 @@ impl Queue {
 
     /// Makes room for one task beside the reserved slots.
     pub(super) fn make_room(&mut self) -> Result<(), NoMemory> {
-        self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
+        self.tasks.make_room(self.reserved.saturating_add(1), &self.is_long)
     }
 
     /// Makes room for one task that was suspended. If a slot was reserved for the task, this
     /// succeeds.
     pub(super) fn make_room_for_suspended(&mut self) -> Result<(), NoMemory> {
-        self.tasks.try_reserve(1).map_err(|_| NoMemory)
+        self.tasks.make_room(1, &self.is_long)
     }
 
     /// Reserves `more` slots for tasks that are suspended, or releases -`more`.
     pub(super) fn reserve(&mut self, more: isize) -> Result<(), NoMemory> {
         let reserved = self.reserved.saturating_add_signed(more);
         if more > 0 {
-            self.tasks.try_reserve(reserved).map_err(|_| NoMemory)?;
+            self.tasks.make_room(reserved, &self.is_long)?;
         }
         self.reserved = reserved;
         Ok(())
+    }
+
+    pub(super) fn keeps_memory(&self) -> bool {
+        self.is_long.get()
+    }
+
+    /// See `TaskQueue::take_long`.
+    pub(super) fn take_long(&mut self) -> Option<Long> {
+        self.tasks.take_long(self.reserved, &self.is_long)
+    }
+
+    pub(super) fn keep(&mut self, long: Long) {
+        self.tasks.keep(long);
     }
 
     /// Adds a task at `end`. The caller has made room.

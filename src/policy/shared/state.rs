@@ -8,6 +8,7 @@ use crate::policy::shared::queue::{Order, Queue};
 use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
 use crate::queue::End;
 use crate::queue::length::Length;
+use crate::queue::room::Long;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::settings::Idle;
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell};
@@ -16,6 +17,7 @@ use crate::sys::futex::Futex;
 use crate::sys::fuzz::{self, Point};
 use std::marker::PhantomData;
 use std::mem::offset_of;
+use std::time::Duration;
 
 pub struct Shared<L: Monitor, O: Order> {
     pub(super) monitor: L,
@@ -26,6 +28,7 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) rests: Rests,
     pub(super) limit: usize,
     pub(super) processors: usize,
+    pub(super) warm: Duration,
     pub(super) idle: Idle,
     pub(super) order: PhantomData<fn() -> O>,
 }
@@ -161,8 +164,17 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             // on its way, and this worker has just seen that the queue is empty.
             place.sleeping(|| {
                 loop {
+                    let longest = self.longest_sleep(place, idle);
+                    if longest.is_none() {
+                        self.give_back(place);
+                        // A ticket that came meanwhile was announced to nobody.
+                        // SAFETY: as above.
+                        if unsafe { self.state().tickets } > 0 {
+                            break;
+                        }
+                    }
                     // SAFETY: as above.
-                    unsafe { self.monitor.wait() };
+                    unsafe { self.monitor.wait(longest.unwrap_or(futex::LONGEST)) };
                     // SAFETY: as above.
                     if unsafe { self.state().tickets } > 0 {
                         break;
@@ -179,7 +191,34 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             unsafe { self.state().tickets -= 1 };
         } else {
             self.nap(place, naps);
+            if self.longest_sleep(place, idle).is_none() {
+                self.give_back(place);
+            }
             self.look_at_time(place, idle);
+        }
+    }
+
+    /// How long the idle worker at `place` may sleep; None: it first gives memory back. The caller
+    /// holds the lock.
+    fn longest_sleep(&self, place: &impl Place, idle: &LongWait) -> Option<Duration> {
+        // SAFETY: the caller has locked.
+        let keeps = unsafe { self.state() }.queue.keeps_memory() || place.keeps_memory();
+        idle.longest_sleep(keeps, self.warm)
+    }
+
+    /// Returns the memory of the queue and of the place to the system. The caller holds the lock
+    /// before and after the call.
+    fn give_back(&self, place: &impl Place) {
+        // SAFETY: the caller has locked.
+        let mut long = unsafe { self.state() }.queue.take_long();
+        // SAFETY: as above.
+        unsafe { self.monitor.unlock() };
+        long.iter_mut().for_each(Long::discard);
+        place.give_back();
+        self.monitor.lock();
+        if let Some(long) = long {
+            // SAFETY: locked just now.
+            unsafe { self.state() }.queue.keep(long);
         }
     }
 

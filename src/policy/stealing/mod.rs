@@ -159,7 +159,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     pub fn sleep(&self, place: &impl Place, role: Role) -> bool {
-        self.park(&Until::Ended, place, role)
+        self.park(&Until::Ended, place, role, crate::sys::futex::LONGEST)
     }
 
     /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.
@@ -201,6 +201,7 @@ impl<D: Deque> Policy for Stealing<D> {
             lines_up: Self::LINES_UP && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
+            warm: plan.warm,
         })
     }
 

@@ -332,8 +332,11 @@ impl<D: Deque> Stealing<D> {
             }
             if !self.parks() {
                 wait_once(place, naps, self.waiting_awake());
-                if idle && long.is_due() {
-                    place.idles_long();
+                if idle {
+                    self.longest_sleep(&long, place);
+                    if long.is_due() {
+                        place.idles_long();
+                    }
                 }
                 continue;
             }
@@ -347,7 +350,9 @@ impl<D: Deque> Stealing<D> {
                 Next::Doze(time) if idle => self.doze(place, time),
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
-                    woken = self.park(until, place, role);
+                    let longest =
+                        if idle { self.longest_sleep(&long, place) } else { futex::LONGEST };
+                    woken = self.park(until, place, role, longest);
                     if idle && !woken && long.is_due() {
                         place.idles_long();
                     }
@@ -430,11 +435,17 @@ impl<D: Deque> Stealing<D> {
 
     /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if the
     /// worker was woken, or had a reason not to sleep.
-    pub(super) fn park(&self, until: &Until, place: &impl Place, role: Role) -> bool {
+    pub(super) fn park(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        role: Role,
+        longest: Duration,
+    ) -> bool {
         let me = place.index();
         let mut limit = match until {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
-            _ => futex::LONGEST,
+            _ => longest,
         };
         let is_surplus = role == Role::Searcher && self.surplus();
         let is_last = self.sleepers.announce(me, role);
@@ -463,6 +474,23 @@ impl<D: Deque> Stealing<D> {
         }
         place.counters().parks.add(1);
         place.sleeping(|| self.sleepers.commit(me, limit)) == Slept::Woken
+    }
+
+    /// How long the idle worker at `place` may sleep. If it has been idle for long enough, returns the
+    /// memory of its deque, of the injector, and of the place to the system.
+    fn longest_sleep(&self, idle: &LongWait, place: &impl Place) -> Duration {
+        // SAFETY: an idle worker occupies its place, and uses no other owner's end meanwhile.
+        let mut own = unsafe { self.own(place) };
+        let keeps = own.keeps_memory() || self.injector.keeps_memory() || place.keeps_memory();
+        idle.longest_sleep(keeps, self.warm).unwrap_or_else(|| {
+            // Milliseconds may pass: nobody relies on the search of this worker.
+            self.sleepers.while_dozing(|| {
+                own.give_back();
+                self.injector.give_back();
+                place.give_back();
+            });
+            futex::LONGEST
+        })
     }
 
     /// Called by a worker that has announced a sleep, or has stopped searching. After this call,

@@ -13,6 +13,7 @@ use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
 use crate::sys::atomic::Pad;
 use crate::task::Task;
+use std::time::Duration;
 
 pub struct Stealing<D: Deque> {
     pub(super) deques: Box<[Pad<D>]>,
@@ -32,6 +33,7 @@ pub struct Stealing<D: Deque> {
     /// A search looks at the injector after the victims.
     pub(super) outside_last: bool,
     pub(super) processors: usize,
+    pub(super) warm: Duration,
 }
 
 impl<D: Deque> DequePolicy for Stealing<D> {

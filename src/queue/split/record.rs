@@ -22,6 +22,12 @@ use std::sync::atomic::AtomicBool;
 /// hold the lock for a fraction of a microsecond; but a raid holds it for ten.
 const TRIES: u32 = if cfg!(loom) { 0 } else { 64 };
 
+/// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
+#[cfg(not(loom))]
+pub(super) const FIRST_SLOTS: usize = 256;
+#[cfg(loom)]
+pub(super) const FIRST_SLOTS: usize = 3;
+
 /// A slot: room for a task.
 pub(super) struct Slot(UnsafeCell<MaybeUninit<Pair>>);
 

@@ -1,10 +1,12 @@
-//! Room for the tasks of a split deque: the block of slots grows, or the tasks move down in it.
+//! Room for the tasks of a split deque: the block of slots grows, or the tasks move down in it. The
+//! owner of an empty deque replaces a long block by a short one.
 
-use crate::queue::split::record::{Held, Seldom, Slot, Split, slots};
+use crate::queue::split::record::{ABANDONED, FIRST_SLOTS, Held, Seldom, Slot, Split, slots};
 use crate::queue::{Full, PrivatePart};
 use crate::sys::atomic::Ordering;
 use crate::sys::fence::Mode;
-use crate::sys::memory::NoMemory;
+use crate::sys::memory::{self, NoMemory};
+use crate::sys::region::Block;
 
 impl<M: Mode> Split<M> {
     /// Makes room after a push that has used the spare slot, or has reached the limit as far as the
@@ -79,6 +81,39 @@ impl<M: Mode> Split<M> {
         }
         moved(base);
         Ok(())
+    }
+
+    /// True if the block is longer than that of a new deque, by enough to be worth a replacement.
+    pub(super) fn is_long(block: &Block<Slot>) -> bool {
+        if cfg!(loom) {
+            return block.count() > FIRST_SLOTS;
+        }
+        block.count() * size_of::<Slot>() >= memory::LONG
+    }
+
+    /// Replaces the block of an empty deque by that of a new one. Without memory for that, or in a
+    /// forked child, the block stays. Nobody reads a slot of the old block any more: thieves read
+    /// slots under the lock, and only if there are public tasks.
+    #[cold]
+    pub(super) fn shorten(&self) {
+        let held = Held::wait(&self.thieves);
+        if self.top() != self.bot() || self.split() == ABANDONED {
+            return;
+        }
+        let old = self.seldom.with_mut(|seldom| {
+            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
+            let seldom = unsafe { &mut *seldom };
+            let old = seldom.block.renew(FIRST_SLOTS)?;
+            let base = seldom.block.start();
+            self.thieves.top.store(base, Ordering::Relaxed);
+            self.divide(base);
+            self.own.bot.store(base, Ordering::Release);
+            self.set_mark(base);
+            self.set_armed(seldom, base);
+            Ok::<_, NoMemory>(old)
+        });
+        drop(held);
+        drop(old); // after unlocking: the system may take milliseconds for its pages
     }
 
     #[cfg(loom)]
