@@ -60,6 +60,12 @@
 //!
 //! *Rule 3.* The actions of all signals are read, except for those that faults raise.
 //!
+//! # Other processes
+//!
+//! The objects of this library are for one process. If one lies in shared memory all the same,
+//! another process might try to end the wait (`inspect::shared_memory`). Then the state is shown,
+//! once in the life of the process, and the process goes on.
+//!
 //! # What is not found
 //!
 //! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are not idle. A run
@@ -67,6 +73,7 @@
 //! process hangs as before; `SCHED_WATCHDOG` shows the state.
 
 use crate::inspect::dump::{self, Title};
+use crate::inspect::shared_memory;
 use crate::policy::AllIdle;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::{registry, waiter};
@@ -111,7 +118,7 @@ pub fn check() {
         if let Some(first) = proof() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
-                end_process(first.tasks);
+                conclude(&first);
             }
         }
         LAST.store(clock::nanos(), Ordering::Relaxed);
@@ -174,30 +181,43 @@ fn is_every_thread(in_runs: usize, waiting: Count) -> bool {
         && thread::count() == Some(in_runs.wrapping_add(others))
 }
 
-/// Says why, and ends the process. The state does not change any more, so the locks are free again.
-/// A new thread writes the text, since the calling worker's stack may be small.
+/// The generation of the process that was told of a state which other processes might end.
+#[unsafe(link_section = "sched_words")]
+static TOLD: AtomicU32 = AtomicU32::new(0);
+
+/// Says why, and ends the process, unless another process may share what is awaited. The state does
+/// not change any more, so the locks are free again. A new thread does this, since the calling
+/// worker's stack may be small.
 #[cold]
-fn end_process(tasks: usize) -> ! {
-    let here = 0_usize;
-    if peek::word(ptr::from_ref(&here).addr()).is_none() {
-        peek::read_directly();
-    }
-    let tasks: *mut c_void = ptr::without_provenance_mut(tasks);
+fn conclude(proof: &Proof) {
+    let proof = ptr::from_ref(proof).cast_mut().cast();
     let writer = {
         let _blocked = SignalsBlocked::block();
-        // SAFETY: the argument is a number.
-        unsafe { thread::create(write, tasks, None) }
+        // SAFETY: the argument is a proof, which lives until the thread is joined.
+        unsafe { thread::create(tell, proof, None) }
     };
     match writer {
         // SAFETY: the thread is ours, and joined once.
         Ok(id) => _ = unsafe { thread::join(id) },
-        Err(_) => _ = write(tasks),
+        Err(_) => _ = tell(proof),
     }
-    // SAFETY: abort takes nothing and does not return.
-    unsafe { libc::abort() }
 }
 
-extern "C" fn write(tasks: *mut c_void) -> *mut c_void {
-    dump::write(&Title::Deadlock(tasks.addr()), &|_, _| None);
-    ptr::null_mut()
+extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
+    // SAFETY: `conclude` passes a proof.
+    let &Proof { tasks, threads, .. } = unsafe { &*proof.cast_const().cast() };
+    if shared_memory::may_hold_awaited(threads.number()) {
+        let here = process::generation();
+        if TOLD.swap(here, Ordering::Relaxed) != here {
+            dump::write(&Title::PerhapsDeadlock(tasks), &|_, _| None);
+        }
+        return ptr::null_mut();
+    }
+    let here = 0_usize;
+    if peek::word(ptr::from_ref(&here).addr()).is_none() {
+        peek::read_directly();
+    }
+    dump::write(&Title::Deadlock(tasks), &|_, _| None);
+    // SAFETY: abort takes nothing and does not return.
+    unsafe { libc::abort() }
 }

@@ -16,6 +16,8 @@ use std::time::Duration;
 pub enum Title {
     /// So many tasks wait for ever, and nothing else goes on.
     Deadlock(usize),
+    /// As `Deadlock`, but another process may share what is awaited.
+    PerhapsDeadlock(usize),
     /// No task has ended for so long.
     NoEnd(Duration),
     /// SIGQUIT.
@@ -43,6 +45,13 @@ fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
         Title::Deadlock(n) => writeln!(
             out,
             "libsched: deadlock: {n} tasks wait for ever, and nothing is left that could wake them"
+        ),
+        Title::PerhapsDeadlock(n) => writeln!(
+            out,
+            "libsched: perhaps a deadlock: {}, and nothing in this process is left that could end the \
+             wait; what is awaited may lie in memory that another process shares, although the \
+             objects of this library are for one process",
+            Count(n, "task waits", "tasks wait")
         ),
         Title::NoEnd(time) => writeln!(out, "libsched: no task has ended for {time:.1?}"),
         Title::Asked => writeln!(out, "libsched: SIGQUIT"),

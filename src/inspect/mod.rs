@@ -10,6 +10,7 @@
 //! | [`known`] | all of this together: what is known of each worker and each waiting task |
 //! | [`dump`] | the text on stderr |
 //! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
+//! | [`shared_memory`] | whether another process may share what is awaited |
 //! | [`description`] | what a debugger must know to find all this: offsets and addresses |
 //! | [`live`] | `SCHED_STATS=live`: a line about the runs in progress, renewed again and again |
 //! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
@@ -26,6 +27,7 @@ mod known;
 mod live;
 mod objects;
 mod records;
+mod shared_memory;
 mod trace;
 mod walk;
 mod watchdog;

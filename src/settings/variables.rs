@@ -110,7 +110,7 @@ pub static VARS: [Var; COUNT] = [
         words: &["100ms", "0"],
         form: "a time (500us, 2s, 1min)",
         set: |c, v| time(v).map(|warm| c.warm = Some(warm)),
-        meaning: "how long idle threads are kept for the next run",
+        meaning: "how long idle threads, and the memory of long queues, are kept",
     },
     Var {
         name: "SCHED_BLOCKING",

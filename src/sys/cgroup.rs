@@ -49,6 +49,11 @@ pub fn number_in(file: &CStr) -> Option<usize> {
     one_number(&Path::new(file))
 }
 
+/// Calls `visit` with each line of a file: see `each_line`.
+pub fn each_line_of(file: &CStr, visit: impl FnMut(&[u8])) {
+    each_line(&Path::new(file), visit);
+}
+
 fn tightest(root: &CStr, resource: &Resource) -> Option<usize> {
     let mut tightest: Option<usize> = None;
     let mut path = Path::new(root);
