@@ -21,8 +21,9 @@ use crate::runtime::{cont, entry, forked, run};
 use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
 use crate::sys::errno::Errno;
 use crate::sys::fence::Fenced;
+use crate::sys::processors::Mask;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{detector, fence, futex, output, processors, stack_room, symbol};
+use crate::sys::{detector, fence, futex, output, process_mask, processors, stack_room, symbol};
 use crate::task::Task;
 use crate::{inspect, queue, settings};
 use std::ops::RangeInclusive;
@@ -193,6 +194,7 @@ fn request(
     nthreads: i32,
     qlen: i32,
     function_of: FunctionOf,
+    mask: fn() -> Mask,
 ) -> Result<(&'static Entry, Request), Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     stack_room::look_for_room().map_err(|stack_room::NoRoom { left, least }| {
@@ -218,14 +220,16 @@ fn request(
             return Err(INVALID);
         }
         (None, Ok(n)) if n > 0 => n,
-        _ => processors::default_threads(),
+        _ => processors::default_threads(&mask()),
     };
     let threads = if entry.row.has_threads { threads } else { 1 };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
     let row = if observed::is_observed(&config) { &entry.observed } else { &entry.row };
     let deque = entry.combination.deque;
     let guests = 0; // of a run that is not held open
-    Ok((entry, Request { config, transfers, deque, row, function_of, threads, guests, qlen }))
+    let request =
+        Request { config, transfers, deque, row, function_of, threads, guests, qlen, mask };
+    Ok((entry, request))
 }
 
 /// A whole run: what `sched_init` does after its checks. The first task, and all that come from it,
@@ -239,7 +243,8 @@ pub fn run(
 ) -> Result<(), Errno> {
     let asked = &Config::defaults();
     detector::ignored(|| {
-        let (entry, request) = request("sched_init: nthreads", asked, nthreads, qlen, function_of)?;
+        let (entry, request) =
+            request("sched_init: nthreads", asked, nthreads, qlen, function_of, Mask::of_caller)?;
         (entry.start)(&request, uncancelled, first)
     })
 }
@@ -247,7 +252,8 @@ pub fn run(
 /// The run of the default pool.
 pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
     detector::ignored(|| {
-        let (entry, mut request) = request("", &Config::defaults(), 0, 0, function_of)?;
+        let (entry, mut request) =
+            request("", &Config::defaults(), 0, 0, function_of, process_mask::of_process)?;
         // The threads of this pool are not joined at its end: see `default_pool`.
         request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
         open_with_guests(entry, request)
@@ -263,7 +269,8 @@ pub fn open(
 ) -> Result<Box<dyn Open>, Errno> {
     let threads = "sched_pool_create: options.nthreads";
     detector::ignored(|| {
-        let (entry, request) = request(threads, asked, nthreads, qlen, function_of)?;
+        let (entry, request) =
+            request(threads, asked, nthreads, qlen, function_of, Mask::of_caller)?;
         open_with_guests(entry, request)
     })
 }

@@ -4,6 +4,7 @@ use crate::api::names::function_of;
 use crate::ffi::{given, taskfunc};
 use crate::runtime::record::Worker;
 use crate::sys::errno::Errno;
+use crate::sys::processors::Mask;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{errno, probe, processors};
 use crate::table;
@@ -14,7 +15,7 @@ use std::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
     let _uncancelled = Uncancelled::begin(); // it opens files
-    processors::default_threads() as c_int // at most 4096
+    processors::default_threads(&Mask::of_caller()) as c_int // at most 4096
 }
 
 /// See sched.h.

@@ -27,6 +27,7 @@ use crate::stats::{Times, Totals};
 use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
+use crate::sys::processors::Mask;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{clock, detector, futex, memory, stack_room, time, valgrind};
 use crate::task::Task;
@@ -52,6 +53,8 @@ pub struct Request {
     /// How many threads from outside can work at places of their own (`policy::guests`).
     pub guests: usize,
     pub qlen: usize,
+    /// The processors that the threads of the run may use.
+    pub mask: fn() -> Mask,
 }
 
 /// How long threads, and the memory of queues that were long, are kept if SCHED_WARM does not say it.
@@ -254,7 +257,7 @@ fn prepare(request: &Request) -> Terms {
     let joined = valgrind::is_running() || detector::is_present();
     let warm = if joined { Duration::ZERO } else { DEFAULT_WARM };
     let most_reliefs = request.config.blocking.unwrap_or(cache::MOST_RELIEFS);
-    Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
+    Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs, (request.mask)())
 }
 
 /// Takes records for the workers of the run. They go back to rest after the run is dropped.

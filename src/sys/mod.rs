@@ -32,6 +32,8 @@ pub mod probe;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]
+pub mod process_mask;
+#[cfg(not(loom))]
 pub mod signal;
 #[cfg(not(loom))]
 pub mod symbol;

@@ -12,9 +12,9 @@ const QUOTA_KEPT: Duration = Duration::from_millis(100);
 
 /// The default number of workers: the processors in the affinity mask, limited by the tightest CPU
 /// quota of the cgroup and its ancestors (rounded up); at least 1.
-pub fn default_threads() -> usize {
+pub fn default_threads(mask: &Mask) -> usize {
     let quota = quota().map_or(usize::MAX, |millis| millis.div_ceil(1000));
-    allowed().min(quota).clamp(1, MOST_WORKERS)
+    mask.count().min(quota).clamp(1, MOST_WORKERS)
 }
 
 /// The number of processors in the calling thread's affinity mask; 1 if the mask cannot be read.
@@ -55,11 +55,22 @@ impl Mask {
 
     /// The calling thread's mask.
     pub fn of_caller() -> Self {
+        Mask::of(0)
+    }
+
+    /// Adds the processors of another mask.
+    pub fn add(&mut self, other: &Mask) {
+        self.bytes = self.bytes.max(other.bytes);
+        std::iter::zip(&mut self.words, other.words).for_each(|(word, others)| *word |= others);
+    }
+
+    /// The mask of a thread of this process; 0: of the calling thread.
+    pub fn of(thread: libc::pid_t) -> Self {
         let mut words = [0; 128];
         // SAFETY: `words` is a buffer of the given length.
         let n = unsafe {
             let length = size_of_val(&words);
-            libc::syscall(libc::SYS_sched_getaffinity, 0, length, words.as_mut_ptr())
+            libc::syscall(libc::SYS_sched_getaffinity, thread, length, words.as_mut_ptr())
         };
         Mask { words, bytes: usize::try_from(n).unwrap_or(0) }
     }

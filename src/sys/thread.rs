@@ -159,6 +159,13 @@ pub fn prepare_watcher() {
 
 /// The number of threads of this process, as the kernel knows them. None: it does not tell.
 pub fn count() -> Option<usize> {
+    let mut threads = 0;
+    each_number(|_| threads += 1).then_some(threads)
+}
+
+/// Calls `visit` with the kernel's number of each thread of this process. False if the kernel does
+/// not tell all of them.
+pub fn each_number(mut visit: impl FnMut(libc::pid_t)) -> bool {
     /// The offset of the name in a `linux_dirent64`, and of the record's length.
     const NAME: usize = 19;
     const LENGTH: usize = 16;
@@ -166,9 +173,9 @@ pub fn count() -> Option<usize> {
     // SAFETY: the name is a string.
     let fd = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
     if fd < 0 {
-        return None;
+        return false;
     }
-    let (mut buffer, mut threads) = ([0u8; 2048], 0);
+    let mut buffer = [0u8; 2048];
     let read_all = loop {
         // SAFETY: the buffer has that length.
         let n =
@@ -180,13 +187,19 @@ pub fn count() -> Option<usize> {
             break true;
         }
         while let Some(&[low, high]) = rest.get(LENGTH..LENGTH + 2) {
-            threads += usize::from(rest.get(NAME).is_some_and(u8::is_ascii_digit));
+            let name = rest.get(NAME..).unwrap_or(&[]);
+            let digits = name.iter().copied().take_while(u8::is_ascii_digit);
+            if name.first().is_some_and(u8::is_ascii_digit) {
+                visit(
+                    digits.fold(0, |number, digit| number * 10 + libc::pid_t::from(digit - b'0')),
+                );
+            }
             rest = rest.get(usize::from(u16::from_le_bytes([low, high]))..).unwrap_or(&[]);
         }
     };
     // SAFETY: the descriptor is our own.
     unsafe { libc::close(fd) };
-    read_all.then_some(threads)
+    read_all
 }
 
 /// True if the process handles a signal that something outside of it may send, apart from `except`.

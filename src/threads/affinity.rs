@@ -29,7 +29,8 @@ use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::processors;
 use crate::sys::processors::Mask;
 
-/// The affinity of a run's caller when the run starts.
+/// The affinity of a run's caller when the run starts; for the default pool, the processors that any
+/// thread of the process may use then.
 pub struct CallerAffinity {
     pub mask: Mask,
     /// `UNKNOWN`, or what the first thread has found. Relaxed: two threads that find it out at once
@@ -44,9 +45,8 @@ const OPEN: u32 = 1;
 const CONFINED: u32 = 2;
 
 impl CallerAffinity {
-    /// The calling thread's affinity.
-    pub fn of_caller() -> Self {
-        CallerAffinity { mask: Mask::of_caller(), confined: AtomicU32::new(UNKNOWN) }
+    pub fn new(mask: Mask) -> Self {
+        CallerAffinity { mask, confined: AtomicU32::new(UNKNOWN) }
     }
 }
 

@@ -13,6 +13,7 @@ use sched::runtime::record::Row;
 use sched::runtime::run::{self, Request};
 use sched::settings::{Config, Transfers};
 use sched::sync::forked::Forked;
+use sched::sys::processors::Mask;
 use sched::sys::thread::Uncancelled;
 use sched::table;
 use sched::task::{Scheduler, Task, TaskFn};
@@ -29,7 +30,16 @@ static ROW: Row = table::row::<Random>();
 fn request(threads: usize, seed: Option<u64>) -> Request {
     let config = Config { seed, ..Config::defaults() };
     let transfers = Transfers::of(&config, &Random::ACCEPTED);
-    Request { config, transfers, deque: None, row: &ROW, function_of, threads, qlen: 16 }
+    Request {
+        config,
+        transfers,
+        deque: None,
+        row: &ROW,
+        function_of,
+        threads,
+        qlen: 16,
+        mask: Mask::of_caller,
+    }
 }
 
 fn run(threads: usize, seed: Option<u64>, f: TaskFn, closure: *mut c_void) {

@@ -4,6 +4,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::float::FloatControl;
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
+use crate::sys::processors::Mask;
 use crate::sys::thread::WriteSignals;
 use crate::sys::time::Instant;
 use crate::threads::affinity::CallerAffinity;
@@ -15,12 +16,13 @@ use crate::threads::cache::records::{
 use std::time::Duration;
 
 impl Terms {
-    /// The terms of a run that the calling thread starts.
-    pub fn of_caller(keep: Duration, most_reliefs: usize) -> Self {
+    /// The terms of a run that the calling thread starts, whose threads may use the processors of
+    /// `mask`.
+    pub fn of_caller(keep: Duration, most_reliefs: usize, mask: Mask) -> Self {
         let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
         Terms {
-            affinity: CallerAffinity::of_caller(),
+            affinity: CallerAffinity::new(mask),
             float: FloatControl::get(),
             writes: WriteSignals::of_caller(),
             keep,
