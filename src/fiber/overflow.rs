@@ -1,4 +1,5 @@
-//! The message for the overflow of a task's stack.
+//! The message for the overflow of a task's stack, and for the call of a forked task whose descriptor
+//! was overwritten.
 //!
 //! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. The stack has no
 //! room left, so the handler needs another one, the thread's alternate signal stack. For the time
@@ -34,6 +35,9 @@ pub struct Hooks {
     /// Returns the stack of the calling thread, which has hit this address; None if the thread
     /// serves no worker.
     pub find: fn(usize) -> Option<On>,
+    /// True if the calling thread was about to begin a forked task whose descriptor is gone or was
+    /// overwritten. The arguments are the program counter and the address.
+    pub begins_overwritten: fn(usize, usize) -> bool,
     /// The process is about to end.
     pub ends: fn(),
 }
@@ -99,6 +103,12 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
             }
         }
         let _ = writeln!(out);
+    } else if HOOKS.get().is_some_and(|hooks| (hooks.begins_overwritten)(at.addr(), address)) {
+        let _ = writeln!(
+            Out::stderr(),
+            "libsched: sched_fork: the descriptor of a task was overwritten before the task began: a \
+             sched_join is missing"
+        );
     }
     HOOKS.get().inspect(|hooks| (hooks.ends)());
     // SAFETY: the kernel passes a valid siginfo.

@@ -5,6 +5,7 @@ use crate::runtime::identity::Mine;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::waiter::Waiter;
 use crate::sync::forked::Forked;
+use crate::sys::atomic::Ordering;
 use crate::sys::unwind::{ForkedTask, call_guarded};
 use crate::sys::{errno, output, symbol};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -42,15 +43,33 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: the descriptor lives until the task is joined, which is after the task's end.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: the caller is worker `s`, which calls this on its fiber.
-    if unsafe { Worker::of(s).owned() }.fiber().is_in_returned_frame(descriptor) {
+    let mine = unsafe { Worker::of(s).owned() };
+    if mine.fiber().is_in_returned_frame(descriptor) {
         not_joined(forked.function());
     }
+    let begins = &mine.worker().begins;
+    begins.store(descriptor.addr(), Ordering::Relaxed);
     // SAFETY: the task was taken out of a queue, once.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
+    begins.store(f as usize, Ordering::Relaxed);
     // SAFETY: the program promises that `f` accepts its closure and returns.
     call_guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
     // SAFETY: the task has ended. The caller's worker may differ from `s` by now.
     unsafe { end(forked, Worker::current_in_run_of(s)) };
+}
+
+impl Worker {
+    /// True if SIGSEGV at this program counter and for this address means that `run_forked`, on the
+    /// calling thread, has met a descriptor that is gone or was overwritten: it has read the
+    /// descriptor, or has called what the descriptor named as the task's function. (x86-64 faults
+    /// before the jump if that cannot be an address.)
+    pub(super) fn begins_overwritten(&self, at: usize, address: usize) -> bool {
+        const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 56 };
+        let begins = self.begins.load(Ordering::Relaxed);
+        let reads = address.wrapping_sub(begins) < size_of::<Forked>();
+        let calls = at == begins && address == begins;
+        begins != 0 && (reads && at != address || calls || begins >> ADDRESS_BITS != 0)
+    }
 }
 
 /// Ends the process: the task that forked this one has returned, so the descriptor lies in memory

@@ -28,6 +28,7 @@
 //! | `handoff` | by its own protocol: `threads::handoff` | |
 //! | `watch` | before the run starts | the owner; while the run goes on, any thread |
 //! | `unbegun_join` | by the owner; by whoever continues the task | when all workers are idle |
+//! | `begins` | by the owner; before the run starts | a signal handler of the owner's thread |
 //! | `is_idle` | by the owner; before the run starts | an observer, on any thread |
 //! | `run_tag` | before the run starts; at its end, under `run_lock`; by fork | any thread |
 //! | `counters` | by the owner | any thread |
@@ -203,6 +204,9 @@ pub struct Worker {
     /// The task that a task of this worker last began to join although no worker had begun it. Null
     /// once that join is over.
     pub(super) unbegun_join: AtomicPtr<Forked>,
+    /// The descriptor of the forked task that was taken out of a queue last; then the function that it
+    /// named. Relaxed: only the owner's thread uses it.
+    pub(super) begins: AtomicUsize,
     /// The worker is idle. Relaxed: only shown to the user.
     pub(super) is_idle: AtomicBool,
     /// Decides which thread gets the place after its owner has left it for a blocking section.

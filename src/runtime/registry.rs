@@ -133,6 +133,7 @@ impl Lease {
                 past_loops: Pad::default(),
                 outer_worker: Cell::new(ptr::null()),
                 unbegun_join: AtomicPtr::new(ptr::null_mut()),
+                begins: AtomicUsize::new(0),
                 is_idle: AtomicBool::new(false),
                 handoff: Handoff::default(),
                 next_record: Cell::new(ptr::null()),
@@ -177,7 +178,7 @@ pub fn watch_process() {
         // that is unloaded. Two threads that register them at once do no harm.
         unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
         cache::watch_exit();
-        overflow::watch(Hooks { find: find_stack, ends: watcher::before_end });
+        overflow::watch(Hooks { find: find_stack, begins_overwritten, ends: watcher::before_end });
         DONE.store(true, Ordering::Relaxed);
         hint::black_box(&UNLOAD); // so that the linker keeps it
     }
@@ -219,6 +220,11 @@ fn find_stack(address: usize) -> Option<On> {
         next = worker.next_record.get();
     }
     found.or_else(|| Some(On::Stack(identity::current_fiber_in_handler()?.stack()?)))
+}
+
+/// As `find_stack`: called in a signal handler.
+fn begins_overwritten(at: usize, address: usize) -> bool {
+    all_records().any(|worker| worker.is_mine() && worker.begins_overwritten(at, address))
 }
 
 unsafe extern "C" fn before_fork() {
@@ -330,6 +336,7 @@ impl Worker {
         self.counters.clear();
         self.wakes_until_behind.set(WAKES_IN_TURN);
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
+        self.begins.store(0, Ordering::Relaxed);
         // SAFETY: no thread occupies this worker yet, so nobody uses its random numbers.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with the Acquire loads in `with_open_run` and `index_in_run_of`, which
