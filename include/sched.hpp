@@ -299,8 +299,7 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
 /* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs
  * may use them, and so may threads that have no run. The C functions take native. Cost: an atomic operation, if there
  * is nothing to wait for. */
-struct mutex : detail::fixed { /* for std::lock_guard and std::unique_lock. Lock several in the same order everywhere:
-    std::scoped_lock may try for ever, since unlock hands the mutex to the next that waits, which does not run yet. */
+struct mutex : detail::fixed { /* for std::lock_guard, std::unique_lock and std::scoped_lock */
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
     bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }

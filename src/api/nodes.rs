@@ -28,6 +28,23 @@ impl Latch for Node {
     }
 }
 
+/// Waits until the node is granted, and again until `has_it`, which is called then, returns true.
+#[cold]
+#[inline(never)]
+pub(super) fn wait_until(
+    node: &Node,
+    what: WaitsFor,
+    worker: Option<&Worker>,
+    has_it: impl Fn(&Node) -> bool,
+) {
+    loop {
+        wait(node, what, worker);
+        if has_it(node) {
+            return;
+        }
+    }
+}
+
 /// Waits until the node is granted.
 #[cold]
 #[inline(never)]
@@ -39,19 +56,24 @@ pub(super) fn wait(node: &Node, what: WaitsFor, worker: Option<&Worker>) {
 }
 
 /// Waits for an object; an observer is told that it is `what`. `get_or_link` returns true if the
-/// caller gets the object at once; otherwise it links the node, to which the object will be
-/// granted. Returns false if the caller must not wait: see `may_wait`. `worker` is of the caller's
-/// run; None if the caller is not a task.
+/// caller gets the object at once; otherwise it links the node, which will be granted. `has_it` is
+/// called when the node was granted, and returns true if the caller has the object; otherwise the
+/// node will be granted again. Returns false if the caller must not wait: see `may_wait`. `worker`
+/// is of the caller's run; None if the caller is not a task.
 ///
 /// # Safety
-/// When `get_or_link` links the node, this is its last action. The node lives until it is granted.
+/// When `get_or_link` links the node, this is its last action. The node lives until it is granted,
+/// and `has_it` has returned true.
 #[inline]
 pub(super) unsafe fn wait_for(
     worker: Option<&Worker>,
     what: WaitsFor,
     get_or_link: impl Fn(&Node) -> bool + Copy,
+    has_it: impl Fn(&Node) -> bool + Copy,
 ) -> bool {
-    if let Some(mine) = worker.and_then(Worker::mine) {
+    if let Some(worker) = worker
+        && let Some(mine) = worker.mine()
+    {
         let fiber = mine.fiber();
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
@@ -66,20 +88,31 @@ pub(super) unsafe fn wait_for(
         // SAFETY: the caller is on the fiber, in a task. `publish` links the node last, by the
         // caller's promise.
         if unsafe { suspend_task(fiber, publish) } {
-            fiber.wait.end(); // the task goes on only when the node is granted
+            fiber.wait.end();
+            // The task goes on only when it has got the object at once, or the node is granted.
+            // SAFETY: `publish` was called, and has made the node.
+            let node = unsafe { node.assume_init_ref() };
+            if node.is_granted() && !has_it(node) {
+                wait_until(node, what, Some(worker), has_it);
+            }
             return true;
         }
-        return wait_on_fiber(fiber, what, get_or_link);
+        return wait_on_fiber(fiber, what, get_or_link, has_it);
     }
-    wait_on_top(worker, what, get_or_link)
+    wait_on_top(worker, what, get_or_link, has_it)
 }
 
 /// The rest of `wait_for` on a fiber that could not be left.
 #[cold]
 #[inline(never)]
-fn wait_on_fiber(fiber: &Fiber, what: WaitsFor, get_or_link: impl Fn(&Node) -> bool) -> bool {
+fn wait_on_fiber(
+    fiber: &Fiber,
+    what: WaitsFor,
+    get_or_link: impl Fn(&Node) -> bool,
+    has_it: impl Fn(&Node) -> bool,
+) -> bool {
     fiber.wait.end();
-    wait_on_top(Some(fiber.worker()), what, get_or_link)
+    wait_on_top(Some(fiber.worker()), what, get_or_link, has_it)
 }
 
 /// `wait_for`, for a caller that cannot leave its stack.
@@ -89,11 +122,12 @@ fn wait_on_top(
     worker: Option<&Worker>,
     what: WaitsFor,
     get_or_link: impl Fn(&Node) -> bool,
+    has_it: impl Fn(&Node) -> bool,
 ) -> bool {
     let may = may_wait(worker);
     let node = Node::default();
     if may && !get_or_link(&node) {
-        wait(&node, what, worker);
+        wait_until(&node, what, worker, has_it);
     }
     may
 }

@@ -32,19 +32,19 @@
 //! that gets the object may free it.
 
 use crate::api::fork::misuse;
-use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for};
+use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for, wait_until};
 use crate::runtime::identity;
-use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::record::{Fiber, Run, Worker};
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::settings::LEAST_STACK;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond;
 use crate::sync::cond::Cond;
-use crate::sync::mutex::{Mutex, NotLocked};
+use crate::sync::mutex::{Look, Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
 use crate::sys::detector;
-use crate::sys::{errno, registers};
+use crate::sys::{errno, processors, registers};
 use std::ffi::c_int;
 use std::ptr;
 
@@ -89,14 +89,14 @@ pub fn lock<'a>(
 ) -> c_int {
     if detector::may_be_present() {
         return taking(mutex, move |mutex| {
-            if mutex.try_lock() {
+            if mutex.try_lock() || mutex.try_overtake(Look::Once) {
                 note_far_holder(mutex)
             } else {
                 lock_contended(mutex, worker, detector::own)
             }
         });
     }
-    if !mutex.try_lock() {
+    if !mutex.try_lock() && !mutex.try_overtake(Look::Once) {
         return lock_contended(mutex, worker, |_| ());
     }
     match named.and_then(id_if_near) {
@@ -124,6 +124,11 @@ fn lock_contended<'a>(
     own: impl Fn(&Node) + Copy,
 ) -> c_int {
     let worker = worker();
+    let look = look(worker);
+    if look == Look::Awhile && mutex.try_overtake(look) {
+        mutex.set_holder(caller_id(worker));
+        return 0;
+    }
     if may_wait(worker) && mutex.holder() == caller_id(worker) {
         misuse(
             "sched_mutex_lock",
@@ -134,15 +139,30 @@ fn lock_contended<'a>(
     let what = WaitsFor::new(Object::Mutex, mutex);
     let lock_or_link = move |node: &Node| {
         own(node);
-        // SAFETY: the node is in no list; `wait_for` keeps it until it is granted.
+        // SAFETY: the node is in no list; `wait_for` keeps it until the caller holds the mutex.
         unsafe { mutex.lock_or_link(node) }
     };
     // SAFETY: when `lock_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker, what, lock_or_link) } {
+    if !unsafe { wait_for(worker, what, lock_or_link, |node| has_it(mutex, node, look)) } {
         return errno::failed(libc::EINVAL);
     }
     mutex.set_holder(caller_id(worker));
     0
+}
+
+/// True if the caller, whose node is granted, holds the mutex. Else the node will be granted again.
+fn has_it(mutex: &Mutex, node: &Node, look: Look) -> bool {
+    // SAFETY: the node was linked, and was granted just now.
+    unsafe { mutex.lock_again_or_wait(node, look) }
+}
+
+/// How long a caller looks again: awhile, if the holder may be running on another processor, and
+/// each worker of the caller's run has a processor.
+fn look(worker: Option<&Worker>) -> Look {
+    let mine = worker.filter(|worker| worker.mine().is_some());
+    let threads = mine.and_then(|worker| worker.with_run(Run::workers)).unwrap_or(2);
+    let has_processors = (2..=processors::seen()).contains(&threads);
+    if has_processors { Look::Awhile } else { Look::Once }
 }
 
 pub fn try_lock(mutex: &Mutex) -> c_int {
@@ -154,7 +174,7 @@ pub fn try_lock(mutex: &Mutex) -> c_int {
 
 #[inline(always)]
 fn try_lock_now(mutex: &Mutex) -> c_int {
-    if mutex.try_lock() { 0 } else { errno::failed(libc::EBUSY) }
+    if mutex.try_lock() || mutex.try_overtake(Look::Once) { 0 } else { errno::failed(libc::EBUSY) }
 }
 
 #[inline]
@@ -260,7 +280,8 @@ fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     unsafe { cond.link(&waiting) };
     hand_over(mutex, WakeOrder::InTurn);
     let what = WaitsFor::new(Object::Cond, &raw const waiting);
-    wait(&waiting.node, what, worker);
+    let look = look(worker);
+    wait_until(&waiting.node, what, worker, |node| has_it(mutex, node, look));
     mutex.set_holder(caller_id(worker));
     0
 }
@@ -288,11 +309,10 @@ pub fn broadcast(cond: &Cond) {
 
 /// Makes the waiters that were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
-    // SAFETY: the nodes were taken out of the list just now. `cond::relock` returns true for those
-    // that have got their mutex at once.
-    unsafe {
-        grant(nodes.filter(|&node| cond::relock(node)), Worker::current_record, WakeOrder::InTurn)
-    };
+    // SAFETY: the nodes were taken out of the list just now.
+    let nodes = nodes.filter_map(|node| unsafe { cond::relock(node) });
+    // SAFETY: `cond::relock` returns nodes to be granted.
+    unsafe { grant(nodes, Worker::current_record, WakeOrder::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -323,7 +343,7 @@ fn sem_wait_contended<'a>(
         unsafe { sem.wait_or_link(node) }
     };
     // SAFETY: when `wait_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker(), what, wait_or_link) } {
+    if !unsafe { wait_for(worker(), what, wait_or_link, |_| true) } {
         return errno::failed(libc::EINVAL);
     }
     0

@@ -13,8 +13,9 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
 /// A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other
-/// tasks. Waiting tasks and threads get the mutex in the order in which they came. SCHED_MUTEX_INIT
-/// is an unlocked mutex. A mutex need not be destroyed; it must not be copied while it is in use.
+/// tasks. Waiting tasks and threads get the mutex in the order in which they came, but others may
+/// overtake the oldest of them, at most 4096 times. SCHED_MUTEX_INIT is an unlocked mutex. A mutex
+/// need not be destroyed; it must not be copied while it is in use.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
 /// ended).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: an atomic operation if the mutex is free; a wait costs one or two switches of
-/// stacks.
+/// Thread-safe. Cost: an atomic operation if the mutex is free, two if others wait for it; a wait
+/// costs a microsecond of looking again, and one or two switches of stacks.
 ///
 /// Example:
 ///
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), move || waited(s)) }
 }
 
-/// Locks the mutex if it is free. The holder is not recorded, so the library does not notice if
+/// Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the library does not notice if
 /// another task or thread unlocks the mutex. Returns 0, or -1 with errno: EBUSY (the mutex is
 /// locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
@@ -135,10 +136,11 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
 }
 
-/// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest holds it
-/// now. The caller must be the task or thread that has locked the mutex: if another one has locked
-/// it by sched_mutex_lock, the process ends with a message. (If one task is to lock and another to
-/// unlock, use a semaphore.)
+/// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
+/// competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
+/// millisecond, it holds the mutex now. The caller must be the task or thread that has locked the
+/// mutex: if another one has locked it by sched_mutex_lock, the process ends with a message. (If
+/// one task is to lock and another to unlock, use a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -194,8 +196,8 @@ pub unsafe extern "C" fn sched_cond_wait(
     sync::cond_wait(cond, mutex, unsafe { waited(s) })
 }
 
-/// Wakes the task or thread that has waited longest, if any. It gets the mutex when its turn has
-/// come, behind those that already wait for the mutex. A program must hold the mutex while it
+/// Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
+/// those that already do: it wakes when its turn has come. A program must hold the mutex while it
 /// changes what is waited for; it may unlock the mutex before the signal.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
@@ -211,8 +213,8 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Wakes all waiting tasks and threads, in the order in which they came, each as sched_cond_signal
-/// does.
+/// Does for all waiting tasks and threads, in the order in which they came, what sched_cond_signal
+/// does for one.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -279,7 +281,8 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::sem_try_wait)
 }
 
-/// Adds a unit; the task or thread that has waited longest, if any, gets it.
+/// Adds a unit; the task or thread that has waited longest, if any, gets it, and nobody overtakes
+/// it. (So where a mutex can do the same, it is faster.)
 ///
 /// Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.

@@ -83,6 +83,10 @@ unsafe impl Link for Waiter {
         // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with_mut(|next| *next = to) }
     }
+
+    unsafe fn is_overtaken(_: *const Waiter) -> bool {
+        false
+    }
 }
 
 // SAFETY: `Handover` has one holder at a time. A new holder acquires what the last one released:

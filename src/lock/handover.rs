@@ -1,36 +1,69 @@
-//! A lock whose holder hands it over to the oldest waiter: its word, and the line of its waiters.
-//! What a waiter is, and how it sleeps, is the user's: a thread in [`super::fair`], a task in
-//! `sync::mutex`.
+//! A lock that newcomers may take before its waiters, for a bounded number of times: its word, and
+//! the line of its waiters. What a waiter is, how it sleeps and how often it may be overtaken is
+//! the user's: a thread that is never overtaken in [`super::fair`], a task in `sync::mutex`.
 //!
 //! ```text
-//! state   0             free
-//!         1             locked
-//!         a node + 1    locked; the node of the youngest waiter since the holder's last look,
-//!                       linked to the next older one, and so on
+//! state   bit 0   LOCKED: the lock is held
+//!         bit 1   CALLED: the oldest waiter was called: it is awake, or will be, and competes
+//!         rest    the node of the youngest waiter since the holder's last look, linked to the next
+//!                 older one, and so on
 //! queue   the waiters that came before, the oldest first; only the holder uses it
 //! ```
 //! A waiter that finds the lock held pushes its node onto the stack in `state` by one
 //! compare-and-swap, which fails if the lock has become free. There is one holder at a time, so the
 //! holder needs no further lock to take nodes out: when `queue` is empty, it takes the whole stack
-//! and reverses it. An unlock with waiters leaves the lock held and returns the oldest waiter's
-//! node; the caller *grants* it, and its owner is then the holder. (The async_mutex of L. Baker's
-//! cppcoro, 2017, does the same.)
+//! and reverses it. (The async_mutex of L. Baker's cppcoro, 2017, does the same.) Uncontended, lock
+//! and unlock are one compare-and-swap each.
 //!
-//! Uncontended, lock and unlock are one compare-and-swap each.
+//! # Protocol
+//!
+//! An unlock that finds waiters does one of these:
+//!
+//! ```text
+//! it calls        LOCKED off, CALLED on; then it grants the oldest waiter's node
+//! it only frees   LOCKED off: the oldest waiter was called before, and competes
+//! it hands over   the oldest waiter was overtaken as often as it may be. LOCKED stays, and the node
+//!                 is taken out. If the waiter was called: CALLED off. Else its node is granted
+//! ```
+//! The node of a called waiter stays the first in the queue. The waiter looks at the state when its
+//! node is granted:
+//!
+//! ```text
+//! CALLED is off           it holds the lock
+//! CALLED is on            LOCKED off -> on, CALLED on -> off: it holds the lock, and takes its node
+//!                         out
+//! CALLED, LOCKED are on   CALLED on -> off: it waits again in its place, and will be called again
+//! ```
+//! A newcomer turns LOCKED on if it is off, whoever waits. So a lock that is wanted all the time
+//! stays with a thread that runs, and the memory that it guards in that thread's cache, while a
+//! waiter is on its way. If each unlock handed the lock over, each use of it would cost a switch
+//! (the *convoy*: see [`super::fair`]).
 //!
 //! # Why it is right
 //!
 //! *Lost waiters.* A waiter could see the lock held, the holder could unlock it and find nobody to
-//! wake, and the waiter would then link its node. This is excluded: the compare-and-swap that links
-//! the node also shows that the lock is still held, and the one that frees the lock shows that no
-//! node was linked.
+//! wake, and the waiter would then wait. This is excluded: the compare-and-swap that links the
+//! node, or turns CALLED off, also shows that the lock is still held; and the one that frees the
+//! lock shows that no node was linked and no waiter went back to wait. So while the lock is free,
+//! either nobody waits, or a waiter is called.
 //!
-//! *Overtaking.* A newcomer gets the lock only from the state 0. While anybody waits, no unlock
-//! writes 0. So waiters get the lock in the order in which their nodes were linked.
+//! *Handed over, or not?* Only a holder turns CALLED on, and only the called waiter, or a holder
+//! that hands the lock over to it, turns it off. From then on that waiter is the holder, though it
+//! may not know yet, and CALLED stays off until it unlocks. So a called waiter that finds CALLED
+//! off holds the lock, and its compare-and-swap back to waiting fails if the lock was handed over.
 //!
-//! *A node that is gone.* A node belongs to its waiter again once it is granted. The holder reads
-//! the node's link before it grants, and changes `queue` before, too, because the next holder uses
-//! it as soon as it is granted.
+//! *Overtaking.* A node is the oldest from the time that the one before it was taken out until it
+//! is taken out itself. Meanwhile each unlock that frees the lock is counted, and their number is
+//! bounded. So with `n` for the bound, a waiter behind `k` others is overtaken at most
+//! `n * (k + 1)` times, and waiters get the lock in the order in which their nodes were linked.
+//!
+//! *A node that is gone.* A node belongs to its waiter again when the waiter holds the lock. A
+//! holder reads the node's link before it hands the lock over, and changes `queue` before. A node
+//! that is called is granted after the lock was freed; its waiter does not look at the state before
+//! it is granted, so the node is there.
+//!
+//! *A lock that is gone.* An unlock's last access to the lock is one compare-and-swap, or none if
+//! it hands over to a waiter that it then grants. A waiter needs the lock until it has held it.
 //!
 //! # Rejected
 //!
@@ -39,17 +72,27 @@
 //! tail and then links itself to its predecessor. A holder that unlocks in between must wait for
 //! the link. If there are more threads than processors, the newcomer may have lost its processor.
 //!
+//! Taking the node of a called waiter out of the queue, and linking it in front of all others if it
+//! waits again, as Go's mutex does: while it is out, nobody can count how often it is overtaken.
+//!
+//! Freeing the lock first and then looking for a waiter, as the futex mutex does ([`super::mutex`]):
+//! the lock may be gone by then.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `try_lock`: exchange 0 to 1 | Acquire | the `unlock` that wrote 0 |
-//! | `unlock`: exchange 1 to 0 | Release | the next `try_lock` |
-//! | `lock_or_link`: exchange that links | Release | `take_stack`: the node is written |
-//! | `take_stack`: swap | Acquire | every `lock_or_link` since: their exchanges are a release sequence |
-//! | `lock_or_link`, `is_locked`: loads | Relaxed | none: the exchange fails if they are stale |
+//! | `try_lock`, `try_overtake`, `try_lock_again`: exchange that locks | Acquire | the last holder's `unlock` |
+//! | `unlock`, `unlock_before_waiters`: exchange | Release | the next holder's exchange, or load in `try_lock_again` |
+//! | `link_if_locked`: exchange that links | Release | `take_stack`: the node is written |
+//! | `take_stack`: swap | Acquire | every `link_if_locked` since: all changes of the state are read-modify-writes, and so one release sequence |
+//! | `wait_if_locked`: exchange | Release | `unlock_before_waiters`: the node is ready |
+//! | `unlock_before_waiters`: load, failed exchange | Acquire | `wait_if_locked` |
+//! | `try_lock_again`: load, failed exchange | Acquire | `unlock_before_waiters` that hands over |
+//! | other loads | Relaxed | none: the exchange fails if they are stale |
 //!
-//! Where the lock is handed over, the grant of the node orders the two holders; that is the user's.
+//! Where the lock is handed over to a waiter that was not called, the grant of its node orders the
+//! two holders; that is the user's.
 
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use crate::sys::fuzz::{self, Point};
@@ -57,11 +100,14 @@ use std::ptr;
 
 const FREE: usize = 0;
 const LOCKED: usize = 1;
+const CALLED: usize = 2;
+const FLAGS: usize = LOCKED | CALLED;
 
 /// The node of a waiter.
 ///
 /// # Safety
-/// `next` returns what the last `set_next` has stored. The type has an alignment of 2 at least.
+/// `next` returns what the last `set_next` has stored. The type has an alignment of 4 at least.
+/// `is_overtaken` returns true a bounded number of times for a node.
 pub unsafe trait Link: Sized {
     /// # Safety
     /// The node is the caller's: not linked yet, or in a list that is the caller's.
@@ -70,6 +116,13 @@ pub unsafe trait Link: Sized {
     /// # Safety
     /// The node is the caller's: not linked yet, or in a list that is the caller's.
     unsafe fn set_next(this: *const Self, to: *const Self);
+
+    /// The holder would free the lock, although this node is the oldest in line. True: it may, and
+    /// this is counted. False: the node's owner has been overtaken as often as it may be.
+    ///
+    /// # Safety
+    /// The caller is the holder, and the node is in its queue.
+    unsafe fn is_overtaken(this: *const Self) -> bool;
 }
 
 /// All bytes zero is a free lock.
@@ -97,65 +150,206 @@ impl<N: Link> Default for Handover<N> {
 impl<N: Link> Handover<N> {
     #[inline]
     pub fn is_locked(&self) -> bool {
-        self.state.load(Ordering::Relaxed) != FREE
+        self.state.load(Ordering::Relaxed) & LOCKED != 0
     }
 
-    /// True if the caller now holds the lock.
+    /// True if the caller now holds the lock, for which nobody waits.
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Acquire: pairs with the Release of the holder that has unlocked.
         self.state.compare_exchange(FREE, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// True if the caller now holds the lock. Else the node is linked; when it is granted, its
-    /// owner holds the lock.
+    /// True if the caller now holds the lock, for which others may wait.
+    #[inline]
+    pub fn try_overtake(&self) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & LOCKED == 0 {
+            let locked = state | LOCKED;
+            // Acquire: as in `try_lock`.
+            match self.state.compare_exchange(state, locked, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// True if the caller now holds the lock. Else the node is linked, and will be granted: see
+    /// `lock_again_or_wait`.
     ///
     /// # Safety
-    /// The node is in no list, and lives until it is granted.
+    /// The node is in no list, and lives until its owner holds the lock.
     pub unsafe fn lock_or_link(&self, node: *const N) -> bool {
-        let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            if state == FREE {
-                if self.try_lock() {
-                    return true;
-                }
-                state = self.state.load(Ordering::Relaxed);
-                continue;
+            if self.try_overtake() {
+                return true;
             }
-            let older = ptr::with_exposed_provenance(state & !LOCKED);
-            // SAFETY: the node is the caller's until it is linked.
-            unsafe { N::set_next(node, older) };
-            let linked = node.expose_provenance() | LOCKED;
-            fuzz::at(Point::MutexLink);
-            // Release: pairs with the Acquire in `take_stack`; the node is published.
-            match self.state.compare_exchange(state, linked, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return false,
-                Err(now) => state = now,
+            // SAFETY: by the caller's promise.
+            if unsafe { self.link_if_locked(node) } {
+                return false;
             }
         }
     }
 
-    /// Unlocks if nobody waits. Else returns the next holder's node, which the caller grants.
+    /// Links the node as one that waits for the lock, whether it is held or not. Returns a node for
+    /// the caller to grant, if there is one.
+    ///
+    /// # Safety
+    /// As for `lock_or_link`.
+    pub unsafe fn link(&self, node: *const N) -> Option<*const N> {
+        // SAFETY: by the caller's promise.
+        if !unsafe { self.lock_or_link(node) } {
+            return None;
+        }
+        // The caller holds the lock, on behalf of nobody.
+        // SAFETY: as above. The node was not linked.
+        let _linked = unsafe { self.link_if_locked(node) };
+        debug_assert!(_linked);
+        self.unlock_before_waiters()
+    }
+
+    /// Links the node if the lock is held. False: it is free.
+    ///
+    /// # Safety
+    /// As for `lock_or_link`.
+    unsafe fn link_if_locked(&self, node: *const N) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & LOCKED != 0 {
+            let older = ptr::with_exposed_provenance(state & !FLAGS);
+            // SAFETY: the node is the caller's until it is linked.
+            unsafe { N::set_next(node, older) };
+            let linked = node.expose_provenance() | state & FLAGS;
+            fuzz::at(Point::MutexLink);
+            // Release: pairs with the Acquire in `take_stack`; the node is published.
+            match self.state.compare_exchange(state, linked, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Called by the owner of a node that was granted. True: it holds the lock, and the node is in
+    /// no list any more. False: the lock is held, and nothing has happened.
+    ///
+    /// # Safety
+    /// The node was linked, and was granted since it last began to wait.
+    pub unsafe fn try_lock_again(&self, node: *const N) -> bool {
+        // Acquire, here and below: pairs with the Release of the holder that has handed the lock
+        // over.
+        let mut state = self.state.load(Ordering::Acquire);
+        loop {
+            if state & CALLED == 0 {
+                return true;
+            }
+            if state & LOCKED != 0 {
+                return false;
+            }
+            let locked = (state | LOCKED) & !CALLED;
+            // Acquire: as in `try_lock`.
+            match self.state.compare_exchange(state, locked, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(now) => state = now,
+            }
+        }
+        // SAFETY: the caller is the holder, and its node is the first in the queue.
+        unsafe { self.take_out(node) };
+        true
+    }
+
+    /// As `try_lock_again`; but if the lock is held, the node waits again, in its place, and will be
+    /// granted again.
+    ///
+    /// # Safety
+    /// As for `try_lock_again`. The node is ready to be granted.
+    pub unsafe fn lock_again_or_wait(&self, node: *const N) -> bool {
+        loop {
+            // SAFETY: by the caller's promise.
+            if unsafe { self.try_lock_again(node) } {
+                return true;
+            }
+            if self.wait_if_locked() {
+                return false;
+            }
+        }
+    }
+
+    /// The called waiter waits again, if the lock is held. False: it is free, or was handed over.
+    fn wait_if_locked(&self) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & FLAGS == FLAGS {
+            fuzz::at(Point::MutexAgain);
+            let waits = state & !CALLED;
+            // Release: pairs with the Acquire in `unlock_before_waiters`; the node is ready.
+            match self.state.compare_exchange(state, waits, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Unlocks. Returns a node for the caller to grant, if there is one.
     #[inline]
     pub fn unlock(&self) -> Result<Option<*const N>, NotLocked> {
         if !self.is_locked() {
             return Err(NotLocked);
         }
         // SAFETY: the queue is the holder's, who is the caller.
-        let mut oldest = self.queue.with(|queue| unsafe { *queue });
-        if oldest.is_null() {
+        if self.queue.with(|queue| unsafe { *queue }).is_null() {
             fuzz::at(Point::MutexUnlock);
             // Release: pairs with the Acquire of the next lock.
             match self.state.compare_exchange(LOCKED, FREE, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Ok(None),
                 Err(FREE) => return Err(NotLocked),
-                Err(_) => oldest = self.take_stack(),
+                Err(_) => {}
             }
         }
-        // SAFETY: the queue is the caller's, and its nodes belong to waiters. The next holder's
-        // node is granted later, so that holder finds the queue changed.
+        Ok(self.unlock_before_waiters())
+    }
+
+    /// `unlock`, if somebody waits.
+    fn unlock_before_waiters(&self) -> Option<*const N> {
+        // SAFETY: the queue is the holder's, who is the caller.
+        let mut oldest = self.queue.with(|queue| unsafe { *queue });
+        if oldest.is_null() {
+            oldest = self.take_stack();
+            // SAFETY: as above.
+            self.queue.with_mut(|queue| unsafe { *queue = oldest });
+        }
+        // Acquire, here and below: pairs with the Release in `wait_if_locked`; the node is ready.
+        let mut state = self.state.load(Ordering::Acquire);
+        // SAFETY: the caller is the holder, and the node is in its queue.
+        let hands_over = unsafe { !N::is_overtaken(oldest) };
+        if hands_over {
+            // SAFETY: the caller is the holder, and the node is the first in its queue. Its owner
+            // does not hold the lock before it is called below, or is granted.
+            unsafe { self.take_out(oldest) };
+        }
+        loop {
+            let called = state & CALLED != 0;
+            fuzz::at(Point::MutexUnlock);
+            let new = match (hands_over, called) {
+                (true, false) => return Some(oldest),
+                (true, true) => state & !CALLED,
+                (false, _) => (state | CALLED) & !LOCKED,
+            };
+            // Release: pairs with the Acquire of the next lock, and of `try_lock_again`.
+            match self.state.compare_exchange(state, new, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return (!called).then_some(oldest),
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// Takes the oldest node out of the queue.
+    ///
+    /// # Safety
+    /// The caller is the holder, and the node is the first in its queue.
+    unsafe fn take_out(&self, oldest: *const N) {
+        // SAFETY: the queue is the caller's, and its nodes belong to waiters.
         self.queue.with_mut(|queue| unsafe { *queue = N::next(oldest) });
-        Ok(Some(oldest))
     }
 
     /// Changes with each node that is linked while the lock is held.
@@ -165,11 +359,11 @@ impl<N: Link> Handover<N> {
     }
 
     /// Takes the waiters on the stack, and returns them with the oldest first. Called by the holder
-    /// when the stack is not empty.
+    /// when the stack is not empty, and the queue is.
     #[cold]
     fn take_stack(&self) -> *const N {
-        let state = self.state.swap(LOCKED, Ordering::Acquire); // pairs with `lock_or_link`
-        let mut node: *const N = ptr::with_exposed_provenance(state & !LOCKED);
+        let state = self.state.swap(LOCKED, Ordering::Acquire); // pairs with `link_if_locked`
+        let mut node: *const N = ptr::with_exposed_provenance(state & !FLAGS);
         let mut younger = ptr::null();
         while !node.is_null() {
             // SAFETY: the node was taken out, and is not granted yet.

@@ -1,6 +1,10 @@
-//! A condition: a list of waiters. A signalled waiter moves to the list of its mutex, as if it had
-//! just come to lock it, and is granted the mutex there ("wait morphing"). So a waiter never wakes
-//! only to find the mutex locked, and waiters get the mutex in their order.
+//! A condition: a list of waiters. A signalled waiter moves to the line of its mutex, as if it had
+//! just come to lock it ("wait morphing"). So no waiter wakes while the signaller holds the mutex;
+//! of many that hear a broadcast, one at a time wakes; and they get the mutex in their order.
+//!
+//! If the mutex is free, the signaller locks it for a moment, links the node and unlocks, which
+//! calls the waiter. (It could lock the mutex for the waiter. But then nobody else could have the
+//! mutex while the waiter is on its way.)
 //!
 //! A waiter links its node while it holds the mutex, and unlocks the mutex afterwards. A signaller
 //! has held the mutex while, or after, it changed what the waiters test. So either the signaller
@@ -77,17 +81,17 @@ impl Cond {
     }
 }
 
-/// True if the node's task has its mutex again; the caller then grants the node. False: the mutex
-/// will grant it.
+/// Makes the node's task wait for its mutex. Returns a node for the caller to grant, if there is
+/// one.
 ///
 /// # Safety
 /// The node was taken from a condition's list.
-pub unsafe fn relock(node: *const Node) -> bool {
+pub unsafe fn relock(node: *const Node) -> Option<*const Node> {
     // SAFETY: `link` only adds nodes of this type. The task waits until it holds the mutex, which
     // exists until then.
     unsafe {
         let waiting = node.cast::<Waiting>();
         (*waiting).cond.store(ptr::null_mut(), Ordering::Relaxed);
-        (*(*waiting).mutex).lock_or_link(node)
+        (*(*waiting).mutex).link(node)
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | [`mutex`] | a mutex that its holder hands over to the next waiter |
-//! | [`cond`] | a condition whose waiters move to the mutex's list |
+//! | [`mutex`] | a mutex that newcomers may take before its waiters, for a bounded number of times |
+//! | [`cond`] | a condition whose waiters move to the mutex's line |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`forked`] | a forked task, and its waiter |

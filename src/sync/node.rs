@@ -1,11 +1,10 @@
 //! The node of a waiter, and lists of nodes.
 //!
 //! A task that must wait has a [`Node`] on its own stack. It links the node into the mutex, the
-//! semaphore or the like, and waits until the requested object is *granted*. Nothing is allocated,
-//! and the waiter never looks at the mutex again: when it continues, the mutex is already its own.
-//! So the oldest waiter is always the next, and no task can overtake it, or be woken in vain. (The
-//! alternative, waking a waiter that then competes with newcomers, is faster where holders are
-//! brief, but a task may wait for ever.)
+//! semaphore or the like, and waits until the node is *granted*. Nothing is allocated. When a
+//! waiter of a semaphore, a barrier or a condition continues, what it has waited for has happened.
+//! A waiter of a mutex then competes with newcomers ([`super::mutex`]). If it loses, it makes its
+//! node wait again (`begin_again`), and the node is granted again.
 //!
 //! ```text
 //! word   0        waits, and has not left its name
@@ -50,16 +49,29 @@
 //! | `grant`: store over a lasting name | Release | `is_granted` |
 //! | `grant`: swap | AcqRel | `leave_name`, `is_granted` |
 //! | `is_granted`: load | Acquire | `grant` |
+//! | `begin_again`: store | Relaxed | none: the waiter then makes the node known by another word |
 //! | `next` | none | the node belongs to one thread at a time: its waiter, or who has unlinked it |
 
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 use crate::sys::fuzz::{self, Point};
+#[cfg(not(loom))]
+use crate::sys::time;
 use std::ptr;
 
 const WAITING: usize = 0;
 const GRANTED: usize = 1;
+
+/// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
+#[cfg(not(loom))]
+pub const PATIENCE: u32 = 4096;
+/// The least number with which a lock is freed again while its oldest waiter is called.
+#[cfg(loom)]
+pub const PATIENCE: u32 = 2;
+/// For how many nanoseconds it may be, or a little more than twice that.
+#[cfg(not(loom))]
+const PATIENT_FOR: u64 = 500_000;
 
 /// The bit in a name that stays until the node is granted.
 pub const LASTING: usize = 4;
@@ -69,6 +81,16 @@ pub const LASTING: usize = 4;
 pub struct Node {
     word: AtomicUsize,
     next: UnsafeCell<*const Node>,
+    overtaken: UnsafeCell<Overtaken>,
+}
+
+/// How often the waiter of a mutex was overtaken, and since when.
+#[derive(Default)]
+struct Overtaken {
+    times: u32,
+    /// In nanoseconds; valid if `times` is not 0.
+    #[cfg(not(loom))]
+    since: u64,
 }
 
 impl Default for Node {
@@ -80,7 +102,9 @@ impl Default for Node {
 impl Node {
     #[inline]
     fn new(word: usize) -> Self {
-        Node { word: AtomicUsize::new(word), next: UnsafeCell::new(ptr::null()) }
+        let (next, overtaken) =
+            (UnsafeCell::new(ptr::null()), UnsafeCell::new(Overtaken::default()));
+        Node { word: AtomicUsize::new(word), next, overtaken }
     }
 
     /// The node of a task that is woken by this name, and is ready to be woken.
@@ -129,6 +153,11 @@ impl Node {
         false
     }
 
+    /// The waiter of a node that was granted waits again. It has not left its name yet.
+    pub fn begin_again(&self) {
+        self.word.store(WAITING, Ordering::Relaxed); // published by the caller's next step
+    }
+
     /// Grants the node. Returns the name of the task to wake, if there is one. The node may be gone
     /// afterwards.
     ///
@@ -160,6 +189,35 @@ unsafe impl Link for Node {
     unsafe fn set_next(this: *const Node, to: *const Node) {
         // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with_mut(|next| *next = to) }
+    }
+
+    unsafe fn is_overtaken(this: *const Node) -> bool {
+        // SAFETY: the count is the holder's, who is the caller.
+        unsafe { (*this).overtaken.with_mut(|overtaken| (*overtaken).once_more()) }
+    }
+}
+
+impl Overtaken {
+    /// Counts once more, and returns true, if the waiter is still patient.
+    fn once_more(&mut self) -> bool {
+        let is_patient = self.times < PATIENCE && !self.takes_long();
+        self.times += u32::from(is_patient);
+        is_patient
+    }
+
+    /// True if the waiter has been overtaken for too long. The clock is only read when the count is
+    /// a power of two, or 0.
+    #[cfg(not(loom))]
+    fn takes_long(&mut self) -> bool {
+        if self.times == 0 {
+            self.since = time::nanos();
+        }
+        self.times.is_power_of_two() && time::nanos() - self.since > PATIENT_FOR
+    }
+
+    #[cfg(loom)]
+    fn takes_long(&self) -> bool {
+        false
     }
 }
 

@@ -18,6 +18,15 @@
 //! unlocks and the Acquire compare-and-swap that locks, the state is only changed by
 //! compare-and-swaps, which continue the release sequence.
 //!
+//! # Rejected
+//!
+//! To let newcomers take a unit before a waiter that is on its way, as a mutex does
+//! ([`super::mutex`]). It would end the convoy of a semaphore of one unit that is used as a lock: 8
+//! tasks and 8 threads spend 2,200 ns of processor time on an empty section, and 25 with a mutex.
+//! But a unit is often a message to whoever has waited longest; and each of n units that are posted
+//! in a row wakes a waiter at once, while a line that calls its oldest waiter only would wake one
+//! after the other, with 50 µs in between if they are threads.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |

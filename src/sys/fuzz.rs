@@ -111,8 +111,10 @@ pub enum Point {
     NodeGrant,
     /// `lock::handover`: a lock has found its mutex held, and will link its node.
     MutexLink,
-    /// An unlock has found no waiter, and will free the mutex.
+    /// An unlock will free the mutex, or hand it over.
     MutexUnlock,
+    /// A waiter that was woken has found its mutex held, and will wait again.
+    MutexAgain,
     /// `lock::mutex`: a thread has found the lock held, and will sleep.
     LockSleep,
     /// `runtime::suspend`: a task has left its stack, and will be made known.

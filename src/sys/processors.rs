@@ -22,6 +22,21 @@ pub fn allowed() -> usize {
     Mask::of_caller().count()
 }
 
+/// `allowed` at the first call: a hint that costs a load.
+pub fn seen() -> usize {
+    /// 0: not read yet. Relaxed: each thread may read the mask for itself.
+    #[unsafe(link_section = "sched_words")]
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+
+    let seen = SEEN.load(Ordering::Relaxed);
+    if seen != 0 {
+        return seen;
+    }
+    let allowed = allowed();
+    SEEN.store(allowed, Ordering::Relaxed);
+    allowed
+}
+
 /// The processor that the calling thread runs on now; negative if it is not known.
 pub fn here() -> i32 {
     // SAFETY: the call has no arguments.

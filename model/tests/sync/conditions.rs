@@ -57,3 +57,31 @@ fn all_hear_a_broadcast() {
 fn each_signal_wakes_one() {
     two_wait("cond, two wait, each passes it on", Scene::signal, Scene::signal);
 }
+
+/// A signal without the mutex, which others want: the signaller locks it for a moment.
+#[test]
+fn a_signal_meets_a_newcomer() {
+    explore("cond, a signal and a newcomer", 2, 1000, || {
+        let scene = Scene::new(0, 0);
+        let waits = Scene::thread(&scene, |scene| {
+            scene.lock();
+            while scene.number() == 0 {
+                scene.cond_wait();
+            }
+            scene.add();
+            scene.unlock();
+        });
+        let newcomer = Scene::thread(&scene, |scene| {
+            scene.lock_outside();
+            scene.add();
+            scene.unlock();
+            scene.signal();
+        });
+        scene.lock_outside();
+        scene.add();
+        scene.unlock();
+        join([waits, newcomer]);
+        assert!(scene.mutex.try_lock());
+        assert_eq!(scene.number(), 3);
+    });
+}

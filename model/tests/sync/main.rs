@@ -17,7 +17,7 @@ use loom::thread::{self, JoinHandle};
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
 use sched::sync::members::Members;
-use sched::sync::mutex::Mutex;
+use sched::sync::mutex::{Look, Mutex};
 use sched::sync::node::{LASTING, Node};
 use sched::sync::sem::Sem;
 use sched::sys::atomic::Ordering;
@@ -51,8 +51,8 @@ fn wait_by(node: &Node, bits: usize) {
 }
 
 /// Waits for the object that `get_or_link` asks for, like a task that leaves its stack: the node
-/// gets its name first, and is then linked.
-fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
+/// gets its name first, and is then linked. `has_it` is called when the node was granted.
+fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool, has_it: impl Fn(&Node) -> bool) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
     let name = Arc::into_raw(Arc::clone(&bell));
     let node = Node::named(name.expose_provenance() | LASTING);
@@ -64,6 +64,19 @@ fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
         bell.notify.wait();
     }
     assert!(node.is_granted());
+    if !has_it(&node) {
+        wait_until(&node, LASTING, has_it);
+    }
+}
+
+/// Waits until the node is granted, and `has_it` returns true.
+fn wait_until(node: &Node, bits: usize, has_it: impl Fn(&Node) -> bool) {
+    loop {
+        wait_by(node, bits);
+        if has_it(node) {
+            return;
+        }
+    }
 }
 
 /// Like `api::sync`.
@@ -116,18 +129,25 @@ impl Scene {
 
     fn lock(&self) {
         if !self.mutex.try_lock() {
-            // SAFETY: the node lives until it is granted.
-            wait_aside(|node| unsafe { self.mutex.lock_or_link(node) });
+            // SAFETY: the node lives until its thread holds the mutex.
+            let lock_or_link = |node: &Node| unsafe { self.mutex.lock_or_link(node) };
+            wait_aside(lock_or_link, |node| self.has_mutex(node));
         }
+    }
+
+    /// The node was granted. True if its thread holds the mutex.
+    fn has_mutex(&self, node: &Node) -> bool {
+        // SAFETY: the node was linked, and was granted just now.
+        unsafe { self.mutex.lock_again_or_wait(node, Look::Once) }
     }
 
     /// Like a thread that sleeps, or a task that helps.
     fn lock_outside(&self) {
         if !self.mutex.try_lock() {
             let node = Node::default();
-            // SAFETY: the node lives until it is granted.
+            // SAFETY: the node lives until its thread holds the mutex.
             if !unsafe { self.mutex.lock_or_link(&node) } {
-                wait(&node);
+                wait_until(&node, 0, |node| self.has_mutex(node));
             }
         }
     }
@@ -159,23 +179,23 @@ impl Scene {
         // SAFETY: the node lives until it is granted.
         unsafe { self.cond.link(&waiting) };
         self.unlock();
-        wait(&waiting.node);
+        wait_until(&waiting.node, 0, |node| self.has_mutex(node));
     }
 
     fn signal(&self) {
         // SAFETY: the node was taken out of the condition's list.
-        grant(self.cond.signal().into_iter().filter(|&node| unsafe { cond::relock(node) }));
+        grant(self.cond.signal().into_iter().filter_map(|node| unsafe { cond::relock(node) }));
     }
 
     fn broadcast(&self) {
         // SAFETY: the nodes were taken out of the condition's list.
-        grant(self.cond.broadcast().filter(|&node| unsafe { cond::relock(node) }));
+        grant(self.cond.broadcast().filter_map(|node| unsafe { cond::relock(node) }));
     }
 
     fn wait(&self) {
         if !self.sem.try_wait() {
             // SAFETY: the node lives until it is granted.
-            wait_aside(|node| unsafe { self.sem.wait_or_link(node) });
+            wait_aside(|node| unsafe { self.sem.wait_or_link(node) }, |_| true);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Mutexes: each waiter gets the mutex once, and alone.
 
-use crate::{Scene, grant};
-use sched::sync::node::Node;
-use sched_model::{explore, join};
+use crate::{Scene, wait_until};
+use sched::sync::node::{Node, PATIENCE};
+use sched_model::{explore, explore_seeing, join, saw};
 
 #[test]
 fn a_mutex_excludes() {
@@ -45,32 +45,61 @@ fn a_mutex_is_handed_over_again_and_again() {
     });
 }
 
-/// Two tasks that wait before the holder unlocks get the mutex in their order.
+/// Two tasks that wait get the mutex in their order, whoever overtakes them.
 #[test]
 fn a_mutex_keeps_the_order() {
-    explore("mutex, order of two waiters", 2, 10, || {
+    explore_seeing("nobody has overtaken", "mutex, order of two waiters", 3, 1000, || {
         let scene = Scene::new(0, 0);
         assert!(scene.mutex.try_lock());
-        let nodes = [Node::default(), Node::default(), Node::default()];
+        let nodes = [Node::default(), Node::default()];
         // SAFETY: the nodes live until the end.
         unsafe {
             assert!(!scene.mutex.lock_or_link(&nodes[0]));
             assert!(!scene.mutex.lock_or_link(&nodes[1]));
         }
-        let late = Scene::thread(&scene, |scene| {
+        let other = Scene::thread(&scene, |scene| {
             scene.lock();
             scene.add();
             scene.unlock();
         });
-        for node in &nodes[..2] {
-            let next = scene.mutex.unlock().expect("it is locked").expect("they wait");
-            assert!(std::ptr::eq(next, node));
-            grant(std::iter::once(next));
-            scene.add();
-        }
         scene.unlock();
-        late.join().unwrap();
+        for (i, node) in nodes.iter().enumerate() {
+            wait_until(node, 0, |node| scene.has_mutex(node));
+            saw(scene.number() - i);
+            scene.add();
+            scene.unlock();
+        }
+        other.join().unwrap();
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 3);
+    });
+}
+
+/// A task that waits is overtaken as often as it may be, and then has the mutex.
+#[test]
+fn a_waiter_is_overtaken_so_often() {
+    const MOST: usize = PATIENCE as usize;
+    explore_seeing("the bound was not reached", "mutex, one is overtaken", 3, 10_000, || {
+        let scene = Scene::new(0, 0);
+        assert!(scene.mutex.try_lock());
+        let node = Node::default();
+        // SAFETY: the node lives until the end.
+        assert!(!unsafe { scene.mutex.lock_or_link(&node) });
+        let other = Scene::thread(&scene, |scene| {
+            for _ in 0..=MOST {
+                scene.lock_outside();
+                scene.add();
+                scene.unlock();
+            }
+        });
+        scene.unlock();
+        wait_until(&node, 0, |node| scene.has_mutex(node));
+        let overtaken = scene.number();
+        assert!(overtaken <= MOST, "overtaken {overtaken} times");
+        saw(usize::from(overtaken == MOST));
+        scene.add();
+        scene.unlock();
+        other.join().unwrap();
+        assert_eq!(scene.number(), MOST + 2);
     });
 }

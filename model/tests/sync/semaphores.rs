@@ -40,7 +40,7 @@ fn a_semaphore_is_freed_by_who_gets_the_unit() {
             grant(posts.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
         });
         // SAFETY: the node lives until it is granted; loom checks the rest.
-        wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }));
+        wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }), |_| true);
         // SAFETY: loom checks the access for races.
         sem.with_mut(|sem| unsafe { *sem = Sem::new(0) });
         thread.join().unwrap();
