@@ -2,8 +2,9 @@
 
 use super::programs::{
     BESIDE, BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, FLOODS, HAND_OVER_DEQUES, HAND_OVERS,
-    IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OBSERVED, OBSERVERS, OUTSIDE,
-    OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS, SHORTS, SPARSE, elements,
+    IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, MUTEXES, OBSERVED, OBSERVERS,
+    OUTSIDE, OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS, SHORTS, SPARSE,
+    elements,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -152,6 +153,13 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
                     idle,
                     ..steal.clone()
                 }));
+            }
+        }
+        "mutex" => {
+            for &(_, data, bare_data, workers) in MUTEXES {
+                let threads = workers.unwrap_or(threads);
+                setups.push(bare(bare_data));
+                setups.push(Setup { data: Some(data), threads, ..steal.clone() });
             }
         }
         "phases" => {

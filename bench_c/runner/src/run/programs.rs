@@ -71,6 +71,7 @@ pub const OVERHEADS: &[Program] = &[
     program("yield", 1 << 17, 1 << 14, "two tasks that yield in turn"),
     program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
     program("resume", 300, 60, "hand-overs to a worker that looks for work"),
+    elements("mutex", 1 << 16, 1 << 13, "sections of one mutex"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
     elements("loops", 60, 20, "loops whose iterations take unequal times"),
@@ -116,6 +117,17 @@ pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
     ("a spawner of kind cont", Kind::Cont, "spawn"),
 ];
 pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
+/// Who shares the mutex of mutex, its argument of `-d`, that of the same with threads and a pthread
+/// mutex, and the number of workers if it is not the usual one.
+pub const MUTEXES: &[(&str, &str, &str, Option<usize>)] = &[
+    ("an empty section, 8 tasks and 8 threads share the mutex", "8+8-0", "pthread-8+8-0", None),
+    ("... 8 tasks", "8+0-0", "pthread-8+0-0", Some(8)),
+    ("... 2 tasks", "2+0-0", "pthread-2+0-0", None),
+    ("... 2 threads", "0+2-0", "pthread-0+2-0", None),
+    ("... 1 task, alone", "1+0-0", "pthread-1+0-0", None),
+    ("a section of 1 µs, 8 tasks and 8 threads", "8+8-1000", "pthread-8+8-1000", None),
+    ("... 2 tasks", "2+0-1000", "pthread-2+0-1000", None),
+];
 /// The program of [`Group::Closures`], and its arguments of `-d`.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");

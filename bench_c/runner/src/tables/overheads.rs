@@ -4,7 +4,7 @@ use sched_tools::table::Table;
 
 use crate::run::plan::Plan;
 use crate::run::programs::{
-    BURNERS, HAND_OVER_DEQUES, HAND_OVERS, LOOPS, PHASE_KINDS, PHASES, REDUCTIONS,
+    BURNERS, HAND_OVER_DEQUES, HAND_OVERS, LOOPS, MUTEXES, PHASE_KINDS, PHASES, REDUCTIONS,
 };
 use crate::statistics::quartiles::{Quartiles, with_quartiles};
 use crate::statistics::summary::{Measured, Summary};
@@ -75,6 +75,14 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let line = |name| own(summary.bare("resume", "line"), name);
     row("... a cache line, to the other processor", None, "ns", line("handover_ns"));
     row("... and back", None, "ns", line("back_ns"));
+
+    for &(what, data, bare_data, workers) in MUTEXES {
+        let t = workers.unwrap_or(t);
+        let found = own(summary.runs("mutex", Some(data), None, t), "ns_a_section");
+        row(what, Some(t), "ns", found);
+        let bare = own(summary.bare("mutex", bare_data), "ns_a_section");
+        row("... the same by threads, with a pthread mutex", None, "ns", bare);
+    }
 
     for (what, data) in PHASES {
         for kind in PHASE_KINDS {
