@@ -30,7 +30,8 @@ use std::ffi::c_int;
 /// own or a place in a queue, or as many sections are open as SCHED_BLOCKING allows). The limit is
 /// 512, unless SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN the
 /// task must not call sched_block_end. It may block all the same; then its worker blocks, too, and
-/// fewer workers run tasks meanwhile.
+/// fewer workers run tasks meanwhile. The first time that the limit refuses a section, a line on
+/// standard error says so.
 /// Thread-safe. Cost: some microseconds if a kept thread is woken; some fifty microseconds if a
 /// thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
 /// after the section has ended watches the worker, as long as further sections follow, each within

@@ -70,10 +70,12 @@ use crate::runtime::life;
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend;
 use crate::stats::Phase;
+use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
-use crate::threads::cache::Job;
+use crate::sys::output;
+use crate::threads::cache::{Job, NoRelief};
 use std::ptr;
 
 /// Begins a section of the calling task, or a section nested in it. Does nothing if the caller is
@@ -150,14 +152,36 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     worker.begin_phase(Phase::Blocked);
     worker.vacate();
     enter_section(fiber);
-    let Some(handoff_word) = worker.relieve() else {
-        reoccupy(fiber);
-        return Err(NOBODY);
-    };
-    fiber.section.handoff_word.set(handoff_word);
+    match worker.relieve() {
+        Ok(handoff_word) => fiber.section.handoff_word.set(handoff_word),
+        Err(why) => {
+            reoccupy(fiber);
+            if why == NoRelief::AtLimit {
+                report_limit(fiber.worker());
+            }
+            return Err(NOBODY);
+        }
+    }
     count_section(1);
     errno::set(Errno(errno));
     Ok(())
+}
+
+/// Says, once in the life of the process, that a section was refused because of the limit: many
+/// programs do without the section then, and a task that blocks all the same blocks its worker.
+#[cold]
+fn report_limit(worker: &Worker) {
+    #[unsafe(link_section = "sched_words")]
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    // Relaxed: only counts.
+    if !REPORTED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the calling thread occupies the worker, so the run goes on.
+        let most = unsafe { (*worker.run.get()).threads.terms().most_reliefs() };
+        output::say(format_args!(
+            "sched_block_begin fails with EAGAIN: SCHED_BLOCKING={most} blocking sections are open; \
+             tasks that block without a section block their workers"
+        ));
+    }
 }
 
 /// The calling thread takes back the worker of the fiber: no other thread has come to it.
@@ -207,15 +231,15 @@ fn restore_errno(errno: i32) {
 
 impl Worker {
     /// Calls another thread to this worker, which the calling thread has just left in the middle of
-    /// a task. Returns the word that `come_back` needs, or None if no thread can be had. The run
-    /// must not end during the call.
-    pub fn relieve(&self) -> Option<usize> {
+    /// a task. Returns the word that `come_back` needs. An error: no thread can be had. The run must
+    /// not end during the call.
+    pub fn relieve(&self) -> Result<usize, NoRelief> {
         let (handoff_word, calls) = self.handoff.leave();
-        if calls && !self.call_relief() {
+        if calls && let Err(why) = self.call_relief() {
             self.handoff.nobody_comes();
-            return None;
+            return Err(why);
         }
-        Some(handoff_word)
+        Ok(handoff_word)
     }
 
     /// Takes back this worker, which the calling thread has left. False if another thread has it by
@@ -225,7 +249,7 @@ impl Worker {
     }
 
     /// Calls a relief: see `RunThreads::relieve`. Called by the thread that has left this worker.
-    fn call_relief(&self) -> bool {
+    fn call_relief(&self) -> Result<(), NoRelief> {
         let job = Job { main: life::run_relief, arg: ptr::from_ref(self).cast() };
         // SAFETY: the calling thread's task holds the run open.
         unsafe { (*self.run.get()).threads.relieve(job, self.index()) }

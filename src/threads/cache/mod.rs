@@ -52,6 +52,6 @@ mod run;
 
 pub use self::ending::{is_unloaded, unload, watch_exit};
 pub use self::life::resting;
-pub use self::records::{Job, RunThreads, Terms};
+pub use self::records::{Job, NoRelief, RunThreads, Terms};
 pub use self::relief::MOST_RELIEFS;
 pub use self::run::renew;

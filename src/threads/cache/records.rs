@@ -28,6 +28,11 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// How many reliefs the run may have.
+    pub fn most_reliefs(&self) -> usize {
+        self.most_reliefs
+    }
+
     /// The floating-point controls of the run.
     pub fn float(&self) -> FloatControl {
         self.float
@@ -205,6 +210,15 @@ impl ThreadCache {
     }
 }
 
+/// Why a worker gets no relief.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NoRelief {
+    /// The run has as many as it may have.
+    AtLimit,
+    /// There is no thread, or no memory for one.
+    NoThread,
+}
+
 /// The reliefs of one run. All fields are used under the cache's lock.
 pub(super) struct Reliefs {
     /// The newest relief; all are linked by `next_relief`.
@@ -259,16 +273,16 @@ impl Reliefs {
         cache: &mut ThreadCache,
         terms: &Terms,
         new: Option<&'static ThreadSlot>,
-    ) -> Option<&'static ThreadSlot> {
+    ) -> Result<&'static ThreadSlot, NoRelief> {
         if self.count.get() >= terms.most_reliefs + usize::from(self.caller_left.get()) {
-            return None;
+            return Err(NoRelief::AtLimit);
         }
         let warm = if terms.keeps() { cache.take_warm() } else { None };
-        let slot = warm.or_else(|| cache.take_blank()).or(new)?;
+        let slot = warm.or_else(|| cache.take_blank()).or(new).ok_or(NoRelief::NoThread)?;
         self.count.set(self.count.get() + 1);
         slot.next_relief.set(self.all.get());
         self.all.set(slot);
-        Some(slot)
+        Ok(slot)
     }
 }
 

@@ -18,8 +18,9 @@
 //! overwrite the new `CALLED`. Therefore the thread that takes a slot waits for the end of the
 //! slot's job. The wait is short: the job only has to announce its end.
 
+use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot};
+use crate::threads::cache::records::{CACHE, Caller, Job, NoRelief, RunThreads, ThreadSlot};
 use std::ptr;
 
 /// The number of threads that a run may have beside its workers' threads if SCHED_BLOCKING is not
@@ -29,30 +30,32 @@ pub const MOST_RELIEFS: usize = 512;
 
 impl RunThreads {
     /// Brings another thread to worker `index`, whose own thread has left it. The other thread does
-    /// `job`. False if no thread can be had. Called by a job of this run's threads, or by the
-    /// thread that has started the run.
+    /// `job`. Called by a job of this run's threads, or by the thread that has started the run.
     ///
     /// # Safety
     /// Called before `finish`; job and run's threads stay as they are until then.
     #[cold]
-    pub unsafe fn relieve(&self, job: Job, index: usize) -> bool {
+    pub unsafe fn relieve(&self, job: Job, index: usize) -> Result<(), NoRelief> {
         let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
         let terms = self.terms();
         let found = CACHE.with(|cache| {
             let spare = self.reliefs.take_spare();
-            spare.or_else(|| self.reliefs.add_relief(cache, terms, None))
+            spare.map_or_else(|| self.reliefs.add_relief(cache, terms, None), Ok)
         });
         let new = || {
-            let new = ThreadSlot::new().ok()?;
+            let new = ThreadSlot::new().map_err(|NoMemory| NoRelief::NoThread)?;
             CACHE.with(|cache| {
                 let slot = self.reliefs.add_relief(cache, terms, Some(new));
-                if !slot.is_some_and(|slot| ptr::eq(slot, new)) {
+                if !slot.is_ok_and(|slot| ptr::eq(slot, new)) {
                     cache.add_blank(new);
                 }
                 slot
             })
         };
-        let Some(slot) = found.or_else(new) else { return false };
+        let slot = match found {
+            Err(NoRelief::NoThread) => new(),
+            found => found,
+        }?;
         slot.state.wait_for_job();
         if !terms.keeps() {
             // SAFETY: the slot's job is done, and threads that are not kept never rest.
@@ -63,8 +66,9 @@ impl RunThreads {
         let works = unsafe { slot.assign(job, index, self, Caller::Leaves) };
         if !works {
             self.spare(slot);
+            return Err(NoRelief::NoThread);
         }
-        works
+        Ok(())
     }
 
     /// Notes that the thread that has started the run has left its worker in the middle of the run.
