@@ -225,6 +225,18 @@ impl Office {
         left
     }
 
+    /// A thread that claims the place and, if it gets it, does `next` there. The result: true if it
+    /// has the place afterwards.
+    fn claimant(this: &Arc<Self>, next: fn(&Arc<Self>) -> bool) -> JoinHandle<bool> {
+        let office = Arc::clone(this);
+        thread::spawn(move || {
+            office.handoff.claim() && {
+                office.place.add();
+                next(&office)
+            }
+        })
+    }
+
     fn come_back(&self, left: usize) -> bool {
         let back = self.handoff.come_back(left);
         if back {
@@ -281,9 +293,46 @@ fn a_place_that_nobody_comes_to() {
     explore("a place is left in vain, and again", 6, 1, || {
         let office = Office::new();
         assert!(office.handoff.leave().1);
-        office.handoff.nobody_comes();
+        assert!(office.handoff.nobody_comes(), "nobody else was there");
         Office::leave(&office, |_| ());
         assert_eq!(office.taken(), 1, "nobody was called");
+    });
+}
+
+/// A third thread, which has ended a section elsewhere, claims the place beside the occupant that
+/// comes back and the thread that was called: one of the three has it.
+#[test]
+fn a_place_that_is_claimed() {
+    explore("a place is left, and claimed", 4, 500, || {
+        let office = Office::new();
+        let third = Office::claimant(&office, |_| true);
+        let left = Office::leave(&office, |_| ());
+        let back = office.come_back(left);
+        let claimed = third.join().unwrap();
+        let have = usize::from(back) + usize::from(claimed) + office.taken();
+        assert_eq!(have, 1, "it has come back {back}, and was claimed {claimed}");
+    });
+}
+
+/// The same, if no thread can be called. The third thread may leave the place again meanwhile, and
+/// relies on the thread that it believes to be coming.
+#[test]
+fn a_place_that_is_claimed_from_one_without_a_relief() {
+    explore("a place is left in vain, and claimed", 4, 50, || {
+        let office = Office::new();
+        let third = Office::claimant(&office, |office| {
+            let left = Office::leave(office, |_| ());
+            office.come_back(left)
+        });
+        office.place.add();
+        assert!(office.handoff.leave().1);
+        let back = office.handoff.nobody_comes();
+        if back {
+            office.place.add();
+        }
+        let claimed = third.join().unwrap();
+        let have = usize::from(back) + usize::from(claimed) + office.taken();
+        assert_eq!(have, 1, "it has come back {back}, and was claimed {claimed}");
     });
 }
 

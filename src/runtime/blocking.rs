@@ -9,13 +9,15 @@
 //! in the section  T is on S, and occupies no worker           S: its task blocks T
 //! end, case 1     U has not come: T takes W back              W: occupied by T
 //!                 if U comes later, it watches W or goes
-//! end, case 2     U has come to W, on a new fiber             W: occupied by U
-//!                 T leaves S for its own stack; there T       S: a continuation in the
-//!                 publishes the continuation of S,               queue of all workers
+//! end, case 2     another thread has W, but a worker X is     X: occupied by T
+//!                 vacant: T takes X
+//! end, case 3     another thread has W, and no worker is      W: occupied by U
+//!                 vacant: T leaves S for its own stack;       S: a continuation in the
+//!                 there T publishes the continuation of S,       queue of all workers
 //!                 and retires; some worker resumes S
 //! ```
-//! One word of the worker decides which of the two threads has W: see `threads::handoff`, which
-//! also says why a relief that is not needed may stay for a while.
+//! One word of the worker decides which thread has W: see `threads::handoff`, which also says why a
+//! relief that is not needed may stay for a while.
 //!
 //! Go does the same around a blocking system call (its runtime's proc.go: `handoffp` gives the
 //! processor's place to another thread; after the call `exitsyscall0` puts the goroutine into the
@@ -32,15 +34,18 @@
 //!
 //! # Why nothing is lost
 //!
-//! *W has one occupant.* T has left W before W becomes vacant, and the handoff word releases what T
-//! wrote. T then does not touch the owner's fields of W until it has taken W back: its spawns go
-//! through the injector, and it waits as a thread that is no worker.
+//! *A worker has one occupant.* T has left W before W becomes vacant, and the handoff word releases
+//! what T wrote. T then does not touch the owner's fields of W until it has taken W back: its spawns
+//! go through the injector, and it waits as a thread that is no worker.
 //!
 //! *The run goes on.* The task on S is counted (`Policy::hold`) from before T leaves W until the
 //! task goes on. While W is vacant it counts as active, and U comes as an active worker. So W is
 //! never idle with tasks in its queue.
 //!
 //! *A vacant worker gets a thread.* T calls U, or U was called before and has not gone yet.
+//!
+//! *T may take another worker than W.* What T has on its own stack (`HostStack`, in the frame of
+//! `host`) is not a part of a worker. It notes which worker T occupies, for the end of the run.
 //!
 //! *S is complete before it is published*, since T has left S by then. See the classic race in the
 //! essay of `runtime::host`.
@@ -155,7 +160,9 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     match worker.relieve() {
         Ok(handoff_word) => fiber.section.handoff_word.set(handoff_word),
         Err(why) => {
-            reoccupy(fiber);
+            reoccupy(fiber, fiber.worker());
+            // SAFETY: the calling thread has occupied the fiber's worker just now.
+            end_hold(unsafe { fiber.mine() });
             if why == NoRelief::AtLimit {
                 report_limit(fiber.worker());
             }
@@ -184,17 +191,31 @@ fn report_limit(worker: &Worker) {
     }
 }
 
-/// The calling thread takes back the worker of the fiber: no other thread has come to it.
-fn reoccupy(fiber: &Fiber) {
-    let worker = fiber.worker();
+/// The calling thread, which is on the fiber, occupies a worker that no other thread has.
+fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
     leave_section(fiber);
     worker.occupy();
     worker.begin_phase(Phase::Busy);
+    let host_stack = fiber.section.host_stack.get();
+    worker.host_stack.set(host_stack);
+    // SAFETY: the record lies on the calling thread's own stack, and lives until the thread has left
+    // its worker.
+    unsafe { &*host_stack }.worker.set(Some(worker));
+    if !ptr::eq(fiber.worker(), worker) {
+        fiber.move_to(worker);
+    }
     fiber.make_current(worker);
     fiber.note_unblock();
     worker.note_arrival(fiber);
-    // SAFETY: the calling thread has occupied it just now.
-    end_hold(unsafe { worker.owned() });
+}
+
+/// Takes the place of a worker of the fiber's run whose thread is in a blocking section.
+fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
+    // SAFETY: the fiber's task is counted (`hold`), so the run goes on.
+    let run = unsafe { &*fiber.worker().run.get() };
+    let own = fiber.worker().index();
+    let mut workers = (own..run.workers()).chain(0..own).map(|index| run.worker(index));
+    workers.find(|worker| worker.handoff.claim())
 }
 
 /// The task goes on: it needs neither the run to be held open nor the reserved slot any more.
@@ -203,21 +224,26 @@ fn end_hold(mine: Mine) {
     let _ = mine.reserve(-1); // to reserve fewer cannot fail
 }
 
-/// The task goes on: at once, if no other thread has come to its worker; else on any worker, when
-/// its turn has come.
+/// The task goes on: at once, if there is a place for its thread; else on any worker, when its turn
+/// has come.
 #[inline(never)]
 fn resume_task(fiber: &Fiber) {
     let errno = errno::get();
     count_section(-1);
-    if fiber.worker().come_back(fiber.section.handoff_word.get()) {
-        reoccupy(fiber);
-        return errno::set(Errno(errno));
+    let own = fiber.worker();
+    let is_back = own.handoff.come_back(fiber.section.handoff_word.get());
+    match if is_back { Some(own) } else { claim_vacant(fiber) } {
+        Some(worker) => {
+            reoccupy(fiber, worker);
+        }
+        None => {
+            leave_section(fiber);
+            fiber.note_unblock();
+            // SAFETY: the fiber could be left when the section began, and its host stack is this
+            // thread's; the task is counted (`hold`), so the run goes on.
+            unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
+        }
     }
-    leave_section(fiber);
-    fiber.note_unblock();
-    // SAFETY: the fiber could be left when the section began, and its host stack is this thread's;
-    // the task is counted (`hold`), so the run goes on.
-    unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
     end_hold(unsafe { fiber.mine() });
     restore_errno(errno);
@@ -231,21 +257,17 @@ fn restore_errno(errno: i32) {
 
 impl Worker {
     /// Calls another thread to this worker, which the calling thread has just left in the middle of
-    /// a task. Returns the word that `come_back` needs. An error: no thread can be had. The run must
-    /// not end during the call.
-    pub fn relieve(&self) -> Result<usize, NoRelief> {
+    /// a task. Returns the word that `come_back` needs. An error: no thread can be had, and the place
+    /// is the caller's again. The run must not end during the call.
+    fn relieve(&self) -> Result<usize, NoRelief> {
         let (handoff_word, calls) = self.handoff.leave();
-        if calls && let Err(why) = self.call_relief() {
-            self.handoff.nobody_comes();
+        if calls
+            && let Err(why) = self.call_relief()
+            && self.handoff.nobody_comes()
+        {
             return Err(why);
         }
         Ok(handoff_word)
-    }
-
-    /// Takes back this worker, which the calling thread has left. False if another thread has it by
-    /// now.
-    pub fn come_back(&self, handoff_word: usize) -> bool {
-        self.handoff.come_back(handoff_word)
     }
 
     /// Calls a relief: see `RunThreads::relieve`. Called by the thread that has left this worker.

@@ -97,13 +97,13 @@ pub enum WorkerStart {
     Relief,
 }
 
-/// Runs the calling thread's worker. Returns true when the run has ended, and false when the thread
-/// has lost its worker in a blocking section.
+/// Runs the calling thread's worker. Returns the worker that the thread occupies when the run has
+/// ended; None if the thread has lost its worker in a blocking section.
 ///
 /// # Safety
 /// The calling thread occupies `worker`, whose run has not ended, and `unwind::call_in_run` is
 /// among the callers.
-pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
+pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'static Worker> {
     // SAFETY: records are never freed, and the calling thread occupies the outer worker, too.
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let fibers_below = [outer, identity::innermost_section()];
@@ -117,6 +117,7 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     let stacks_below = fibers_below.iter().flatten().filter_map(|fiber| fiber.stack.as_ref());
     host_stack.sanitizers.learn_bounds(stacks_below.map(Stack::sanitizer_state));
     host_stack.outer_help_depth.set(outer.map_or(0, |fiber| fiber.help_depth.get()));
+    host_stack.worker.set(Some(worker));
     worker.host_stack.set(&host_stack);
     let mut stays = true;
     let mut go = || {
@@ -143,7 +144,7 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     for (fiber, was_pinned) in fibers_below.into_iter().zip(were_pinned) {
         fiber.inspect(|fiber| fiber.set_pinned(was_pinned));
     }
-    stays
+    host_stack.worker.get().filter(|_| stays)
 }
 
 /// The first frame of a fiber.

@@ -42,12 +42,13 @@ pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
         WorkerStart::FirstTask | WorkerStart::Relief => Phase::Busy,
     });
     // SAFETY: the worker was occupied just now; the run goes on by the promise made to `run`.
-    if unsafe { host(occupation.worker, occupation.start) } {
-        occupation.worker.begin_phase(Phase::Parked);
-        occupation.worker.announce_end();
-        occupation.worker.vacate();
-    } else {
-        occupation.surplus = true;
+    match unsafe { host(occupation.worker, occupation.start) } {
+        Some(worker) => {
+            worker.begin_phase(Phase::Parked);
+            worker.announce_end();
+            worker.vacate();
+        }
+        None => occupation.surplus = true,
     }
 }
 

@@ -388,6 +388,8 @@ pub(super) enum LoopStart {
 pub struct HostStack {
     /// The context of `host::host`, which continues when the worker's loop ends.
     pub(super) base: Cell<Context>,
+    /// The worker that the thread occupies, or has occupied last.
+    pub(super) worker: Cell<Option<&'static Worker>>,
     /// What the sanitizers know of this stack.
     pub(super) sanitizers: SanitizerState,
     /// `help_depth` of the outer worker's fiber when its task started this run; 0: no outer worker.
@@ -503,7 +505,7 @@ impl Fiber {
     }
 
     /// The worker that runs here now.
-    pub fn worker(&self) -> &Worker {
+    pub fn worker(&self) -> &'static Worker {
         // SAFETY: records are never freed.
         unsafe { &*self.worker.get() }
     }

@@ -10,6 +10,7 @@
 //!                    come_back  clears VACANT by compare-and-swap: has the place again
 //! the called thread  look       clears COMING by compare-and-swap; if VACANT was set, clears
 //!                               VACANT, too, and has the place
+//! a third thread     claim      clears VACANT by compare-and-swap: has the place
 //! ```
 //! The occupant has one attempt to come back. The attempt fails if the called thread was there: the
 //! CAS fails because the count or a flag has changed. When the called thread arrives, it does not
@@ -20,6 +21,13 @@
 //! absence. It goes away when the place was not left since its last look. Go's monitor does the
 //! same for system calls: it takes the place of a thread only after it has seen the same call twice
 //! (`retake` and `exitsyscallfast` in its runtime's proc.go).
+//!
+//! A third thread that could work at the place, for instance one that has lost another place, takes
+//! it at once: nobody has to be woken for this. COMING stays set, because the called thread still
+//! comes. (The absence may be short, and then its occupant has lost the place to a thread that would
+//! have gone to sleep otherwise: one of the two sleeps in either case. Rejected: to claim the place
+//! only after some microseconds of the same absence. An echo server then took as much processor
+//! time for an answer, or up to a third more.)
 //!
 //! # The bad interleavings
 //!
@@ -34,6 +42,14 @@
 //! Either U's compare-and-swap fails, and U looks again, or T sees that COMING is cleared, and
 //! calls a thread.
 //!
+//! *Claimed in the middle of `leave`.* T has set VACANT, and is about to store the word with COMING.
+//! If a third thread claimed the place between the two steps, the store would make the place vacant
+//! again. So a place is claimed only when COMING is set.
+//!
+//! *Nobody comes to the claimant.* T leaves, and cannot call a thread. Meanwhile C claims the place,
+//! leaves it, finds COMING set, and calls nobody. So `nobody_comes` clears both bits in one step: if
+//! VACANT was set, T has the place, even if the absence was C's.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
@@ -43,7 +59,10 @@
 //! | `look`: exchange | AcqRel | both of `leave` |
 //! | `look`: load | Relaxed | none: the exchange fails if it is stale |
 //! | `come_back`: exchange | Relaxed | none: on success nobody else had the place |
-//! | `called`, `nobody_comes` | Relaxed | the call of the thread |
+//! | `claim`: exchange | AcqRel | both of `leave`, as for `look` |
+//! | `claim`: load | Relaxed | none: the exchange fails if it is stale |
+//! | `nobody_comes` | AcqRel | `leave` of a thread that has claimed the place and left it |
+//! | `called` | Relaxed | the call of the thread |
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::fuzz::{self, Point};
@@ -92,10 +111,27 @@ impl Handoff {
         (left, calls)
     }
 
-    /// Returns the place to the caller, which has just left it and could not call a thread.
-    pub fn nobody_comes(&self) {
-        // Relaxed: no other thread uses the word before a call.
-        self.word.fetch_and(!(VACANT | COMING), Ordering::Relaxed);
+    /// The caller has left the place and could not call a thread. True: the place is the caller's
+    /// again. False: another thread has claimed it meanwhile.
+    pub fn nobody_comes(&self) -> bool {
+        // Acquire: pairs with the Release in `leave` of that thread. Release: pairs with the Acquire
+        // in `leave`.
+        let was = self.word.fetch_and(!(VACANT | COMING), Ordering::AcqRel);
+        was & VACANT != 0
+    }
+
+    /// For a thread that was not called: takes the place if its occupant is out.
+    pub fn claim(&self) -> bool {
+        // Relaxed: the exchange fails if this is stale.
+        let word = self.word.load(Ordering::Relaxed);
+        if word & (VACANT | COMING) != VACANT | COMING {
+            return false; // (Without COMING the occupant is still in `leave`.)
+        }
+        fuzz::at(Point::HandoffLook);
+        // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
+        // with the Acquire in `leave`.
+        let claimed = word & !VACANT;
+        self.word.compare_exchange(word, claimed, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// The occupant wants the place back. False if another thread has it.
