@@ -592,7 +592,7 @@ int sched_sort(void *base,
  * thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
  * after the section has ended watches the worker, as long as further sections follow, each within
  * some hundred microseconds of the one before. It takes over the worker when a section lasts about
- * as long.) A section within a section costs some nanoseconds.
+ * as long, or a millisecond.) A section within a section costs some nanoseconds.
  *
  * Example:
  *
@@ -602,9 +602,11 @@ int sched_sort(void *base,
  *         sched_block_end(s); */
 int sched_block_begin(struct scheduler *s);
 
-/* Ends the section that the calling task began last. If no other thread has taken over the task's
- * worker yet, the task goes on at once. Otherwise it goes on when its turn has come, behind the
- * tasks that are then in the queue for all workers. errno keeps its value even if the thread
+/* Ends the section that the calling task began last. The tasks whose sections have ended go on in
+ * the order in which these have ended, before the other tasks in the queue for all workers: at
+ * once, if none of them waits and the task's worker, or another one, has no thread at this moment;
+ * otherwise when its turn has come. (After every 61 of these tasks one of the others has a turn,
+ * and at each worker one of its own tasks.) errno keeps its value even if the thread
  * changes. But a compiler may have kept the address of the old thread's errno, so the function
  * that calls sched_block_end should not read errno itself.
  *
@@ -613,7 +615,7 @@ int sched_block_begin(struct scheduler *s);
  * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: some ten nanoseconds if the task goes on at once; otherwise two switches of
  * stacks, two uses of the queue for all workers, and the time until a worker takes the task from
- * that queue. */
+ * that queue. If every worker runs a task then, one of these tasks must end or wait first. */
 int sched_block_end(struct scheduler *s);
 
 /* Initialises m as an unlocked mutex, like SCHED_MUTEX_INIT. Returns 0, or -1 with errno: EINVAL

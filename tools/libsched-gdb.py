@@ -126,6 +126,7 @@ class Worker:
         lengths = library.field(self.row, "row.lengths")
         self.each = Length(library, lengths + library.of["lengths.each"])
         self.for_all = Length(library, lengths + library.of["lengths.for_all"])
+        self.ended = Length(library, lengths + library.of["lengths.ended"])
 
 
 class Library:
@@ -401,7 +402,8 @@ class Tasks:
         """The tasks that have begun and are in the queues of a run: for each fiber its context, and whether it is
         that of a spawner."""
         queues = [(worker.each, worker.policy_deque or worker.policy) for worker in workers]
-        for length, queue in queues + [(workers[0].for_all, workers[0].policy)]:
+        first = workers[0]
+        for length, queue in queues + [(first.for_all, first.policy), (first.ended, first.policy)]:
             try:
                 for f, closure in length.tasks(queue):
                     self.note_queued(f, closure)
@@ -507,8 +509,9 @@ class InfoSched(gdb.Command):
         kind, deque = library.word("kind", kind), library.word("deque", deque)
         ours = {worker.at for worker in workers}
         waiting = sum(1 for task in tasks.all if task.worker in ours and task.object and not task.thread)
+        for_all = sum(length.of(first.policy) or 0 for length in (first.for_all, first.ended))
         print("run %d: %s%s, workers: %d; tasks that wait: %d; queued for all: %s" % (
-            number, kind, " (%s)" % deque if deque else "", len(workers), waiting, first.for_all.of(first.policy)))
+            number, kind, " (%s)" % deque if deque else "", len(workers), waiting, for_all))
         for worker in workers:
             task = tasks.on(worker)
             if not worker.owner:

@@ -114,7 +114,7 @@ impl<D: Modelled> Story<D> {
     /// The section's end if `worker` is another thread's.
     fn publish(&self, worker: &Worker<D>, closure: *mut c_void) {
         let rest = Task { f: goes_on::<D>, closure };
-        worker.scheduler().requeue(worker, rest).expect("there is memory");
+        worker.scheduler().requeue_ended(worker, rest).expect("there is memory");
         // The run may have ended.
     }
 

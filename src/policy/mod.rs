@@ -138,6 +138,16 @@ pub trait Policy: Sync + Sized + 'static {
     /// goes on. No limit refuses the task.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
+    /// As `requeue`, for a task whose blocking section has ended: see `queue::ended`.
+    fn requeue_ended(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.requeue(place, task)
+    }
+
+    /// True if a task is queued whose blocking section has ended. A hint.
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// Reserves `more` slots for tasks that `requeue` adds, or releases -`more`. Fails if there is
     /// no memory.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;

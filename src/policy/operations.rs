@@ -77,6 +77,10 @@ mod made {
         /// From any thread.
         fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
         /// From any thread.
+        fn requeue_ended(place, task: Task) -> Result<(), NoMemory> = requeue_ended(place, task);
+        /// From any thread.
+        fn has_ended(place) -> bool = has_ended();
+        /// From any thread.
         fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
         /// The owner's.
         fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);

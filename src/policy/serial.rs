@@ -55,6 +55,7 @@ impl Policy for Serial {
     const LENGTHS: Lengths = Lengths {
         each: Length::of_vec_deque(offset_of!(Serial, ready) + TaskQueue::TASKS),
         for_all: Injector::LENGTH.within(offset_of!(Serial, injector)),
+        ended: Length::NONE,
     };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {

@@ -123,7 +123,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         // SAFETY: locked just now.
         let queue = &mut unsafe { self.state() }.queue;
         queue.arrange::<O>(place);
-        let fits = queue.peek(O::NEXT).is_some_and(P::is_suspended);
+        let fits = !queue.has_ended() && queue.peek(O::NEXT).is_some_and(P::is_suspended);
         let task = if fits { queue.pop::<P>(O::NEXT) } else { None };
         if task.is_none() {
             // SAFETY: locked above.
@@ -220,11 +220,10 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 self.wake_next(wake, place);
                 return None;
             }
-            let end = match state.queue.peek(End::Youngest) {
-                Some(youngest) if P::is_suspended(youngest) => O::NEXT,
-                _ => End::Youngest,
+            let task = match state.queue.peek(End::Youngest) {
+                Some(youngest) if !P::is_suspended(youngest) => state.queue.pop::<P>(End::Youngest),
+                _ => state.queue.next::<O, P>(place),
             };
-            let task = state.queue.pop::<P>(end);
             if task.is_some() {
                 let wake = self.choose_next(state, slept);
                 // SAFETY: locked.
@@ -248,7 +247,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 }
 
 impl<L: Monitor, O: Order> Policy for Shared<L, O> {
-    const LENGTHS: Lengths = Lengths { each: Length::NONE, for_all: Shared::<L, O>::LENGTH };
+    const LENGTHS: Lengths =
+        Lengths { each: Length::NONE, for_all: Self::LENGTH, ended: Self::LENGTH_OF_ENDED };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
@@ -312,6 +312,18 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.push_again(place, task, Queue::make_room_for_suspended)
+    }
+
+    fn requeue_ended(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        let queued = self.with(|state| {
+            state.queue.push_ended(task)?;
+            Ok(self.choose(state))
+        });
+        queued.map(|wake| _ = self.wake(wake))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.with(|state| state.queue.has_ended())
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {

@@ -12,6 +12,9 @@
 //! number of the run's stacks beyond those that its workers began with. A new task never takes a
 //! reserved slot. (If no slot can be reserved, the task does not leave its stack.)
 //!
+//! The tasks whose blocking section has ended are in a line of their own ([`ended`](super::ended)),
+//! from which a worker takes first.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
@@ -19,6 +22,7 @@
 //! | stores of `len`, under the lock | Release | `looks_empty` |
 //! | `looks_empty`: load of `len` | Acquire | these stores; a sleeper fences before its last look |
 //! | `len_hint`: load of `len` | Relaxed | none: a hint |
+//! | `exchangeable` | Relaxed | none: a hint |
 //! | all else | the lock | the lock |
 //!
 //! A thread that pushes and then looks for sleepers executes a fence in between
@@ -26,6 +30,7 @@
 //! `looks_empty`.
 
 use crate::lock::mutex::Mutex;
+use crate::queue::ended::Ended;
 use crate::queue::length::Length;
 use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::run_gate::{Ends, Rests, RunGate};
@@ -40,6 +45,9 @@ pub struct Injector {
     /// The queue's length, readable without the lock. Its Release stores pair with the load in
     /// `looks_empty`; a thread that then takes a task synchronises by the lock.
     len: AtomicUsize,
+    /// The number of tasks that a task that yields may be exchanged for; 0 if a task of a section
+    /// waits, which must go first. A hint.
+    exchangeable: AtomicUsize,
     rests: Rests,
     is_long: IsLong,
     limit: usize,
@@ -49,6 +57,7 @@ struct State {
     queue: TaskQueue,
     /// The capacity for tasks that have begun, beside that for new tasks.
     reserved: usize,
+    ended: Ended,
     gate: RunGate,
 }
 
@@ -56,6 +65,14 @@ impl State {
     /// Reserves capacity for `n` new tasks.
     fn make_room(&mut self, n: usize, is_long: &IsLong) -> Result<(), NoMemory> {
         self.queue.make_room(self.reserved.saturating_add(n), is_long)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.ended.is_empty()
+    }
+
+    fn next(&mut self) -> Option<Task> {
+        self.ended.next(!self.queue.is_empty()).or_else(|| self.queue.pop_front())
     }
 }
 
@@ -74,21 +91,24 @@ impl From<Full> for Refused {
 
 impl Injector {
     /// Where a debugger finds what `len_hint` returns.
-    pub const LENGTH: Length = Length::word(offset_of!(Injector, len)).in_vec_deque(
-        offset_of!(Injector, state)
-            + Mutex::<State>::VALUE
-            + offset_of!(State, queue)
-            + TaskQueue::TASKS,
-    );
+    pub const LENGTH: Length =
+        Length::of_vec_deque(Self::STATE + offset_of!(State, queue) + TaskQueue::TASKS);
+
+    /// The same for the tasks whose blocking section has ended.
+    pub const ENDED: Length = Ended::LENGTH.within(Self::STATE + offset_of!(State, ended));
+
+    const STATE: usize = offset_of!(Injector, state) + Mutex::<State>::VALUE;
 
     pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {
             state: Mutex::new(State {
                 queue: TaskQueue::new(),
                 reserved: 0,
+                ended: Ended::default(),
                 gate: RunGate::new(ends),
             }),
             len: AtomicUsize::new(0),
+            exchangeable: AtomicUsize::new(0),
             rests: Rests::new(),
             is_long: IsLong::default(),
             limit,
@@ -104,7 +124,7 @@ impl Injector {
                 return Err(Refused::Full);
             }
             state.queue.push_back(task);
-            self.len.store(state.queue.len(), Ordering::Release);
+            self.note_length(state);
             Ok(())
         })
     }
@@ -115,6 +135,7 @@ impl Injector {
             let reserved = state.reserved.saturating_add_signed(more);
             if more > 0 {
                 state.queue.make_room(reserved, &self.is_long)?;
+                state.ended.reserve(reserved)?;
             }
             state.reserved = reserved;
             Ok(())
@@ -127,9 +148,29 @@ impl Injector {
         self.state.with(|state| {
             state.queue.make_room(1, &self.is_long)?;
             state.queue.push_back(task);
-            self.len.store(state.queue.len(), Ordering::Release);
+            self.note_length(state);
             Ok(())
         })
+    }
+
+    /// Like `put_back`, for a task whose blocking section has ended: see `queue::ended`.
+    pub fn put_back_ended(&self, task: Task) -> Result<(), NoMemory> {
+        self.state.with(|state| {
+            state.ended.push(task)?;
+            self.note_length(state);
+            Ok(())
+        })
+    }
+
+    /// True if a task whose blocking section has ended is in the queue. A hint.
+    pub fn has_ended(&self) -> bool {
+        self.exchangeable.load(Ordering::Relaxed) == 0 && self.len_hint() > 0
+    }
+
+    fn note_length(&self, state: &State) {
+        let (others, ended) = (state.queue.len(), state.ended.len());
+        self.exchangeable.store(if ended > 0 { 0 } else { others }, Ordering::Relaxed);
+        self.len.store(others + ended, Ordering::Release);
     }
 
     /// Adds several tasks, whether the gate is open or not; they take no reserved slots. Calls
@@ -148,7 +189,7 @@ impl Injector {
                 return Err(Full);
             }
             give(n, &mut |task| state.queue.push_back(task));
-            self.len.store(state.queue.len(), Ordering::Release);
+            self.note_length(state);
             Ok(())
         })
     }
@@ -157,8 +198,8 @@ impl Injector {
     /// `keep` refuses one. The queue is locked meanwhile.
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.state.with(|state| {
+            let first = state.next();
             let queue = &mut state.queue;
-            let first = queue.pop_front();
             match from {
                 End::Oldest => {
                     while queue.front().copied().is_some_and(&mut keep) {
@@ -171,15 +212,15 @@ impl Injector {
                     }
                 }
             }
-            self.len.store(queue.len(), Ordering::Release);
+            self.note_length(state);
             first
         })
     }
 
     pub fn take(&self) -> Option<Task> {
         self.state.with(|state| {
-            let task = state.queue.pop_front();
-            self.len.store(state.queue.len(), Ordering::Release);
+            let task = state.next();
+            self.note_length(state);
             task
         })
     }
@@ -189,7 +230,7 @@ impl Injector {
     #[cfg(not(loom))]
     #[inline]
     pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {
-        if self.looks_empty() {
+        if self.exchangeable.load(Ordering::Relaxed) == 0 {
             return None;
         }
         // SAFETY: unlocked below, or by `end_exchange`; the reference is not used afterwards.
@@ -234,7 +275,7 @@ impl Injector {
 
     /// True if the queue is empty and the gate open, both seen under the lock.
     pub fn is_quiet(&self) -> bool {
-        self.state.with(|state| state.queue.is_empty() && !state.gate.is_closed())
+        self.state.with(|state| state.is_empty() && !state.gate.is_closed())
     }
 
     /// Closes the gate for good if the queue is empty, `still` holds (both seen under the lock),
@@ -252,14 +293,14 @@ impl Injector {
     }
 
     fn close(&self, state: &mut State, still: impl FnOnce() -> bool) -> bool {
-        !state.gate.is_closed() && state.queue.is_empty() && still() && state.gate.rest(&self.rests)
+        !state.gate.is_closed() && state.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
     /// Calls `then` with the number of threads that wait for a rest, if the queue is empty, the
     /// gate is open, and `still` holds. The queue is locked meanwhile.
     pub fn when_quiet(&self, still: impl FnOnce() -> bool, then: impl FnOnce(usize)) {
         self.state.with(|state| {
-            if !state.gate.is_closed() && state.queue.is_empty() && still() {
+            if !state.gate.is_closed() && state.is_empty() && still() {
                 then(state.gate.awaited());
             }
         });
@@ -288,7 +329,7 @@ impl Injector {
     pub fn wait_for_rest(&self, still: impl Fn() -> bool) {
         self.rests.wait(|thread| {
             self.state.with(|state| {
-                let rests = state.queue.is_empty() && still();
+                let rests = state.is_empty() && still();
                 if !rests {
                     state.gate.expect_rest(&self.rests, thread);
                 }

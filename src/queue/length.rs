@@ -121,20 +121,23 @@ impl Length {
     }
 }
 
-/// The two lengths of a policy.
+/// The lengths of a policy.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Lengths {
     /// Of the queue of a worker: from the worker's deque, or from the policy if there is none.
     pub each: Length,
-    /// Of the queue for all workers: from the policy.
+    /// Of the queue for all workers, without the tasks of `ended`: from the policy.
     pub for_all: Length,
+    /// Of the tasks in that queue whose blocking section has ended (`queue::ended`).
+    pub ended: Length,
 }
 
 /// The names and offsets of the fields, for the debugger.
-pub const LAYOUT: [(&str, usize); 14] = [
+pub const LAYOUT: [(&str, usize); 15] = [
     ("lengths.each", offset_of!(Lengths, each)),
     ("lengths.for_all", offset_of!(Lengths, for_all)),
+    ("lengths.ended", offset_of!(Lengths, ended)),
     ("length.high", offset_of!(Length, high)),
     ("length.low", offset_of!(Length, low)),
     ("length.unit", offset_of!(Length, unit)),

@@ -8,6 +8,7 @@
 //! | [`ring`] | ring of 256 slots, first in, first out | lock-free, a swap in pop |
 //! | [`locked`] | ring under a lock; the lock and the owner's end are parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
+//! | [`ended`] | part of the queue for all workers: tasks whose blocking section has ended | |
 //!
 //! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those that
 //! are a `VecDeque`.
@@ -27,6 +28,7 @@
 //! the code for `Some`.
 
 pub mod chaselev;
+pub mod ended;
 pub mod injector;
 pub mod length;
 pub mod locked;

@@ -13,7 +13,7 @@
 //!                 vacant: T takes X
 //! end, case 3     another thread has W, and no worker is      W: occupied by U
 //!                 vacant: T leaves S for its own stack;       S: a continuation in the
-//!                 there T publishes the continuation of S,       queue of all workers
+//!                 there T publishes the continuation of S,       line of ended sections
 //!                 and retires; some worker resumes S
 //! ```
 //! One word of the worker decides which thread has W: see `threads::handoff`, which also says why a
@@ -31,6 +31,25 @@
 //! while other tasks run on top of its task: tasks of a run that the task has started, or tasks
 //! that its thread runs while it helps in such a run. These tasks are not in the section of the
 //! fiber.
+//!
+//! # The line
+//!
+//! The tasks whose section has ended and which have no worker stand in line, first in, first out
+//! ([`queue::ended`](crate::queue::ended)). In cases 1 and 2, too, T looks whether tasks stand in
+//! line. If so, S goes to the end of the line, and T continues the first of these tasks. So the tasks
+//! are served in the order in which their sections have ended, also beside tasks that begin and end
+//! sections without ever blocking. (Before, such a task kept its worker from section to section. Of
+//! 100 connections of an echo server the slowest got 80 answers in the time in which the mean was
+//! 900.) This costs two switches of stacks; no thread is woken or put to sleep for it.
+//!
+//! A relief, too, begins with the task that is first in line. Nobody else waits for ever: after
+//! `TICK` tasks of the line that have continued at a worker in this way, one of the worker's own
+//! tasks is next, and `queue::ended` has a like rule for the other tasks of the queue for all
+//! workers.
+//!
+//! The order is that in which the threads have got the lock of the queue at the ends of their
+//! sections. A task that gives way takes the first task out of the line before it goes there itself,
+//! so a section that ends between these two steps is before it.
 //!
 //! # Why nothing is lost
 //!
@@ -69,7 +88,7 @@
 //! section open, and tasks without a section pay nothing for this. A function that returns to
 //! anything but the loop checks the depth of the section instead.
 
-use crate::policy::Place;
+use crate::policy::{LookFirst, Place};
 use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_section};
 use crate::runtime::life;
 use crate::runtime::record::{Fiber, Worker};
@@ -218,14 +237,30 @@ fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
     workers.find(|worker| worker.handoff.claim())
 }
 
+/// The task, whose section has ended, has a worker. If tasks whose section ended before wait for
+/// one, the task stands in line, and the oldest of these tasks continues.
+fn give_way(fiber: &Fiber) {
+    let worker = fiber.worker();
+    if !worker.has_ended_sections() {
+        return;
+    }
+    let first = if worker.own_turn() { LookFirst::AtHome } else { LookFirst::Outside };
+    // SAFETY: the calling thread occupies the worker, and the row is that of its run.
+    let next = unsafe { (worker.row().operations.next_in_line)(worker, first) };
+    if let Some(next) = next {
+        // SAFETY: the fiber could be left when the section began.
+        unsafe { suspend::stand_in_line(fiber, next) };
+    }
+}
+
 /// The task goes on: it needs neither the run to be held open nor the reserved slot any more.
 fn end_hold(mine: Mine) {
     mine.let_go();
     let _ = mine.reserve(-1); // to reserve fewer cannot fail
 }
 
-/// The task goes on: at once, if there is a place for its thread; else on any worker, when its turn
-/// has come.
+/// The task goes on: at once, if there is a place for its thread and no other task is before it; else
+/// on any worker, when its turn has come.
 #[inline(never)]
 fn resume_task(fiber: &Fiber) {
     let errno = errno::get();
@@ -235,6 +270,7 @@ fn resume_task(fiber: &Fiber) {
     match if is_back { Some(own) } else { claim_vacant(fiber) } {
         Some(worker) => {
             reoccupy(fiber, worker);
+            give_way(fiber);
         }
         None => {
             leave_section(fiber);

@@ -158,7 +158,9 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
         unsafe { start.cast::<FiberStart>().read() };
     let loop_start = match origin {
         FiberOrigin::Thread(WorkerStart::Idle) => LoopStart::Idle,
-        FiberOrigin::Thread(WorkerStart::Relief) if worker.tick() => LoopStart::Injector,
+        FiberOrigin::Thread(WorkerStart::Relief) if worker.relief_looks_outside() => {
+            LoopStart::Injector
+        }
         _ => LoopStart::OwnQueue,
     };
     // SAFETY: by the caller's promise.

@@ -34,7 +34,8 @@
 //! | `counters` | by the owner | any thread |
 //! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
 //! | `host_stack`, `fiber`, `child_fiber`, `outer_worker` | by the owner | the owner |
-//! | `until_injector`, `wakes_until_behind`, `past_loops` | by the owner | the owner |
+//! | `until_injector`, `wakes_until_behind`, `ended_until_own` | by the owner | the owner |
+//! | `past_loops` | by the owner | the owner |
 //! | `next_record` | once, before the record is in the list of all | any thread |
 //! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
@@ -196,6 +197,8 @@ pub struct Worker {
     /// How many more of the tasks that this worker wakes continue soon, before one is queued behind
     /// all others.
     pub(super) wakes_until_behind: Countdown,
+    /// How many more tasks whose section has ended go before one of the worker's own.
+    pub(super) ended_until_own: Countdown,
     /// The last loops of the owner: hints for its next ones.
     pub past_loops: Pad<PastLoops>,
     /// The worker that the owner's thread occupied already when it took this place; null: none.
@@ -269,6 +272,12 @@ impl Worker {
     #[inline]
     pub fn wakes_behind(&self) -> bool {
         self.wakes_until_behind.tick(WAKES_IN_TURN)
+    }
+
+    /// Counts a task whose section has ended and which is about to continue here. True once in
+    /// `TICK` calls: a task of the worker's own queue goes first. The caller occupies this place.
+    pub(super) fn own_turn(&self) -> bool {
+        self.ended_until_own.tick(TICK)
     }
 
     /// The `struct scheduler *` that a task receives.

@@ -130,6 +130,7 @@ impl Lease {
                 child_fiber: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 wakes_until_behind: Countdown::new(u32::MAX),
+                ended_until_own: Countdown::new(TICK),
                 past_loops: Pad::default(),
                 outer_worker: Cell::new(ptr::null()),
                 unbegun_join: AtomicPtr::new(ptr::null_mut()),

@@ -56,6 +56,22 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
     unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
+/// Queues the calling task, whose blocking section has ended, behind those whose section has ended
+/// before; its worker runs `next`. This function returns when the caller was continued.
+///
+/// # Safety
+/// The caller is a task on the fiber, which can be left.
+pub unsafe fn stand_in_line(fiber: &Fiber, next: Task) {
+    let worker = fiber.worker();
+    let publish = move |task| {
+        worker.requeue_ended(task);
+        true
+    };
+    // SAFETY: by the caller's promise.
+    let left = unsafe { leave_fiber(fiber, Some(next), publish, leave_for_new_loop_or_put_back) };
+    let _ = left; // without a stack the caller goes on at once
+}
+
 /// `leave_for_new_loop`; if there is no stack, the task `next` is queued again.
 ///
 /// # Safety
@@ -481,7 +497,7 @@ pub(super) fn switch_away(
 pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
     let worker = fiber.worker();
     let mut publish = |task| {
-        worker.requeue(task);
+        worker.requeue_ended(task);
         true
     };
     probe!("suspend", ptr::from_ref(fiber), worker.handle());

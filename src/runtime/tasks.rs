@@ -132,6 +132,26 @@ impl Worker {
         retry_until_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
     }
 
+    /// As `requeue`, for a task whose blocking section has ended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn requeue_ended(&self, task: Task) {
+        // SAFETY: the run does not end during the call, so row and policy are those of the run.
+        retry_until_memory(|| unsafe { (self.row().operations.requeue_ended)(self, task) });
+    }
+
+    /// True if a task of this run whose blocking section has ended waits for a worker. A hint; from
+    /// any thread, while the run goes on.
+    pub(super) fn has_ended_sections(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.row().operations.has_ended)(self) }
+    }
+
+    /// True if the relief that has come to this place looks at the queue for all workers first.
+    pub(super) fn relief_looks_outside(&self) -> bool {
+        if self.has_ended_sections() { !self.own_turn() } else { self.tick() }
+    }
+
     /// Queues a task of this run that was suspended: for this `turn` if the calling thread is a
     /// worker of this run, and behind all others if not. `from`: as for `rouse`.
     pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {

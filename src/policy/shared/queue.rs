@@ -2,6 +2,7 @@
 
 use crate::policy::Place;
 use crate::queue::End;
+use crate::queue::ended::Ended;
 use crate::queue::length::Length;
 use crate::queue::room::{IsLong, Long, TaskQueue};
 use crate::sys::memory::NoMemory;
@@ -44,6 +45,8 @@ pub(super) struct Queue {
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
     is_long: IsLong,
+    /// The tasks whose blocking section has ended: they go first, in every order.
+    ended: Ended,
 }
 
 impl Queue {
@@ -51,17 +54,19 @@ impl Queue {
     pub(super) const LENGTH: Length =
         Length::of_vec_deque(offset_of!(Queue, tasks) + TaskQueue::TASKS);
 
+    pub(super) const LENGTH_OF_ENDED: Length = Ended::LENGTH.within(offset_of!(Queue, ended));
+
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
         self.tasks.len() - self.suspended
     }
 
     pub(super) fn len(&self) -> usize {
-        self.tasks.len()
+        self.tasks.len() + self.ended.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.is_empty() && self.ended.is_empty()
     }
 
     /// Makes room for one task beside the reserved slots.
@@ -80,6 +85,7 @@ impl Queue {
         let reserved = self.reserved.saturating_add_signed(more);
         if more > 0 {
             self.tasks.make_room(reserved, &self.is_long)?;
+            self.ended.reserve(reserved)?;
         }
         self.reserved = reserved;
         Ok(())
@@ -107,6 +113,16 @@ impl Queue {
         }
     }
 
+    /// Adds a task whose blocking section has ended. If a slot was reserved for the task, this
+    /// succeeds.
+    pub(super) fn push_ended(&mut self, task: Task) -> Result<(), NoMemory> {
+        self.ended.push(task)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     pub(super) fn peek(&self, end: End) -> Option<Task> {
         match end {
             End::Oldest => self.tasks.front(),
@@ -132,6 +148,10 @@ impl Queue {
     }
 
     pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+        let ended = self.ended.next(!self.tasks.is_empty());
+        if ended.is_some() {
+            return ended;
+        }
         self.arrange::<O>(place);
         self.pop::<P>(O::NEXT)
     }

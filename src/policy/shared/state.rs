@@ -37,6 +37,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Where a debugger finds the length of the queue. (The state begins where its cell does.)
     pub(super) const LENGTH: Length =
         Queue::LENGTH.within(offset_of!(Self, state) + offset_of!(State, queue));
+    pub(super) const LENGTH_OF_ENDED: Length =
+        Queue::LENGTH_OF_ENDED.within(offset_of!(Self, state) + offset_of!(State, queue));
 }
 
 pub(super) struct State {

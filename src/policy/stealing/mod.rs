@@ -174,8 +174,11 @@ impl<D: Deque> Stealing<D> {
 
 impl<D: Deque> Policy for Stealing<D> {
     const ACCEPTED: Accepted = amounts::accepted::<D>();
-    const LENGTHS: Lengths =
-        Lengths { each: D::LENGTH, for_all: Injector::LENGTH.within(offset_of!(Self, injector)) };
+    const LENGTHS: Lengths = Lengths {
+        each: D::LENGTH,
+        for_all: Injector::LENGTH.within(offset_of!(Self, injector)),
+        ended: Injector::ENDED.within(offset_of!(Self, injector)),
+    };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
@@ -350,6 +353,16 @@ impl<D: Deque> Policy for Stealing<D> {
         self.injector.put_back(task)?;
         self.wake_for_injected(place);
         Ok(())
+    }
+
+    fn requeue_ended(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.injector.put_back_ended(task)?;
+        self.wake_for_injected(place);
+        Ok(())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.injector.has_ended()
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {
