@@ -29,6 +29,7 @@ const SIZES: &[(&str, &str)] = &[
     ("yield", "10000"),
     ("suspend", "2000"),
     ("blocking", "50"),
+    ("echo", "1000"),
     ("idleburn", "20"),
     ("closures", "3000"),
     ("fib_inline", "14"),

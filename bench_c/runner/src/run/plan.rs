@@ -1,10 +1,10 @@
 //! What `make bench` runs: each program under each of the settings that are compared on it.
 
 use super::programs::{
-    BESIDE, BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, FLOODS, HAND_OVER_DEQUES, HAND_OVERS,
-    IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, MUTEXES, OBSERVED, OBSERVERS,
-    OUTSIDE, OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS, SHORTS, SPARSE,
-    elements,
+    BESIDE, BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, ECHO_WAYS, FLOODS, HAND_OVER_DEQUES,
+    HAND_OVERS, IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, MUTEXES, OBSERVED,
+    OBSERVERS, OUTSIDE, OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS, SHORTS,
+    SPARSE, elements,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -180,6 +180,10 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
         }
         "blocking" => {
             let ways = BLOCKING_WAYS.iter();
+            setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));
+        }
+        "echo" => {
+            let ways = ECHO_WAYS.iter();
             setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));
         }
         "wakeup" => setups.extend([bare("futex"), steal]),

@@ -73,6 +73,7 @@ pub const OVERHEADS: &[Program] = &[
     program("resume", 300, 60, "hand-overs to a worker that looks for work"),
     elements("mutex", 1 << 16, 1 << 13, "sections of one mutex"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
+    program("echo", 100_000, 5_000, "a server that reads in blocking sections"),
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
     elements("loops", 60, 20, "loops whose iterations take unequal times"),
     elements("reductions", 60, 20, "sums whose terms take unequal times"),
@@ -81,6 +82,8 @@ pub const OVERHEADS: &[Program] = &[
 ];
 /// The arguments of `-d` of blocking.
 pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
+/// The arguments of `-d` of echo.
+pub const ECHO_WAYS: &[&str] = &["alone", "beside"];
 /// The arguments of `-d` of phases, and the kinds under which it runs.
 pub const PHASES: &[(&str, &str)] = &[
     ("a parallel phase of 5 µs, by a loop", "for-5-0"),

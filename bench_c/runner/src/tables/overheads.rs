@@ -109,6 +109,13 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
     row("... without one", Some(t), "1/s", each(plain));
     row("a blocking section with nothing in it", Some(t), "ns", own(empty, "ns_a_section"));
 
+    let [alone, beside] = ["alone", "beside"].map(|way| summary.runs("echo", Some(way), None, t));
+    let each = |way| own(way, "answers_per_second");
+    row("answers of an echo server, read in blocking sections", Some(t), "1/s", each(alone));
+    row("... beside tasks that compute", Some(t), "1/s", each(beside));
+    row("its slowest connection", Some(t), "× mean", own(alone, "least"));
+    row("... beside tasks that compute", Some(t), "× mean", own(beside, "least"));
+
     for &t in BURNERS {
         let burn = own(summary.overhead("idleburn", t), "burn_percent");
         row("idle workers burn, of one processor", Some(t), "%", burn);
