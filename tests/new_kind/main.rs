@@ -37,6 +37,7 @@ fn request(threads: usize, seed: Option<u64>) -> Request {
         row: &ROW,
         function_of,
         threads,
+        guests: 0,
         qlen: 16,
         mask: Mask::of_caller,
     }
