@@ -27,8 +27,10 @@ static int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
+    struct sched_stats stats;
     (void)closure;
-    CHECK_EQ(sched_worker_count(s), 2);
+    CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
+    CHECK_EQ(stats.threads + stats.threads_missing, 2);
     __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
 }
 

@@ -61,7 +61,7 @@
 //! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
 //! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
 
-use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 
@@ -75,6 +75,8 @@ struct GuestPlace {
     state: AtomicU32,
     /// The thread that took the place last.
     thread: AtomicUsize,
+    /// The place has memory to give back once it is free. Relaxed: a hint.
+    keeps_memory: AtomicBool,
 }
 
 /// A place that was taken.
@@ -105,7 +107,11 @@ pub struct Guests {
 
 impl GuestPlace {
     fn new() -> Self {
-        GuestPlace { state: AtomicU32::new(FREE), thread: AtomicUsize::new(0) }
+        GuestPlace {
+            state: AtomicU32::new(FREE),
+            thread: AtomicUsize::new(0),
+            keeps_memory: AtomicBool::new(false),
+        }
     }
 
     /// Changes the state from `from`, with or without a token, to TAKEN. False if it is another state.
@@ -185,6 +191,27 @@ impl Guests {
     /// Frees the place, which the caller owns. Its deque is empty.
     pub fn free(&self, index: usize) {
         self.place(index).change(TAKEN, FREE);
+    }
+
+    // --- memory --------------------------------------------------------------------
+
+    /// The caller, which owns the place, tells whether it has memory to give back.
+    pub fn set_keeps_memory(&self, index: usize, keeps: bool) {
+        let flag = &self.place(index).keeps_memory;
+        if flag.load(Ordering::Relaxed) != keeps {
+            flag.store(keeps, Ordering::Relaxed);
+        }
+    }
+
+    /// The indices of the places that have memory to give back.
+    pub fn keeping_memory(&self) -> impl Iterator<Item = usize> {
+        let keeps = |index: &usize| self.place(*index).keeps_memory.load(Ordering::Relaxed);
+        (self.workers..self.seen()).filter(keeps)
+    }
+
+    /// Takes the place, if it is free, without coming as a guest. `free` gives it back.
+    pub fn take_free(&self, index: usize) -> bool {
+        self.place(index).take(FREE)
     }
 
     // --- the worker that has taken the token -----------------------------------------

@@ -492,6 +492,8 @@ pub trait Place {
     }
     /// Returns that memory to the system. The caller holds no lock.
     fn give_back(&self) {}
+    /// As `give_back`, for the guest's place of this index, which the caller owns.
+    fn guest_gives_back(&self, _index: usize) {}
     /// True if the task is a continuation: it was suspended, and this resumes it.
     fn is_suspended(_task: Task) -> bool {
         false

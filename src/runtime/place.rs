@@ -106,6 +106,11 @@ impl Place for Worker {
         unsafe { detector::ignored(|| self.block_cache().give_back()) };
     }
 
+    fn guest_gives_back(&self, index: usize) {
+        // SAFETY: the caller owns that place, and occupies this one of the same run, which has not ended.
+        unsafe { (*self.run.get()).place(index).give_back() };
+    }
+
     #[inline]
     fn stay(&self) {
         // Relaxed: the calling thread, or the fork that made its process, has written `owner`

@@ -93,6 +93,10 @@ impl<D: Deque> Stealing<D> {
                 }
                 self.queue_token(index);
             } else if owns {
+                // SAFETY: the caller owns the place.
+                if unsafe { Owner::new(deque) }.keeps_memory() {
+                    self.guests.set_keeps_memory(index, true);
+                }
                 self.quiescence.enter(&self.injector); // not the last one: the caller is active
                 self.guests.free_with_token(index);
             } else if !self.guests.drop_token(index) {
@@ -132,6 +136,9 @@ impl<D: Deque> Stealing<D> {
         let index = place.index();
         let deque: &D = &self.deques[index];
         place.counters().queue_peak.peak(deque.peak());
+        // SAFETY: the caller owns the place.
+        let keeps_memory = unsafe { self.own(place) }.keeps_memory() || place.keeps_memory();
+        self.guests.set_keeps_memory(index, keeps_memory);
         if !deque.looks_empty() {
             // SAFETY: the caller owns the place.
             unsafe { self.open_all(index) };
@@ -180,6 +187,19 @@ impl<D: Deque> Stealing<D> {
             self.quiescence.waiting(index).let_go();
         }
         self.sleepers.guest_comes();
+    }
+
+    /// Returns the memory of the free places to the system, for the worker at `place`.
+    pub(super) fn guests_give_back(&self, place: &impl Place) {
+        for index in self.guests.keeping_memory() {
+            if self.guests.take_free(index) {
+                // SAFETY: the caller owns the place from now on, whose deque is empty.
+                unsafe { Owner::new(&*self.deques[index]) }.give_back();
+                place.guest_gives_back(index);
+                self.guests.set_keeps_memory(index, false);
+                self.guests.free(index);
+            }
+        }
     }
 
     /// Makes all tasks of a place stealable.

@@ -481,13 +481,17 @@ impl<D: Deque> Stealing<D> {
     fn longest_sleep(&self, idle: &LongWait, place: &impl Place) -> Duration {
         // SAFETY: an idle worker occupies its place, and uses no other owner's end meanwhile.
         let mut own = unsafe { self.own(place) };
-        let keeps = own.keeps_memory() || self.injector.keeps_memory() || place.keeps_memory();
+        let keeps = own.keeps_memory()
+            || self.injector.keeps_memory()
+            || place.keeps_memory()
+            || self.guests.keeping_memory().next().is_some();
         idle.longest_sleep(keeps, self.warm).unwrap_or_else(|| {
             // Milliseconds may pass: nobody relies on the search of this worker.
             self.sleepers.while_dozing(|| {
                 own.give_back();
                 self.injector.give_back();
                 place.give_back();
+                self.guests_give_back(place);
             });
             futex::LONGEST
         })
