@@ -93,12 +93,20 @@ static void run_first(void *closure, struct scheduler *s)
     atomic_fetch_add_explicit(&gang->begun, 1, memory_order_relaxed);
 }
 
+/* The workers of the run. (sched_worker_count counts the places of threads from outside, too.) */
+static int workers_of(struct scheduler *s)
+{
+    struct sched_stats stats;
+    CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
+    return (int)stats.threads;
+}
+
 /* Whether so many tasks may compute until others have begun: at least one worker does not. */
 static int may_compute(struct context *run, int tasks, struct scheduler *s)
 {
     if (sched_worker_index(s) < 0)
         return 0;
-    if (atomic_fetch_add(run->computing, tasks) + tasks < sched_worker_count(s))
+    if (atomic_fetch_add(run->computing, tasks) + tasks < workers_of(s))
         return 1;
     atomic_fetch_sub(run->computing, tasks);
     return 0;
