@@ -123,12 +123,12 @@ pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
 /// Who shares the mutex of mutex, its argument of `-d`, that of the same with threads and a pthread
 /// mutex, and the number of workers if it is not the usual one.
 pub const MUTEXES: &[(&str, &str, &str, Option<usize>)] = &[
-    ("an empty section, 8 tasks and 8 threads share the mutex", "8+8-0", "pthread-8+8-0", None),
+    ("a mutex of 8 tasks and 8 threads, empty sections", "8+8-0", "pthread-8+8-0", None),
     ("... 8 tasks", "8+0-0", "pthread-8+0-0", Some(8)),
     ("... 2 tasks", "2+0-0", "pthread-2+0-0", None),
     ("... 2 threads", "0+2-0", "pthread-0+2-0", None),
     ("... 1 task, alone", "1+0-0", "pthread-1+0-0", None),
-    ("a section of 1 µs, 8 tasks and 8 threads", "8+8-1000", "pthread-8+8-1000", None),
+    ("... sections of 1 µs, 8 tasks and 8 threads", "8+8-1000", "pthread-8+8-1000", None),
     ("... 2 tasks", "2+0-1000", "pthread-2+0-1000", None),
 ];
 /// The program of [`Group::Closures`], and its arguments of `-d`.

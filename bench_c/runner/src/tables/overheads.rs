@@ -81,7 +81,7 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
         let found = own(summary.runs("mutex", Some(data), None, t), "ns_a_section");
         row(what, Some(t), "ns", found);
         let bare = own(summary.bare("mutex", bare_data), "ns_a_section");
-        row("... the same by threads, with a pthread mutex", None, "ns", bare);
+        row("... by threads, with a pthread mutex", None, "ns", bare);
     }
 
     for (what, data) in PHASES {
