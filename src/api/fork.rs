@@ -21,7 +21,7 @@
 mod check;
 
 use crate::api::Latch;
-use crate::policy::Parts;
+use crate::policy::{LoopStack, Parts};
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
@@ -474,7 +474,7 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     };
     let task = closure_task::<C, _>(&told);
     // SAFETY: `work` may be called on any thread, and the task is called once.
-    if unsafe { guest::run::<C>(worker, task, function) } {
+    if unsafe { run_as_guest::<C>(worker, task, function) } {
         return 0;
     }
     // SAFETY: `work` and the descriptor live until the task has ended, which is waited for below.
@@ -485,6 +485,22 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     detector::ignored(|| crate::api::wait_outside_run(&forked, what));
     detector::acquire(&raw const forked);
     0
+}
+
+/// Runs `task` in the run of `worker`, as a guest. False if the caller cannot be a guest, or no place
+/// is free; then nothing has happened. `C` is what messages call the program's function, and `function`
+/// is its address.
+///
+/// # Safety
+/// The task may be called here, once.
+#[inline(never)] // its frame is large, and a call with `s` of the caller's own run needs none of it
+unsafe fn run_as_guest<C: ProgramFunction>(worker: &Worker, task: Task, function: usize) -> bool {
+    let run = |mine: Mine| {
+        let is_observed = mine.row().plain.is_some();
+        let task = if is_observed { observed::wrap::<C>(mine, task, function) } else { task };
+        mine.fiber().run(task);
+    };
+    guest::visit(worker, run).is_some()
 }
 
 /// The task that calls this closure.

@@ -21,37 +21,19 @@
 //! A thread that occupies a worker of another run, or is in a blocking section, is no guest: its task
 //! could be suspended and continue on another thread, and then the guest's place would be on two.
 
-use crate::policy::{LoopStack, Place};
+use crate::policy::Place;
 use crate::runtime::identity::{self, Mine};
-use crate::runtime::observed;
 use crate::runtime::record::{Fiber, HostStack, Run, Worker};
 use crate::stats::Phase;
 use crate::sys::float::FloatControl;
-use crate::sys::unwind::ProgramFunction;
 use crate::sys::{errno, registers};
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// Runs `task` in the run of `worker`, as a guest. False if the caller cannot be a guest, or no place
-/// is free; then nothing has happened. `C` is what messages call the program's function, and `function`
-/// is its address.
-///
-/// # Safety
-/// The task may be called here, once.
-#[inline(never)] // its frame is large, and a call with `s` of the caller's own run needs none of it
-pub unsafe fn run<C: ProgramFunction>(worker: &Worker, task: Task, function: usize) -> bool {
-    let run = |mine: Mine| {
-        let is_observed = mine.row().plain.is_some();
-        let task = if is_observed { observed::wrap::<C>(mine, task, function) } else { task };
-        mine.fiber().run(task);
-    };
-    visit(worker, run).is_some()
-}
-
 /// Calls `work` as a guest of the run of `worker`, on a fiber without a task. None if the caller cannot
 /// be a guest, or no place is free.
-#[inline(never)] // as `run`
+#[inline(never)] // its frame is large
 pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     let guest = come(worker, worker.row().has_guests)?;
     let float = FloatControl::get();

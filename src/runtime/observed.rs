@@ -85,7 +85,7 @@ pub fn hears_of_switches(config: &Config) -> bool {
 /// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
 /// task that is returned must run, or be taken back by `unwrap`. Without a watch, or without
 /// memory, the task itself is returned.
-pub(super) fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
+pub fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
     let Some(watch) = mine.watch() else { return task };
     let slice = || match watch.track() {
         Some(track) => track.spawn(task, function),

@@ -1,27 +1,14 @@
 //! Guests of a run of kind `steal`: see `policy::guests`, which has the protocol.
 
 use crate::policy::guests::{Served, Taken};
-use crate::policy::stealing::state::Stealing;
+use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
 use crate::queue::{Deque, Owner, Portion, Steal};
-use crate::sys::atomic::{AtomicPtr, Ordering, spin_loop};
+use crate::sys::atomic::{Ordering, spin_loop};
 use crate::sys::fuzz::{self, Point};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
-
-/// What the token of a guest's place refers to.
-pub struct Token<D: Deque> {
-    /// Set once, before the run starts.
-    policy: AtomicPtr<Stealing<D>>,
-    index: usize,
-}
-
-impl<D: Deque> Token<D> {
-    pub(super) fn new(index: usize) -> Self {
-        Token { policy: AtomicPtr::new(ptr::null_mut()), index }
-    }
-}
 
 /// The function of a token. It is called where a worker has moved the token from the injector to its own
 /// deque with other tasks: the token goes back.

@@ -28,9 +28,9 @@ pub use self::state::Stealing;
 
 use self::amounts::Amounts;
 use self::demands::{Demands, RaidCost, Reach, Requests};
-use self::guests::Token;
 use self::lending::Lending;
 use self::search::Until;
+use self::state::Token;
 use crate::idle::eventcount::EventCount;
 #[cfg(loom)]
 use crate::idle::eventcount::Role;

@@ -5,14 +5,14 @@ use crate::idle::quiescence::Quiescence;
 use crate::policy::guests::Guests;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::{RaidCost, Requests};
-use crate::policy::stealing::guests::Token;
 use crate::policy::stealing::lending::Lending;
 use crate::policy::{DequePolicy, Event, Place};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
-use crate::sys::atomic::Pad;
+use crate::sys::atomic::{AtomicPtr, Pad};
 use crate::task::Task;
+use std::ptr;
 use std::time::Duration;
 
 pub struct Stealing<D: Deque> {
@@ -34,6 +34,19 @@ pub struct Stealing<D: Deque> {
     pub(super) outside_last: bool,
     pub(super) processors: usize,
     pub(super) warm: Duration,
+}
+
+/// What the token of a guest's place refers to.
+pub struct Token<D: Deque> {
+    /// Set once, before the run starts.
+    pub(super) policy: AtomicPtr<Stealing<D>>,
+    pub(super) index: usize,
+}
+
+impl<D: Deque> Token<D> {
+    pub(super) fn new(index: usize) -> Self {
+        Token { policy: AtomicPtr::new(ptr::null_mut()), index }
+    }
 }
 
 impl<D: Deque> DequePolicy for Stealing<D> {
