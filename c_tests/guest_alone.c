@@ -3,7 +3,7 @@
  * By NULL and by the s of a pool. (Kind serial has one thread for all.)
  * ctest: static
  * ctest: matrix threads=1,2 */
-#include "pool.h"
+#include "guest.h"
 #include <sched_sort.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,20 +33,6 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
     CHECK_EQ(sched_worker_index(NULL), index);
     for (size_t i = lo; i < hi; i++)
         atomic_fetch_add(&ran[i], 1);
-}
-
-static void sum_of(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
-{
-    (void)ctx;
-    (void)s;
-    for (size_t i = lo; i < hi; i++)
-        *(long *)acc += (long)i;
-}
-
-static void plus(void *into, const void *from, void *ctx)
-{
-    (void)ctx;
-    *(long *)into += *(const long *)from;
 }
 
 static int by_value(const void *a, const void *b)

@@ -3,7 +3,7 @@
  * pool comes to rest.
  * ctest: static
  * ctest: matrix */
-#include "pool.h"
+#include "guest.h"
 #include <stdatomic.h>
 
 enum { THREADS = 12, ROUNDS = 12, N = 300, SPAWNED = 40 };
@@ -26,20 +26,6 @@ static void nested(size_t lo, size_t hi, void *ctx, struct scheduler *s)
     CHECK_EQ(sched_spawn(add, NULL, NULL), 0); /* in a guest's call NULL is its run */
     atomic_fetch_add(&looped, (long)(hi - lo));
     sched_join(&t, s);
-}
-
-static void sum_of(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
-{
-    (void)ctx;
-    (void)s;
-    for (size_t i = lo; i < hi; i++)
-        *(long *)acc += (long)i;
-}
-
-static void plus(void *into, const void *from, void *ctx)
-{
-    (void)ctx;
-    *(long *)into += *(const long *)from;
 }
 
 static void *thread(void *arg)

@@ -125,7 +125,7 @@ models! {
         left: tasks_are_left(1, 1, 2, 20_000);
         two_left: tasks_are_left(1, 2, 1, 1_000);
         again: a_guest_comes_again(1, 1, 10_000);
-        own: a_guest_runs_its_own(1, 1, 1_000);
-        beside: a_guest_beside_the_end(1, 1, 1_000);
+        own: a_guest_runs_its_own(1, 2, 1_000);
+        beside: a_guest_beside_the_end(1, 2, 1_000);
     }
 }

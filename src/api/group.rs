@@ -137,15 +137,18 @@ impl Group {
         0
     }
 
-    /// As `wait_for_tasks`. A caller from outside the run is a guest (`runtime::guest`), and runs the
-    /// tasks of the group that are in its own queue.
+    /// As `wait_for_tasks`. A caller from outside the run becomes a guest (`runtime::guest`). A guest
+    /// first runs the tasks of the group that are in its own queue.
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
         let as_guest = |guest: Mine| {
             guest.run_own(&|task| self.has(task));
             self.wait_for_tasks(Some(&guest))
         };
-        let outside = worker.filter(|worker| worker.mine().is_none() && !self.members.is_over());
-        let waited = outside.and_then(|worker| guest::visit(worker, as_guest));
+        let waited =
+            worker.filter(|_| !self.members.is_over()).and_then(|worker| match worker.mine() {
+                None => guest::visit(worker, as_guest),
+                Some(mine) => mine.is_guest().then(|| as_guest(mine)),
+            });
         waited.unwrap_or_else(|| self.wait_for_tasks(worker))
     }
 

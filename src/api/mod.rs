@@ -196,18 +196,17 @@ fn note_wait(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, wait: impl FnOnc
 #[inline]
 fn wait_noted(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
     while !latch.is_over() {
-        let is_below = || Worker::current().is_some_and(|mine| fiber.is_right_below(mine));
-        if fiber.worker().is_guest() && !is_below() {
-            return wait_as_guest(latch, fiber);
-        }
         let publish = |task: Task| latch.register(Waiter::Task(task.closure)).is_some();
         // SAFETY: the caller is on the fiber, in a task; once `register` has published the task, it
         // returns true and touches nothing of the stack.
         if join == Join::Suspend && unsafe { suspend_task(fiber, publish) } && latch.is_over() {
             break;
         }
-        if is_below() {
+        if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
             return wait_nested(latch, what, fiber.worker());
+        }
+        if fiber.worker().is_guest() {
+            return wait_as_guest(latch, fiber);
         }
         // SAFETY: the caller is on the fiber, in a task.
         unsafe { fiber.help(&Help { latch, fiber }) };

@@ -101,6 +101,7 @@
 //! | loads of the counts | Relaxed | the fences, or the list's lock; else hints |
 //! | `woken`: store of the parker | Release | the loads in `commit` |
 //! | `commit`: loads of the parker | Acquire | the store in `woken` |
+//! | `guests` | Relaxed | none: a stale count delays a decision about wake-ups |
 //! | other accesses of parkers | Relaxed | the list's lock, or the thread's creation |
 //! | `wake_all`: store of `over`, then load of `dozing` | SeqCst | `doze`: Dekker's pattern |
 //! | `doze`: addition to `dozing`, then the wait | SeqCst | `wake_all`; the kernel fences before it reads |

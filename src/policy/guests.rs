@@ -1,4 +1,5 @@
-//! The places of guests: threads from outside the run that work on their own calls.
+//! Guests: threads that are no workers of a run and work on their own calls in it. This file has the
+//! state of their places.
 //!
 //! A run that is held open has places beyond those of its workers. A thread that calls a loop, a
 //! reduction or a sort from outside *comes* to a free place, works there as a worker does, on its own
@@ -60,6 +61,7 @@
 //! | `expect_token`, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
 //! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
 //! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
+//! | `keeps_memory` | Relaxed | none: a hint; the place is taken before its memory is looked at |
 
 use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Pad};
 use crate::sys::memory;

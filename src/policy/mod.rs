@@ -167,7 +167,8 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// The guest at `place` goes: the place is free again, or others finish the tasks in its queue.
+    /// The guest at `place` gives the place back. Workers run the tasks that are left in its queue; the
+    /// place is free when none is left.
     ///
     /// # Safety
     /// The caller owns `place` as a guest. The policy is not freed during the call.

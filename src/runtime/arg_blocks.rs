@@ -23,11 +23,12 @@
 //!
 //! # When the memory is freed
 //!
-//! At the end of the run, or earlier, if all of it is *at home*: in the pool. A worker that has been
-//! idle for a while gives all that its cache holds to the pool, the rest of its piece included. The
-//! pool counts the bytes of its pieces, and those that are at home: the blocks in its lists, the
-//! ends of pieces, and the few bytes before the first block of each piece. Every byte of a piece is
-//! one of these, or is in a cache, or in a block that a task has. All changes of the two counts are
+//! The memory is freed at the end of the run, or earlier, when all of it is *at home*: in the pool. A
+//! worker that has been idle for a while gives all that its cache holds to the pool, the rest of its
+//! piece included. The
+//! pool counts the bytes of all pieces, and the bytes that are at home. These are the blocks in its
+//! lists, the ends of pieces, and the few bytes before the first block of each piece. The other bytes
+//! of a piece are in a cache, or in a block that a task has. All changes of the two counts are
 //! under the pool's lock. So if the counts are equal, no cache and no task has a block, and the
 //! pieces are freed.
 

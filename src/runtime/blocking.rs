@@ -55,7 +55,7 @@
 //!
 //! *A worker has one occupant.* T has left W before W becomes vacant, and the handoff word releases
 //! what T wrote. T then does not touch the owner's fields of W until it has taken W back: its spawns
-//! go through the injector, and it waits as a thread that is no worker.
+//! go through the injector, and where it waits, its thread sleeps.
 //!
 //! *The run goes on.* The task on S is counted (`Policy::hold`) from before T leaves W until the
 //! task goes on. While W is vacant it counts as active, and U comes as an active worker. So W is
@@ -228,7 +228,7 @@ fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
     worker.note_arrival(fiber);
 }
 
-/// Takes the place of a worker of the fiber's run whose thread is in a blocking section.
+/// Claims a vacant worker of the fiber's run for the calling thread. None: no worker is vacant.
 fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
     // SAFETY: the fiber's task is counted (`hold`), so the run goes on.
     let run = unsafe { &*fiber.worker().run.get() };

@@ -56,8 +56,9 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
     unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
-/// Queues the calling task, whose blocking section has ended, behind those whose section has ended
-/// before; its worker runs `next`. This function returns when the caller was continued.
+/// Suspends the calling task at the end of its blocking section. The task joins the end of the line of
+/// such tasks (`queue::ended`), and its worker runs `next`. This function returns when the task is
+/// resumed.
 ///
 /// # Safety
 /// The caller is a task on the fiber, which can be left.

@@ -44,10 +44,10 @@ const YIELDS_PER_LOOK: u32 = 4;
 pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return time::give_way() };
     let fiber = mine.fiber();
-    if mine.is_guest() {
-        return mine.sleep_as_guest(time::give_way); // it runs no other tasks
-    }
     if !fiber.prepare_to_leave() {
+        if mine.is_guest() {
+            return mine.sleep_as_guest(time::give_way); // it runs no other tasks
+        }
         // The fiber cannot be left: another task runs on top of the caller's.
         // SAFETY: the caller is a task on the fiber.
         return unsafe { fiber.help(&OneTask(Cell::new(false))) };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use sched_tools::process::{Ended, run_in_group};
 
-/// A limit is for a machine that does nothing else. Beside other programs a test has a part of the
-/// processors, and one that hangs does so for ever: it is ended after so many times its limit.
+/// The limit of a test is for a machine that does nothing else. Beside other programs a test takes
+/// longer, so the runner kills it only after so many times its limit.
 const PATIENCE: f64 = 4.0;
 
 /// Runs the command, which should end within `limit` seconds, with its output going to the file

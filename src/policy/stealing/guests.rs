@@ -3,7 +3,7 @@
 use crate::policy::guests::{Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
-use crate::queue::{Deque, Owner, Portion, Steal};
+use crate::queue::{Deque, Owner, Portion, Published, Steal};
 use crate::sys::atomic::{Ordering, spin_loop};
 use crate::sys::fuzz::{self, Point};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -189,7 +189,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Makes all tasks of a place stealable.
+    /// Makes all tasks of a place stealable, also if a raid is in the way: whoever serves a place finds
+    /// only these.
     ///
     /// # Safety
     /// The caller owns the place.
@@ -197,7 +198,9 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { Owner::new(&*self.deques[index]) };
         if let Some(mut private) = own.private_part() {
-            private.publish(Portion::All);
+            while private.publish(Portion::All) == Published::Busy {
+                spin_loop();
+            }
         }
     }
 }
