@@ -31,10 +31,12 @@ static void spawns_itself(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(spawns_itself, closure, s), 0);
 }
 
+static sched_group left = SCHED_GROUP_INIT;
+
 static void spawn_all(void)
 {
     for (int i = 0; i < SPAWNED; i++)
-        CHECK_EQ(sched_spawn(count, NULL, s_of), 0);
+        CHECK_EQ(sched_group_spawn(&left, count, NULL, s_of), 0);
 }
 
 static void *ends(void *arg)
@@ -86,6 +88,9 @@ int main(void)
             pthread_t thread;
             CHECK_EQ(pthread_create(&thread, NULL, ends, NULL), 0);
             CHECK_EQ(pthread_join(thread, NULL), 0);
+            while (ran < SPAWNED) /* a wait for the group would run none of them: they are not this thread's */
+                pause_us(200);
+            CHECK_EQ(sched_group_wait(&left, s_of), 0);
         } else {
             CHECK_EQ(sched_for(0, 1, 1, waits, way / 2 == 1 ? NULL : pool, s_of), 0);
         }

@@ -6,6 +6,7 @@
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::policy::Policy;
+use sched::policy::guests::Purpose;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
@@ -28,7 +29,7 @@ fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHan
 /// Visits the run as thread `name`, and adds a task that counts each of these cells. Returns false if
 /// the run has ended, or another guest is there.
 fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usize>) -> bool {
-    let Some(index) = scene.scheduler.come(name) else { return false };
+    let Some(index) = scene.scheduler.come(name, Purpose::AddTasks) else { return false };
     let place = &scene.places[index];
     for cell in &scene.cells[cells] {
         let task = Task { f: count, closure: cell.closure() };
@@ -36,7 +37,7 @@ fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usiz
         unsafe { scene.scheduler.spawn(place, task) }.expect("there is memory");
     }
     // SAFETY: as above; the scene lives longer than all threads.
-    unsafe { scene.scheduler.go(place) };
+    unsafe { scene.scheduler.go(place, Purpose::AddTasks) };
     true
 }
 
@@ -81,14 +82,14 @@ fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_leas
     let name = format!("guests over {}, {workers} workers, runs its own", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let (scene, threads) = run::<D>(workers, 1);
-        let index = scene.scheduler.come(1).expect("nobody else comes");
+        let index = scene.scheduler.come(1, Purpose::Work).expect("nobody else comes");
         let place = &scene.places[index];
         let task = Task { f: count, closure: scene.cells[0].closure() };
         // SAFETY: the place is this thread's; the task accepts its closure.
         unsafe {
             scene.scheduler.spawn(place, task).expect("there is memory");
             scene.scheduler.run_own(place, &|found| found == task);
-            scene.scheduler.go(place);
+            scene.scheduler.go(place, Purpose::Work);
         }
         scene.scheduler.wait_for_rest();
         all_ran(&scene);

@@ -66,8 +66,13 @@ impl Group {
         let member = Member { group: self, f, closure };
         self.members.enter();
         let arg = (&raw const member).cast();
+        let bytes = size_of::<Member>();
         // SAFETY: `run_member` accepts a copy of `member`.
-        let outcome = unsafe { spawn_copy::spawn(run_member, arg, size_of::<Member>(), worker) };
+        let queue = |guest: &Worker| unsafe { spawn_copy::queue(run_member, arg, bytes, guest) };
+        let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
+        // SAFETY: as above.
+        let spawn = || unsafe { spawn_copy::spawn(run_member, arg, bytes, worker) };
+        let outcome = lent.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };
@@ -92,8 +97,14 @@ impl Group {
         self.members.enter();
         let header = (&raw const header).cast();
         // SAFETY: `run_copied` accepts a copy of `header` with the copy of the argument behind it.
-        let outcome =
-            unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
+        let queue = |guest: &Worker| unsafe {
+            spawn_copy::queue_with_header(run_copied, header, arg, bytes, guest)
+        };
+        let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
+        let spawn =
+            // SAFETY: as above.
+            || unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
+        let outcome = lent.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };

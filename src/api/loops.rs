@@ -82,8 +82,9 @@
 //!
 //! To wake a worker costs the waker 2 to 15 µs, and 14 to 50 µs pass until the woken one runs. So if all
 //! others sleep, and the last loop with the same body was short for a wake-up, a worker begins without
-//! offers. If the loop takes as long as a wake-up takes, as measured in this run, the worker makes offers,
-//! and the first of them wakes a sleeper (ski rental, as in `idle::Patience`). So a short loop after a
+//! offers. If the loop takes longer than expected, and at least as long as a wake-up takes, as measured in
+//! this run, the worker makes offers, and the first of them wakes a sleeper (ski rental, as in
+//! `idle::Patience`). Short loops that follow each other closely are worth a wake-up together. So a short loop after a
 //! pause is not slower than a serial one.
 //!
 //! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all others
@@ -198,8 +199,9 @@ impl<B: Body> Loop<B> {
                     let known =
                         begun.and_then(|_| mine.past_loops.expects(body.address(), range.units()));
                     let expected = known.filter(|&(takes, _)| takes > WELL_WORTH);
-                    let is_short = |cost| known.is_some_and(|(takes, _)| takes < cost * 3 / 2);
-                    let lone_time = wake_cost.filter(|&cost| is_short(cost));
+                    let lone_time = wake_cost
+                        .zip(known)
+                        .and_then(|(cost, (takes, _))| mine.past_loops.lone_time(cost, takes));
                     let whole = Loop {
                         range,
                         max_chunk,
@@ -250,7 +252,11 @@ impl<B: Body> Loop<B> {
         };
         if let Some(begun) = begun {
             let shape = self.is_measured().then(|| self.shape().corrected(&times));
-            worker.past_loops.add(self.body.address(), units, begun.elapsed(), shape);
+            let took = begun.elapsed();
+            worker.past_loops.add(self.body.address(), units, took, shape);
+            if lone_time.is_some() {
+                worker.past_loops.add_lone(took);
+            }
         }
         if let Some(before) = before {
             // Relaxed: the joins order the figures.

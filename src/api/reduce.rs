@@ -176,14 +176,18 @@ impl Reduction {
                 let mut walk = Walk::new(mine, &shared, pace, is_asked);
                 let body = self.body as usize;
                 let known = wake_cost.and_then(|_| mine.past_loops.expects(body, units));
-                let is_short = |cost| known.is_some_and(|(takes, _)| takes < cost * 3 / 2);
-                walk.alone = wake_cost
-                    .filter(|&cost| is_short(cost))
-                    .zip(begun)
-                    .map(|(time, since)| Alone { since, time, next_look: 1 });
+                let lone_time = wake_cost
+                    .zip(known)
+                    .and_then(|(cost, (takes, _))| mine.past_loops.lone_time(cost, takes));
+                walk.alone =
+                    lone_time.zip(begun).map(|(time, since)| Alone { since, time, next_look: 1 });
                 detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
                 if let Some(begun) = begun {
-                    walk.worker.past_loops.add(body, units, begun.elapsed(), None);
+                    let took = begun.elapsed();
+                    walk.worker.past_loops.add(body, units, took, None);
+                    if lone_time.is_some() {
+                        walk.worker.past_loops.add_lone(took);
+                    }
                 }
             })
         };

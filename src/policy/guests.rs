@@ -17,6 +17,8 @@
 //!        or serve  |  v
 //!                 LEFT
 //! ```
+//! SLEEPING is TAKEN by a guest that sleeps in the middle of its call, with tasks in its deque.
+//!
 //! TAKEN: one thread owns the place, the owner's end of its deque included. LEFT: nobody owns it; thieves
 //! take the tasks in its deque as they do from any other. A change to TAKEN acquires, and the changes to
 //! the other two states release, so each owner sees what the one before it did.
@@ -38,8 +40,10 @@
 //!
 //! *The place without a token.* A worker has the token, and finds the deque empty; the guest adds a task
 //! and goes, and relies on the token that it sees; the worker drops it. So a token is dropped by a
-//! compare-and-swap from TAKEN with TOKEN to TAKEN without, which fails if the guest has gone. A LEFT place
-//! is served by its owner: the worker takes the place before it looks at the deque, so no guest adds a
+//! compare-and-swap from TAKEN with TOKEN to TAKEN without, which fails if the guest has gone, or sleeps: it
+//! changes the state, and then relies on the token or queues one. A SLEEPING place gets no more tasks, and
+//! all of them are stealable, so its token may be dropped when they are gone. A LEFT place is served by its
+//! owner: the worker takes the place before it looks at the deque, so no guest adds a
 //! task meanwhile.
 //!
 //! *Two owners.* Whoever serves a LEFT place, and the guest that comes again, both change LEFT to TAKEN by
@@ -58,7 +62,7 @@
 //! | --- | --- | --- |
 //! | to TAKEN: compare-and-swap | Acquire | the Release of the change to FREE or LEFT |
 //! | to LEFT, to FREE | Release | that compare-and-swap |
-//! | `expect_token`, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
+//! | to SLEEPING, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
 //! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
 //! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
 //! | `keeps_memory` | Relaxed | none: a hint; the place is taken before its memory is looked at |
@@ -70,6 +74,7 @@ use crate::sys::memory::NoMemory;
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const LEFT: u32 = 2;
+const SLEEPING: u32 = 3;
 /// Added to a state: the place's token is in the injector, or a worker has taken it out.
 const TOKEN: u32 = 4;
 
@@ -79,6 +84,15 @@ struct GuestPlace {
     thread: AtomicUsize,
     /// The place has memory to give back once it is free. Relaxed: a hint.
     keeps_memory: AtomicBool,
+}
+
+/// Why a thread comes to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It works on a call of its own.
+    Work,
+    /// It adds tasks, and goes at once.
+    AddTasks,
 }
 
 /// A place that was taken.
@@ -92,12 +106,20 @@ pub enum Taken {
 /// What a worker does with a token that it has taken out of the injector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// A guest works at the place. The worker may steal, and drops the token if there is nothing.
-    Stranger,
+    /// A guest is at the place. The worker may steal, and drops the token if there is nothing.
+    Stranger(Guest),
     /// The worker owns the place.
     Owner,
     /// The place is free, and the token is gone.
     Nobody,
+}
+
+/// What a guest does at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    Works,
+    /// It sleeps, and all its tasks are stealable.
+    Sleeps,
 }
 
 pub struct Guests {
@@ -179,15 +201,27 @@ impl Guests {
         Some(Taken::Free(index))
     }
 
+    /// True if the token of the place, which the caller owns, is queued or about to be served.
+    pub fn has_token(&self, index: usize) -> bool {
+        self.place(index).state.load(Ordering::Relaxed) & TOKEN != 0
+    }
+
     /// Leaves the place, which the caller owns, with tasks. True if the caller must queue its token.
     pub fn leave(&self, index: usize) -> bool {
         let state = self.place(index).state.swap(LEFT | TOKEN, Ordering::AcqRel);
         state & TOKEN == 0
     }
 
-    /// The owner of the place does not work on its tasks for a while. True if it must queue the token.
-    pub fn expect_token(&self, index: usize) -> bool {
-        self.place(index).state.fetch_or(TOKEN, Ordering::AcqRel) & TOKEN == 0
+    /// The guest at the place is about to sleep. All its tasks are stealable. True if it must queue the
+    /// token.
+    pub fn begin_sleep(&self, index: usize) -> bool {
+        let state = self.place(index).state.swap(SLEEPING | TOKEN, Ordering::AcqRel);
+        state & TOKEN == 0
+    }
+
+    /// The guest has slept.
+    pub fn end_sleep(&self, index: usize) {
+        self.place(index).change(SLEEPING, TAKEN);
     }
 
     /// Frees the place, which the caller owns. Its deque is empty.
@@ -227,17 +261,18 @@ impl Guests {
             }
             match place.state.load(Ordering::Relaxed) & !TOKEN {
                 LEFT => {}
-                TAKEN => return Served::Stranger,
+                TAKEN => return Served::Stranger(Guest::Works),
+                SLEEPING => return Served::Stranger(Guest::Sleeps),
                 _ if self.drop_token_of(index, FREE) => return Served::Nobody,
                 _ => {}
             }
         }
     }
 
-    /// Drops the token of a place at which a guest works. False if the guest has gone meanwhile: then
-    /// the caller serves the place again.
-    pub fn drop_token(&self, index: usize) -> bool {
-        self.drop_token_of(index, TAKEN)
+    /// Drops the token of a place without stealable tasks, whose guest did this when the caller looked.
+    /// False if the guest does something else by now: then the caller serves the place again.
+    pub fn drop_token(&self, index: usize, guest: Guest) -> bool {
+        self.drop_token_of(index, if guest == Guest::Works { TAKEN } else { SLEEPING })
     }
 
     fn drop_token_of(&self, index: usize, state: u32) -> bool {

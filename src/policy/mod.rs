@@ -18,6 +18,7 @@ pub mod stealing;
 
 use crate::idle::Naps;
 use crate::idle::quiescence::Waiting;
+use crate::policy::guests::Purpose;
 use crate::queue::injector::Refused;
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::Ends;
@@ -163,7 +164,7 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// A thread from outside comes to a place, which it owns from now on: the place that it has left
     /// with tasks, or a free one. None: no place is free, or the run has ended. From any thread; the policy is not freed during the call.
-    fn come(&self, _thread: usize) -> Option<usize> {
+    fn come(&self, _thread: usize, _purpose: Purpose) -> Option<usize> {
         None
     }
 
@@ -172,7 +173,7 @@ pub trait Policy: Sync + Sized + 'static {
     ///
     /// # Safety
     /// The caller owns `place` as a guest. The policy is not freed during the call.
-    unsafe fn go(&self, _place: &impl Place) {}
+    unsafe fn go(&self, _place: &impl Place, _purpose: Purpose) {}
 
     /// The guest at `place` calls `sleep`. Meanwhile workers take its processor and its tasks.
     ///

@@ -1,6 +1,7 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its
 //! policy.
 
+use crate::policy::guests::Purpose;
 use crate::policy::{AllIdle, Awaited, LookFirst, LoopStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
@@ -115,9 +116,9 @@ mod made {
         /// From any thread.
         fn when_idle(place, then: &mut dyn FnMut(AllIdle)) = when_idle(then);
         /// From any thread.
-        fn come(place, thread: usize) -> Option<usize> = come(thread);
+        fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
         /// A guest's.
-        fn go(place) = go(place);
+        fn go(place, purpose: Purpose) = go(place, purpose);
         /// A guest's.
         fn sleep_as_guest(place, sleep: &mut dyn FnMut()) = sleep_as_guest(place, sleep);
         on stack:

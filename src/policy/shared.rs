@@ -63,7 +63,7 @@ pub use state::Shared;
 
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
-use crate::policy::guests::{Guests, Taken};
+use crate::policy::guests::{Guests, Purpose, Taken};
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
@@ -366,7 +366,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     const HAS_GUESTS: bool = true;
 
     /// A guest's tasks are in the one queue, so nobody adopts its place.
-    fn come(&self, thread: usize) -> Option<usize> {
+    fn come(&self, thread: usize, _purpose: Purpose) -> Option<usize> {
         let (Taken::Free(index) | Taken::Left(index)) = self.guests.take(thread)?;
         let is_open = self.with(|state| {
             let is_open = !state.gate.is_closed();
@@ -380,7 +380,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         is_open.then_some(index)
     }
 
-    unsafe fn go(&self, place: &impl Place) {
+    unsafe fn go(&self, place: &impl Place, _purpose: Purpose) {
         self.guests.free(place.index());
         self.monitor.lock();
         // SAFETY: locked just now.

@@ -1,6 +1,7 @@
 //! How a worker runs a forked task (`api::fork`).
 
 use crate::policy::Place;
+use crate::runtime::guest;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::waiter::Waiter;
@@ -143,8 +144,13 @@ pub unsafe fn offer(
 #[inline(never)]
 pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     let queued = queued_task(forked);
-    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
-    if unsafe { (worker.plain_row().spawn)(Some(queued.f), queued.closure, worker) } == 0 {
+    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined; the row is that of the
+    // place's run.
+    let queue = |guest: &Worker| unsafe { (guest.row().queue)(queued.f, queued.closure, guest) };
+    let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
+    // SAFETY: as above.
+    let spawn = || unsafe { (worker.plain_row().spawn)(Some(queued.f), queued.closure, worker) };
+    if lent.unwrap_or_else(spawn) == 0 {
         return;
     }
     if errno::get() == libc::EINVAL {

@@ -14,28 +14,31 @@
 //!
 //! # Life
 //!
-//! `come` and `go` use the run's policy, which is freed when the run has ended. Both hold the lock of a
-//! record of the run (`Worker::with_open_run`), which the end of the run takes before that. In between
-//! the place counts as active, so the run does not end.
+//! `come` and `go` use the run's policy, which is freed when the run has ended. Both are called under the
+//! lock of a record of the run (`Worker::with_run`), which the end of the run takes before that. In
+//! between the place counts as active, so the run does not end.
 //!
 //! A thread that occupies a worker of another run, or is in a blocking section, is no guest: its task
 //! could be suspended and continue on another thread, and then the guest's place would be on two.
 
 use crate::policy::Place;
+use crate::policy::guests::Purpose;
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, HostStack, Run, Worker};
 use crate::stats::Phase;
 use crate::sys::float::FloatControl;
-use crate::sys::{errno, registers};
-use crate::task::{Task, TaskFn};
-use std::ffi::{c_int, c_void};
+use crate::sys::registers;
+use crate::task::Task;
 use std::ptr;
 
 /// Calls `work` as a guest of the run of `worker`, on a fiber without a task. None if the caller cannot
 /// be a guest, or no place is free.
 #[inline(never)] // its frame is large
 pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
-    let guest = come(worker, worker.row().has_guests)?;
+    if !may_come(worker.row().has_guests) {
+        return None;
+    }
+    let guest = worker.with_run(|run| come(run, worker, Purpose::Work)).flatten()?;
     let float = FloatControl::get();
     let host_stack = HostStack::default();
     let fiber = Fiber::new(None);
@@ -52,61 +55,41 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     guest.begin_phase(Phase::Parked);
     guest.fiber.set(ptr::null());
     guest.vacate();
-    go(guest);
+    // SAFETY: the run has not ended, since the place is active; the caller owns it as a guest.
+    guest.with_run(|_| unsafe { (guest.row().operations.go)(guest, Purpose::Work) });
     Some(result)
 }
 
 /// As `visit`, for `work` that calls no function of the program, and only adds tasks to the queue of the
-/// place by `Row::queue`. None also if guests have no queues.
+/// place by `Row::queue`: tasks for which the calling thread will wait, and which it runs itself then if
+/// nobody else has begun them. None also if guests have no queues. (Tasks for which it will not wait go to
+/// the injector: a flood of them by one thread takes 62 ns a task there, and took 148 in this way, since
+/// each theft disturbs the thread.)
 pub fn lend<R>(worker: &Worker, work: impl FnOnce(&Worker) -> R) -> Option<R> {
-    let guest = come(worker, worker.row().guests_have_queues)?;
-    let result = work(guest);
-    go(guest);
-    Some(result)
-}
-
-/// Takes a place of the run of `worker`, if the caller can be a guest.
-fn come(worker: &Worker, has_places: bool) -> Option<&'static Worker> {
-    if !has_places || Worker::current().is_some() || identity::innermost_section().is_some() {
-        return None;
-    }
-    let come = |run: &Run| {
-        // SAFETY: the run does not end during `with_run`, and the row is that of the run.
-        let index = unsafe { (worker.row().operations.come)(worker, registers::thread_pointer()) };
-        index.map(|index| run.place(index))
+    let lend = |run: &Run| {
+        let guest = come(run, worker, Purpose::AddTasks)?;
+        let result = work(guest);
+        // SAFETY: the run does not end during `with_run`; the caller owns the place as a guest.
+        unsafe { (guest.row().operations.go)(guest, Purpose::AddTasks) };
+        Some(result)
     };
-    worker.with_run(come).flatten()
+    if may_come(worker.row().guests_have_queues) { worker.with_run(lend).flatten() } else { None }
 }
 
-/// Gives the place back. The caller has left it.
-fn go(guest: &Worker) {
-    // SAFETY: the run has not ended, since the place is active; the caller owns it as a guest.
-    guest.with_run(|_| unsafe { (guest.row().operations.go)(guest) });
+/// True if the caller can be a guest of a run that has places.
+fn may_come(has_places: bool) -> bool {
+    has_places && Worker::current().is_none() && identity::innermost_section().is_none()
+}
+
+/// Takes a place of the run of `worker`, which does not end meanwhile.
+fn come(run: &Run, worker: &Worker, purpose: Purpose) -> Option<&'static Worker> {
+    let thread = registers::thread_pointer();
+    // SAFETY: the run goes on, by the caller's promise, and the row is that of the run.
+    let index = unsafe { (worker.row().operations.come)(worker, thread, purpose) };
+    index.map(|index| run.place(index))
 }
 
 impl Worker {
-    /// `spawn` by a thread that is not this worker's owner, or with NULL.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    #[cold]
-    #[inline(never)]
-    pub unsafe extern "C" fn spawn_elsewhere(
-        f: Option<TaskFn>,
-        closure: *mut c_void,
-        worker: &Worker,
-    ) -> c_int {
-        let Some(f) = f else { return errno::failed(libc::EINVAL) };
-        if let Some(mine) = worker.mine() {
-            // SAFETY: the caller occupies the place, so its run goes on, and the row is that of the run.
-            return unsafe { (mine.row().spawn)(Some(f), closure, &mine) };
-        }
-        // SAFETY: `lend` calls this with a place that the caller owns, whose row is that of its run.
-        let queue = |guest: &Worker| unsafe { (guest.row().queue)(f, closure, guest) };
-        // SAFETY: by the caller's promise, the same as that to `inject`.
-        lend(worker, queue).unwrap_or_else(|| unsafe { worker.inject(f, closure) })
-    }
-
     /// True if this is the place of a guest. The caller occupies it.
     pub fn is_guest(&self) -> bool {
         // SAFETY: the run goes on, since the caller occupies a place of it.

@@ -1,6 +1,7 @@
 //! What a worker remembers of its last loops: hints for the next ones (`api::loops`).
 
 use crate::runtime::loop_shape::LoopShape;
+use crate::sys::time::Instant;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -37,9 +38,36 @@ pub struct PastLoops {
     loops: [Cell<Option<PastLoop>>; LOOPS],
     /// The place of the loop that was added first.
     oldest: Cell<usize>,
+    /// The end of the last lone loop, and the time of the lone loops that have followed each other closely
+    /// up to it.
+    lone: Cell<Option<(Instant, Duration)>>,
 }
 
+/// Lone loops follow each other closely if so little time is between them: a woken worker would wait awake
+/// from one to the next (`idle::Patience`).
+const CLOSE: Duration = Duration::from_micros(100);
+
 impl PastLoops {
+    /// How long the worker may begin a loop without help, if it takes `wake_cost` to wake a worker and
+    /// the loop is expected to take `takes`; None: it should wake a worker at once. A loop that is long for
+    /// a wake-up is worth one; so are several short ones that follow each other closely.
+    pub fn lone_time(&self, wake_cost: Duration, takes: Duration) -> Option<Duration> {
+        let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE);
+        let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
+        let is_worth_waking = takes >= wake_cost * 3 / 2 || before + takes >= wake_cost * 4;
+        if is_worth_waking {
+            self.lone.set(None);
+        }
+        (!is_worth_waking).then(|| wake_cost.max(takes * 5 / 4))
+    }
+
+    /// A lone loop has ended.
+    pub fn add_lone(&self, took: Duration) {
+        let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE + took);
+        let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
+        self.lone.set(Some((Instant::now(), before + took)));
+    }
+
     fn place_of(&self, body: usize) -> Option<usize> {
         self.bodies.iter().position(|known| known.get() == body)
     }

@@ -3,7 +3,6 @@
 use crate::runtime::arg_blocks::{
     BlockHead, CLASS_MASK, FUNCTION_BYTES, HEADER, HEAP_CLASS, MAX_BYTES, class_for,
 };
-use crate::runtime::guest;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::sys::errno;
@@ -123,12 +122,38 @@ pub unsafe fn spawn_with_header(
     worker: &Worker,
 ) -> c_int {
     // SAFETY: both may be read, by the caller's promise; the block has room for both copies.
-    let fill = |copy: *mut u8| unsafe {
-        copy_few(header.cast(), copy, HEADER);
-        copy_few(arg.cast(), copy.add(HEADER), bytes);
-    };
+    let fill = |copy: *mut u8| unsafe { fill_with_header(copy, header, arg, bytes) };
     // SAFETY: `f` accepts a pointer to the two copies, which `fill` writes.
     unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
+}
+
+/// As `spawn_with_header`, into the queue of a guest's place that the calling thread owns.
+///
+/// # Safety
+/// As for `spawn_with_header`.
+pub unsafe fn queue_with_header(
+    f: TaskFn,
+    header: *const c_void,
+    arg: *const c_void,
+    bytes: usize,
+    guest: &Worker,
+) -> c_int {
+    // SAFETY: as in `spawn_with_header`.
+    let fill = |copy: *mut u8| unsafe { fill_with_header(copy, header, arg, bytes) };
+    // SAFETY: by the caller's promise.
+    unsafe { queue_filled(f, HEADER + bytes, fill, guest) }
+}
+
+/// Copies a header and an argument.
+///
+/// # Safety
+/// `header` and `arg` may be read, and there is room for both copies.
+unsafe fn fill_with_header(copy: *mut u8, header: *const c_void, arg: *const c_void, bytes: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        copy_few(header.cast(), copy, HEADER);
+        copy_few(arg.cast(), copy.add(HEADER), bytes);
+    }
 }
 
 /// Spawns `f` with an argument of `bytes` bytes, which `fill` writes. Returns as `sched_spawn`
@@ -139,22 +164,35 @@ pub unsafe fn spawn_with_header(
 #[inline]
 unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: &Worker) -> c_int {
     let mine = worker.mine().map(Mine::worker);
-    if mine.is_none() {
-        // SAFETY: `lend` calls this with a place that the caller owns, whose row is that of its run; the
-        // rest is the caller's promise.
-        let queue = |guest: &Worker| unsafe {
-            spawn_by(f, bytes, &fill, Some(guest), |f, closure| {
-                (guest.row().queue)(f, closure, guest)
-            })
-        };
-        if let Some(outcome) = guest::lend(worker, queue) {
-            return outcome;
-        }
-    }
     // SAFETY: by the caller's promise.
     unsafe {
         spawn_by(f, bytes, fill, mine, |f, closure| mine.unwrap_or(worker).spawn(Some(f), closure))
     }
+}
+
+/// As `spawn`, into the queue of a guest's place that the calling thread owns.
+///
+/// # Safety
+/// As for `spawn`.
+pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: &Worker) -> c_int {
+    // SAFETY: as in `spawn`.
+    let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
+    // SAFETY: by the caller's promise.
+    unsafe { queue_filled(f, bytes, fill, guest) }
+}
+
+/// # Safety
+/// As for `spawn_filled`; the calling thread owns the place.
+unsafe fn queue_filled(
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+    guest: &Worker,
+) -> c_int {
+    // SAFETY: by the caller's promise; the row is that of the place's run.
+    let put = |f, closure| unsafe { (guest.row().queue)(f, closure, guest) };
+    // SAFETY: by the caller's promise.
+    unsafe { spawn_by(f, bytes, fill, Some(guest), put) }
 }
 
 /// The rest of `spawn_filled`. `mine`: the place of the run that the calling thread owns, if it owns

@@ -185,6 +185,26 @@ impl Worker {
         }
     }
 
+    /// `spawn` by a thread that is not this worker's owner, or with NULL.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe extern "C" fn spawn_elsewhere(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Some(f) = f else { return errno::failed(libc::EINVAL) };
+        let Some(mine) = worker.mine() else {
+            // SAFETY: by the caller's promise, the same as that to `inject`.
+            return unsafe { worker.inject(f, closure) };
+        };
+        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
+        unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
+    }
+
     /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
     ///
     /// # Safety

@@ -1,6 +1,6 @@
 //! Guests of a run of kind `steal`: see `policy::guests`, which has the protocol.
 
-use crate::policy::guests::{Served, Taken};
+use crate::policy::guests::{Purpose, Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
 use crate::queue::{Deque, Owner, Portion, Published, Steal};
@@ -50,67 +50,79 @@ impl<D: Deque> Stealing<D> {
         Some(task)
     }
 
+    /// Takes the oldest task of the place to which `token` belongs, and queues the token again if there are
+    /// more: see `policy::guests`.
     #[cold]
     fn serve(&self, token: Task, place: &impl Place) -> Option<Task> {
         // SAFETY: a token of this run, by its function.
         let index = unsafe { (*token.closure.cast::<Token<D>>()).index };
         fuzz::at(Point::GuestServed);
         let deque: &D = &self.deques[index];
+        let mut task = None;
         loop {
-            let owns = match self.guests.serve(index) {
-                Served::Nobody => return None,
-                Served::Owner => true,
-                Served::Stranger => false,
-            };
-            let task = loop {
-                match deque.steal() {
-                    Steal::Taken(task) => break Some(task),
-                    Steal::Retry => spin_loop(),
-                    // SAFETY: the caller owns the place.
-                    Steal::Empty if owns => break unsafe { Owner::new(deque) }.pop(),
-                    Steal::Empty => break None,
-                }
-            };
-            place.counters().steals.add(usize::from(task.is_some()));
-            if task.is_some() && !deque.looks_empty() {
-                if owns {
-                    // SAFETY: as above.
-                    unsafe { self.open_all(index) };
-                    self.guests.leave(index); // with its token
-                }
-                self.queue_token(index);
-            } else if owns {
-                // SAFETY: the caller owns the place.
-                if unsafe { Owner::new(deque) }.keeps_memory() {
-                    self.guests.set_keeps_memory(index, true);
-                }
-                self.quiescence.enter(&self.injector); // not the last one: the caller is active
-                self.guests.free_with_token(index);
-            } else if !self.guests.drop_token(index) {
-                if task.is_none() {
-                    continue; // the guest has gone meanwhile
-                }
-                self.queue_token(index);
+            task = task.or_else(|| Self::stolen_from(deque));
+            if task.is_some() && deque.offers() {
+                self.queue_token(index); // the usual case: the state does not change
+                break;
             }
-            return task;
+            match self.guests.serve(index) {
+                Served::Nobody => break,
+                Served::Owner => {
+                    // SAFETY: the caller owns the place.
+                    let mut own = unsafe { Owner::new(deque) };
+                    task = task.or_else(|| own.pop());
+                    if deque.looks_empty() {
+                        if own.keeps_memory() {
+                            self.guests.set_keeps_memory(index, true);
+                        }
+                        self.quiescence.enter(&self.injector); // not the last: the caller is active
+                        self.guests.free_with_token(index);
+                    } else {
+                        // SAFETY: as above.
+                        unsafe { self.open_all(index) };
+                        self.guests.leave(index); // with its token
+                        self.queue_token(index);
+                    }
+                    break;
+                }
+                Served::Stranger(guest) => {
+                    task = task.or_else(|| Self::stolen_from(deque));
+                    if !deque.offers() && self.guests.drop_token(index, guest) {
+                        break;
+                    }
+                }
+            }
+        }
+        place.counters().steals.add(usize::from(task.is_some()));
+        task
+    }
+
+    fn stolen_from(deque: &D) -> Option<Task> {
+        loop {
+            match deque.steal() {
+                Steal::Taken(task) => return Some(task),
+                Steal::Empty => return None,
+                Steal::Retry => spin_loop(),
+            }
         }
     }
 
     /// See `Policy::come`. The guest stops counting as idle under the lock that decides the end of
     /// the run, as a task from outside is accepted under it.
-    pub(super) fn admit_guest(&self, thread: usize) -> Option<usize> {
+    pub(super) fn admit_guest(&self, thread: usize, purpose: Purpose) -> Option<usize> {
         let index = match self.guests.take(thread)? {
-            Taken::Left(index) => {
-                self.sleepers.guest_comes();
-                return Some(index);
+            Taken::Left(index) => index,
+            Taken::Free(index) => {
+                if !self.injector.while_open(|| self.quiescence.leave()) {
+                    self.guests.free(index);
+                    return None;
+                }
+                index
             }
-            Taken::Free(index) => index,
         };
-        if !self.injector.while_open(|| self.quiescence.leave()) {
-            self.guests.free(index);
-            return None;
+        if purpose == Purpose::Work {
+            self.sleepers.guest_comes();
         }
-        self.sleepers.guest_comes();
         Some(index)
     }
 
@@ -118,10 +130,20 @@ impl<D: Deque> Stealing<D> {
     ///
     /// # Safety
     /// As for that.
-    pub(super) unsafe fn guest_goes(&self, place: &impl Place) {
-        self.sleepers.guest_goes();
+    pub(super) unsafe fn guest_goes(&self, place: &impl Place, purpose: Purpose) {
         let index = place.index();
         let deque: &D = &self.deques[index];
+        if purpose == Purpose::Work {
+            self.sleepers.guest_goes();
+        } else if self.guests.has_token(index) && !deque.looks_empty() {
+            // Who serves the place opens its tasks. (A token for it is queued as long as it has some, so a
+            // flood takes no lock here.)
+            fuzz::at(Point::GuestLeaves);
+            if self.guests.leave(index) {
+                self.queue_token(index); // dropped just now
+            }
+            return;
+        }
         place.counters().queue_peak.peak(deque.peak());
         // SAFETY: the caller owns the place.
         let keeps_memory = unsafe { self.own(place) }.keeps_memory() || place.keeps_memory();
@@ -157,7 +179,7 @@ impl<D: Deque> Stealing<D> {
         } else {
             // SAFETY: the caller owns the place.
             unsafe { self.open_all(index) };
-            if self.guests.expect_token(index) {
+            if self.guests.begin_sleep(index) {
                 self.queue_token(index);
             }
         }
@@ -172,6 +194,8 @@ impl<D: Deque> Stealing<D> {
             debug_assert!(is_open, "the run has ended although a guest's call waits");
             place.note_activity(Activity::Active);
             self.quiescence.waiting(index).let_go();
+        } else {
+            self.guests.end_sleep(index);
         }
         self.sleepers.guest_comes();
     }

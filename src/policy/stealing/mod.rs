@@ -36,7 +36,7 @@ use crate::idle::eventcount::EventCount;
 use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
-use crate::policy::guests::Guests;
+use crate::policy::guests::{Guests, Purpose};
 use crate::policy::{
     Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
@@ -459,14 +459,14 @@ impl<D: Deque> Policy for Stealing<D> {
     const GUESTS_HAVE_QUEUES: bool = true;
 
     #[cold]
-    fn come(&self, thread: usize) -> Option<usize> {
-        self.admit_guest(thread)
+    fn come(&self, thread: usize, purpose: Purpose) -> Option<usize> {
+        self.admit_guest(thread, purpose)
     }
 
     #[cold]
-    unsafe fn go(&self, place: &impl Place) {
+    unsafe fn go(&self, place: &impl Place, purpose: Purpose) {
         // SAFETY: by the caller's promise.
-        unsafe { self.guest_goes(place) };
+        unsafe { self.guest_goes(place, purpose) };
     }
 
     #[cold]
