@@ -118,15 +118,15 @@ fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_le
 
 models! {
     chaselev: ChaseLev {
-        left: tasks_are_left(1, 1, 2, 2_000);
-        again: a_guest_comes_again(1, 1, 1_000);
-        beside: a_guest_beside_the_end(1, 2, 5_000);
+        left: tasks_are_left(1, 1, 3, 10_000);
+        again: a_guest_comes_again(1, 2, 3_000);
+        beside: a_guest_beside_the_end(1, 3, 5_000);
     }
     split: Split<Asymmetric> {
-        left: tasks_are_left(1, 1, 2, 20_000);
-        two_left: tasks_are_left(1, 2, 1, 1_000);
-        again: a_guest_comes_again(1, 1, 10_000);
-        own: a_guest_runs_its_own(1, 2, 1_000);
-        beside: a_guest_beside_the_end(1, 2, 1_000);
+        left: tasks_are_left(1, 1, 2, 10_000);
+        two_left: tasks_are_left(1, 2, 2, 10_000);
+        again: a_guest_comes_again(1, 1, 1_000);
+        own: a_guest_runs_its_own(1, 2, 100_000);
+        beside: a_guest_beside_the_end(1, 2, 10_000);
     }
 }

@@ -138,11 +138,7 @@ impl<D: Deque> Stealing<D> {
         } else if self.guests.has_token(index) && !deque.looks_empty() {
             // Who serves the place opens its tasks. (A token for it is queued as long as it has some, so a
             // flood takes no lock here.)
-            fuzz::at(Point::GuestLeaves);
-            if self.guests.leave(index) {
-                self.queue_token(index); // dropped just now
-            }
-            return;
+            return self.leave_tasks(index, place);
         }
         place.counters().queue_peak.peak(deque.peak());
         // SAFETY: the caller owns the place.
@@ -151,16 +147,22 @@ impl<D: Deque> Stealing<D> {
         if !deque.looks_empty() {
             // SAFETY: the caller owns the place.
             unsafe { self.open_all(index) };
-            fuzz::at(Point::GuestLeaves);
-            if self.guests.leave(index) {
-                self.queue_token(index);
-            }
-            return self.wake_for_injected(place);
+            return self.leave_tasks(index, place);
         }
         let ended = self.quiescence.enter(&self.injector);
         self.guests.free(index);
         if ended && self.parks() {
             self.sleepers.wake_all();
+        }
+    }
+
+    /// Leaves the place with tasks. If its token is queued, it has woken a worker; a worker that has taken
+    /// it will see the tasks.
+    fn leave_tasks(&self, index: usize, place: &impl Place) {
+        fuzz::at(Point::GuestLeaves);
+        if self.guests.leave(index) {
+            self.queue_token(index);
+            self.wake_for_injected(place);
         }
     }
 
