@@ -792,9 +792,10 @@ struct sched_pool *sched_pool_create(const struct sched_options *options);
  * call it at the same time.
  *
  * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
- * itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
- * SCHED_OVERFLOW=refuse). After an error the task has not been added.
+ * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+ * task of the pool waits, perhaps through others, and would wait for ever), EAGAIN (there is no
+ * memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse). After an
+ * error the task has not been added.
  * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
 SCHED_MUST_USE
 int sched_pool_run(struct sched_pool *pool,
@@ -858,8 +859,8 @@ struct scheduler *sched_pool_scheduler(struct sched_pool *pool);
  * moment may never come.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
- * itself).
+ * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+ * task of the pool waits, perhaps through others, and would wait for ever).
  * Thread-safe. Cost: if no task is left, a lock. */
 int sched_pool_wait(struct sched_pool *pool);
 
@@ -868,9 +869,10 @@ int sched_pool_wait(struct sched_pool *pool);
  * may add tasks; other threads must not use the pool any more.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
- * itself). After an error nothing has changed; in a child made by fork the memory of its parent's
- * pool stays. Cost: that of waiting for the threads. */
+ * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+ * task of the pool waits, perhaps through others, and would wait for ever). After an error nothing
+ * has changed; in a child made by fork the memory of its parent's pool stays. Cost: that of waiting
+ * for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
 
 /* Writes to out what all workers of the run of s have done so far. size is sizeof (struct

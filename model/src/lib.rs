@@ -15,7 +15,7 @@ use sched::policy::stealing::Stealing;
 use sched::policy::{Activity, Awaited, LoopStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
-use sched::queue::run_gate::Ends;
+use sched::queue::run_gate::{Ends, RestAwaited};
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
@@ -76,6 +76,13 @@ pub fn explore_seeing(
     SEEN.set(0);
     explore(name, preemptions, at_least, model);
     assert!(SEEN.get() > 0, "{name}: {what}");
+}
+
+/// Waits until no task is left in a run that is held open.
+pub fn wait_for_rest(policy: &impl Policy) {
+    let rest = RestAwaited::new(policy.rests());
+    rest.begin();
+    policy.wait_for_rest(&rest);
 }
 
 /// Waits until all threads have ended.

@@ -11,7 +11,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::Task;
-use sched_model::{Modelled, Scene, count, explore, join, models};
+use sched_model::{Modelled, Scene, count, explore, join, models, wait_for_rest};
 
 /// A run with one worker, or more, and room for one guest.
 fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHandle<()>>) {
@@ -53,7 +53,7 @@ fn tasks_are_left<D: Modelled>(workers: usize, tasks: usize, preemptions: usize,
     explore(&name, preemptions, at_least, move || {
         let (scene, threads) = run::<D>(workers, tasks);
         assert!(visit(&scene, 1, 0..tasks));
-        scene.scheduler.wait_for_rest();
+        wait_for_rest(&*scene.scheduler);
         all_ran(&scene);
         scene.scheduler.release();
         join(threads);
@@ -69,7 +69,7 @@ fn a_guest_comes_again<D: Modelled>(workers: usize, preemptions: usize, at_least
         assert!(visit(&scene, 1, 0..1));
         // (A worker that frees the place at this moment has it for an instant.)
         let again = visit(&scene, 1, 1..2);
-        scene.scheduler.wait_for_rest();
+        wait_for_rest(&*scene.scheduler);
         assert_eq!(scene.cells[0].get(), 1);
         assert_eq!(scene.cells[1].get(), usize::from(again));
         scene.scheduler.release();
@@ -91,7 +91,7 @@ fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_leas
             scene.scheduler.run_own(place, &|found| found == task);
             scene.scheduler.go(place, Purpose::Work);
         }
-        scene.scheduler.wait_for_rest();
+        wait_for_rest(&*scene.scheduler);
         all_ran(&scene);
         scene.scheduler.release();
         join(threads);

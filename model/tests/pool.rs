@@ -9,7 +9,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join, models};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join, models, wait_for_rest};
 use std::ffi::c_void;
 
 /// The program's view of a pool.
@@ -35,7 +35,7 @@ impl<D: Modelled> Pool<D> {
     }
 
     fn wait(&self) {
-        self.scene.scheduler.wait_for_rest();
+        wait_for_rest(&*self.scene.scheduler);
     }
 
     fn destroy(self) {
@@ -133,7 +133,7 @@ fn two_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
         let pool = Pool::<D>::new(workers, 1);
         pool.submit(count, pool.scene.cells[0].closure());
         let other = Scene::thread(&pool.scene, |scene| {
-            scene.scheduler.wait_for_rest();
+            wait_for_rest(&*scene.scheduler);
             assert_eq!(scene.cells[0].get(), 1);
         });
         pool.wait();

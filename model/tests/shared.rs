@@ -15,7 +15,7 @@ use sched::queue::injector::Refused;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
-    models, saw,
+    models, saw, wait_for_rest,
 };
 use std::ffi::c_void;
 
@@ -275,7 +275,7 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
         let workers = start(&scene, 0..workers);
         let first = Task { f: spawns_a_chain::<P>, closure: cells(&scene) };
         scene.scheduler.inject(&scene.places[0], first).expect("the run is held open");
-        scene.scheduler.wait_for_rest();
+        wait_for_rest(&*scene.scheduler);
         each_ran_once(&scene);
         scene.scheduler.release();
         join(workers);

@@ -130,7 +130,7 @@ extern "C" fn at_exit() {
 /// Ends the run of the pool, if that can be done soon.
 fn end(pool: &mut DefaultPool) {
     let ended = if cache::is_unloaded() {
-        pool.run.close();
+        pool.run.close().expect("no task of the pool waits for the thread that unloads its code");
         true
     } else {
         // Under valgrind, or with a race detector, no thread is kept, and the run joins its

@@ -14,7 +14,7 @@
 use crate::api::names::function_of;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
-use crate::runtime::{identity, spawn_copy};
+use crate::runtime::spawn_copy;
 use crate::settings::Config;
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
@@ -76,35 +76,33 @@ impl Pool {
 
     /// Waits until the run has had, since the call, a moment without tasks.
     pub fn wait(&self) -> Result<(), Errno> {
-        self.check_wait()?;
-        let _uncancelled = Uncancelled::begin();
-        detector::ignored(|| self.run.wait_for_rest());
-        Ok(())
+        self.wait_after(&mut || Ok(()))
     }
 
-    /// Adds a task, and waits until no task is left. Returns as `sched_init` does.
+    /// Adds a task, and waits until no task is left.
     ///
     /// # Safety
     /// `f` accepts `closure`.
-    pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        if let Err(Errno(error)) = self.check_wait() {
-            return errno::failed(error);
-        }
+    pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> Result<(), Errno> {
         // SAFETY: `f` accepts `closure`, by the caller's promise.
-        if unsafe { self.submit(f, closure) } != 0 {
-            return -1;
-        }
+        self.wait_after(&mut || match unsafe { self.submit(f, closure) } {
+            0 => Ok(()),
+            _ => Err(Errno(errno::get())),
+        })
+    }
+
+    /// Calls `begin`, and waits until no task is left: see `Open::wait_for_rest`.
+    fn wait_after(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+        self.check_alive()?;
         let _uncancelled = Uncancelled::begin();
-        detector::ignored(|| self.run.wait_for_rest());
-        0
+        detector::ignored(|| self.run.wait_for_rest(begin))
     }
 
     /// Waits until no task is left, and ends the run. Afterwards the pool may be dropped.
     pub fn close(&self) -> Result<(), Errno> {
-        self.check_wait()?;
+        self.check_alive()?;
         let _uncancelled = Uncancelled::begin();
-        detector::ignored(|| self.run.close());
-        Ok(())
+        detector::ignored(|| self.run.close())
     }
 
     /// False in a child made by fork.
@@ -112,14 +110,8 @@ impl Pool {
         process::is_known() && self.worker.run_id() == self.id
     }
 
-    /// Fails in a child made by fork, and in a task of the pool, which would wait for itself.
-    fn check_wait(&self) -> Result<(), Errno> {
-        if !self.is_alive() {
-            Err(Errno(libc::EINVAL))
-        } else if self.worker.mine().is_some() || identity::any_section_in_run_of(self.worker) {
-            Err(Errno(libc::EDEADLK))
-        } else {
-            Ok(())
-        }
+    /// Fails in a child made by fork.
+    fn check_alive(&self) -> Result<(), Errno> {
+        if self.is_alive() { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }
 }

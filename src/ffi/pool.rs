@@ -255,9 +255,10 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
 /// call it at the same time.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
-/// itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
-/// SCHED_OVERFLOW=refuse). After an error the task has not been added.
+/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+/// task of the pool waits, perhaps through others, and would wait for ever), EAGAIN (there is no
+/// memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse). After an
+/// error the task has not been added.
 /// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done.
 ///
 /// # Safety
@@ -272,7 +273,7 @@ pub unsafe extern "C" fn sched_pool_run(
     // SAFETY: NULL or a pool.
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
-        (Some(pool), Some(f)) => unsafe { pool.run(f, closure) },
+        (Some(pool), Some(f)) => outcome(unsafe { pool.run(f, closure) }),
         _ => errno::failed(libc::EINVAL),
     }
 }
@@ -379,8 +380,8 @@ pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Sch
 /// moment may never come.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
-/// itself).
+/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+/// task of the pool waits, perhaps through others, and would wait for ever).
 /// Thread-safe. Cost: if no task is left, a lock.
 ///
 /// # Safety
@@ -396,9 +397,10 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
 /// may add tasks; other threads must not use the pool any more.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
-/// itself). After an error nothing has changed; in a child made by fork the memory of its parent's
-/// pool stays. Cost: that of waiting for the threads.
+/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
+/// task of the pool waits, perhaps through others, and would wait for ever). After an error nothing
+/// has changed; in a child made by fork the memory of its parent's pool stays. Cost: that of waiting
+/// for the threads.
 ///
 /// # Safety
 /// Not for C.

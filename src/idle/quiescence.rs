@@ -63,7 +63,7 @@
 //! | --- | --- | --- |
 //! | `enter`: fence | SeqCst; Acquire would do | the thief's release of the task's place in the deque |
 //! | `enter`: addition to `idle` | AcqRel | `enter` of the others, and `is_full` |
-//! | `is_full`, `when_all_wait`, `when_idle`: load of `idle` | Acquire | each `enter` |
+//! | `is_full`, `when_all_wait`, `when_open`: load of `idle` | Acquire | each `enter` |
 //! | `leave`: subtraction from `idle` | AcqRel; Relaxed would do | the thief's release, which follows it |
 //! | a worker's counter of waiting tasks | Relaxed | its `enter`, before which it was changed |
 //! | `end`: store of `ended` | Release | `ended` |
@@ -71,10 +71,25 @@
 //! | `are_all_idle`: load of `idle` | Relaxed | none: a hint |
 
 use crate::queue::injector::Injector;
+use crate::queue::run_gate::RestAwaited;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
 use crate::sys::fuzz::{self, Point};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
+
+/// A run that has not ended, and whose lock is held: no task comes in from outside, and no thread's
+/// wait for a rest ends.
+pub struct LockedRun<'a> {
+    /// The number of workers that are not idle. While it is 0 and nothing is queued, it stays 0.
+    pub active: &'a dyn Fn() -> usize,
+    /// The number of tasks that wait. To be called while no worker is active but those whose
+    /// threads sleep.
+    pub tasks: &'a dyn Fn() -> usize,
+    /// How many tasks are in the queue for all workers.
+    pub queued: usize,
+    /// The number of threads that wait for a rest.
+    pub threads: usize,
+}
 
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
@@ -140,8 +155,8 @@ impl Quiescence {
     }
 
     /// Waits until the run is at rest.
-    pub fn wait_for_rest(&self, injector: &Injector) {
-        injector.wait_for_rest(|| self.is_full());
+    pub fn wait_for_rest(&self, injector: &Injector, thread: &RestAwaited) {
+        injector.wait_for_rest(thread, || self.is_full());
     }
 
     /// Calls `then` if all workers are idle and some tasks wait. No task is in a queue or taken by
@@ -158,12 +173,17 @@ impl Quiescence {
         }
     }
 
-    /// Calls `then` if all workers are idle and no task is queued, with the number of waiting tasks
-    /// and of the threads that wait for a rest. The injector is locked meanwhile, so nothing of
-    /// this changes.
-    pub fn when_idle(&self, injector: &Injector, then: impl FnOnce(usize, usize)) {
-        let all_idle = || self.idle.load(Ordering::Acquire) == self.workers;
-        injector.when_quiet(all_idle, |threads| then(self.waits() as usize, threads));
+    /// Calls `then` with the state of the run, if the gate is open. The injector is locked
+    /// meanwhile.
+    pub fn when_open(&self, injector: &Injector, then: impl FnOnce(&LockedRun)) {
+        injector.when_open(|queued, threads| {
+            then(&LockedRun {
+                active: &|| (self.workers - self.idle.load(Ordering::Acquire)) as usize,
+                tasks: &|| self.waits() as usize,
+                queued,
+                threads,
+            });
+        });
     }
 
     /// The number of waiting tasks. A hint: while workers are active, the sum of their counters

@@ -4,8 +4,9 @@
 //!
 //! At one moment all of this holds:
 //!
-//! 1. In each run of the process all workers are idle, and no task is queued. At least one task
-//!    waits.
+//! 1. In each run of the process each worker is idle, or *stuck*: its thread waits, in the middle of
+//!    a task, for a whole run (`queue::run_waits`). No task is queued where an idle worker could take
+//!    it. At least one task waits.
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
@@ -22,22 +23,34 @@
 //!
 //! An idle worker looks when it has been idle for a second while tasks wait (`Place::idles_long`),
 //! and every second from then on. So this costs nothing while anything happens; and it finds, one
-//! second late, a state that was complete only after the last worker had become idle.
+//! second late, a state that was complete only after the last worker had become idle. A thread that
+//! is stuck does not look. It need not: runs that wait for each other in a circle are refused
+//! (`queue::run_waits`), so some awaited run has no stuck worker; there a task waits, and the workers
+//! are idle.
 //!
-//! *Rule 1.* `Policy::when_idle` calls back under the lock of a run if all its workers are idle and
-//! nothing is queued; under that lock this does not change, as `idle::quiescence` proves. The calls
-//! are nested, one for each run of the process; so the rule holds for all runs at one moment. Two
-//! threads never look at the same time, and other code never holds the locks of two runs. So no
-//! order of these locks can lead to a deadlock. A run that ends meanwhile makes the next rule fail.
-//! A run that begins meanwhile changes `registry::runs_made`, which is read before the runs are
-//! looked up, and once more at the end.
+//! *Rule 1.* `Policy::when_open` calls back under the lock of a run. The calls are nested, one for
+//! each run of the process; so all runs are locked at one moment. Two threads never look at the same
+//! time, and other code never holds the locks of two runs. So no order of these locks can lead to a
+//! deadlock. The lock of the list of waits is taken last, and nobody takes another lock under it. A
+//! run that ends meanwhile makes the next rule fail. A run that begins meanwhile changes
+//! `registry::runs_made`, which is read before the runs are looked up, and once more at the end.
+//!
+//! Under all locks a worker is seen to be stuck if its wait is in the list and goes on. Nothing ends
+//! the wait before the locks are given back: not a rest of the awaited run, which is locked; nor its
+//! end, since it is among the runs that are locked and have not ended. A stuck worker's thread puts
+//! no task into its queue any more. So the queues of stuck workers are read next, and the numbers of
+//! active workers last: `idle::quiescence` proves that a run whose workers are all idle or stuck,
+//! and which has no task queued, stays so. A thief that has taken a task from a stuck worker's queue
+//! was counted as active before it took the task; the fence makes that known to the observer, who
+//! has seen the queue without the task. If all workers of a run are stuck, its queues may have tasks:
+//! no worker will take them.
 //!
 //! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with that
 //! of the threads in /proc/self/task. The count is never too high:
 //!
 //! | threads | counted | why each of them sleeps on |
 //! | --- | --- | --- |
-//! | at idle workers | `Worker::owner`s | nothing is queued, and the run is locked |
+//! | at idle workers | `Worker::owner`s, less the stuck workers | nothing is queued, and the run is locked |
 //! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
 //! | waiting for an object | `waiter::threads` | whoever wakes them takes them out of the count |
@@ -45,10 +58,12 @@
 //! | the watcher | `watcher::threads` | it only looks |
 //!
 //! No thread is counted twice: a thread at an idle worker of a locked run does not leave the
-//! worker, and `cache::resting` is read after the workers. The directory is read last. A thread
-//! that is not counted is found there: it exists until the end of its last call of this library,
-//! which needs the lock of a run to queue a task, and any thread that it has created appears behind
-//! it.
+//! worker, and `cache::resting` is read after the workers. A thread may occupy several workers, each
+//! in a run that a task of the one before has started. All but the last are stuck, since the waits
+//! for these runs are in the list; if the last one is stuck, too, the thread waits for a rest or for
+//! an end, and is counted there. The directory is read last. A thread that is not counted is found
+//! there: it exists until the end of its last call of this library, which needs the lock of a run to
+//! queue a task, and any thread that it has created appears behind it.
 //!
 //! A thread that waits for an object needs no run's lock to be woken. The bad interleaving: it is
 //! counted; another thread wakes it, and ends; the directory is read, and lacks that other thread,
@@ -56,7 +71,8 @@
 //! directory, and must be the same word, which changes whenever a thread is woken.
 //!
 //! The state of a deadlock is stable. As a further guard the look is repeated after a pause
-//! (`PAUSE`), and the process ends only if both looks prove it and neither count has changed.
+//! (`PAUSE`), and the process ends only if both looks prove it and neither
+//! count has changed.
 //!
 //! *Rule 3.* The actions of all signals are read, except for those that faults raise.
 //!
@@ -68,20 +84,22 @@
 //!
 //! # What is not found
 //!
-//! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are not idle. A run
-//! within a task keeps the outer worker busy. In these cases, and where /proc cannot be read, the
-//! process hangs as before; `SCHED_WATCHDOG` shows the state.
+//! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are neither idle nor
+//! stuck. So does a task of a run within a task, if it waits for an object of the outer run. In
+//! these cases, and where /proc cannot be read, the process hangs as before; `SCHED_WATCHDOG` shows
+//! the state.
 
+use crate::idle::quiescence::LockedRun;
 use crate::inspect::dump::{self, Title};
 use crate::inspect::shared_memory;
-use crate::policy::AllIdle;
 use crate::runtime::record::{Run, Worker};
-use crate::runtime::{registry, waiter};
+use crate::runtime::{registry, run_wait, waiter};
 use crate::sync::outside::Count;
-use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicU32, Ordering, fence};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
 use crate::sys::{clock, peek, process, time};
 use crate::threads::{cache, watcher};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
@@ -105,7 +123,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 #[unsafe(link_section = "sched_words")]
 static LOOKING: AtomicU32 = AtomicU32::new(0);
 
-/// Looks whether the proof holds; if so, ends the process.
+/// Looks whether the proof holds; if so, acts.
 pub fn check() {
     let here = process::generation();
     // Acquire: pairs with the Release below; one thread at a time takes the locks.
@@ -118,7 +136,7 @@ pub fn check() {
         if let Some(first) = proof() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
-                conclude(&first);
+                by_thread(tell, &first);
             }
         }
         LAST.store(clock::nanos(), Ordering::Relaxed);
@@ -142,6 +160,23 @@ fn proof() -> Option<Proof> {
     (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads })
 }
 
+/// A locked run, and those that were locked before it.
+struct Locked<'a> {
+    run: &'a Run,
+    state: &'a LockedRun<'a>,
+    before: Option<&'a Locked<'a>>,
+    /// How many of its workers are stuck.
+    stuck: Cell<usize>,
+    /// Such a worker has tasks in its queue.
+    has_queued: Cell<bool>,
+}
+
+/// Tasks that wait and threads that sleep.
+struct Sum {
+    tasks: usize,
+    threads: usize,
+}
+
 /// The number of tasks that wait for ever, if the three rules hold, and neither count changes
 /// meanwhile. `waiting`: the threads that wait for an object.
 fn tasks_for_ever(waiting: Count) -> Option<usize> {
@@ -156,21 +191,58 @@ fn tasks_for_ever(waiting: Count) -> Option<usize> {
         }
     }
     let mut proved = None;
-    when_all_idle(&runs[..found], AllIdle { tasks: 0, threads: 0 }, &mut |all| {
-        proved = (all.tasks > 0 && is_every_thread(all.threads, waiting)).then_some(all.tasks);
+    when_all_locked(&runs[..found], None, &mut |all| {
+        proved = sum(all).filter(|sum| sum.tasks > 0 && is_every_thread(sum.threads, waiting));
     });
-    proved
+    proved.map(|sum| sum.tasks)
 }
 
-/// Calls `then` while all these runs are locked, if all their workers are idle: rule 1. `so_far` is
-/// the sum of the runs before these.
-fn when_all_idle(runs: &[Option<&Worker>], so_far: AllIdle, then: &mut dyn FnMut(AllIdle)) {
-    let Some((first, rest)) = runs.split_first() else { return then(so_far) };
-    let Some(first) = first else { return };
-    first.when_run_is_idle(&mut |run: &Run, idle| {
-        let threads = so_far.threads + idle.threads + run.threads_inside();
-        when_all_idle(rest, AllIdle { tasks: so_far.tasks + idle.tasks, threads }, then);
+/// Calls `then` while all these runs are locked, and those before them.
+fn when_all_locked(
+    runs: &[Option<&Worker>],
+    before: Option<&Locked>,
+    then: &mut dyn FnMut(&Locked),
+) {
+    let Some((&Some(first), rest)) = runs.split_first() else { return };
+    first.when_run_is_open(&mut |run, state| {
+        let (stuck, has_queued) = (Cell::new(0), Cell::new(false));
+        let locked = Locked { run, state, before, stuck, has_queued };
+        if rest.is_empty() {
+            then(&locked);
+        } else {
+            when_all_locked(rest, Some(&locked), then);
+        }
     });
+}
+
+/// The sum over all runs, if rule 1 holds. All of them are locked.
+fn sum(all: &Locked) -> Option<Sum> {
+    let runs = || std::iter::successors(Some(all), |locked| locked.before);
+    let with_id = |id: usize| runs().find(|locked| locked.run.worker(0).run_id() == id);
+    run_wait::each(&mut |wait| {
+        if let Some(locked) = with_id(wait.waiter.run)
+            && with_id(wait.run).is_some()
+            && wait.goes_on()
+            && let Some(worker) = locked.run.worker_at(wait.waiter.worker)
+        {
+            let has_queued = worker.queued().is_some_and(|tasks| tasks > 0);
+            locked.stuck.update(|stuck| stuck + 1);
+            locked.has_queued.update(|before| before | has_queued);
+        }
+    });
+    fence(Ordering::SeqCst); // a thief that has emptied one of these queues was active before
+    let mut sum = Sum { tasks: 0, threads: 0 };
+    for Locked { run, state, stuck, has_queued, .. } in runs() {
+        let stuck = stuck.get();
+        let has_idle = stuck < run.workers();
+        let has_queued = state.queued > 0 || has_queued.get();
+        if (state.active)() != stuck || has_idle && has_queued {
+            return None;
+        }
+        sum.tasks += (state.tasks)() + stuck;
+        sum.threads += run.threads_inside() - stuck + state.threads;
+    }
+    Some(sum)
 }
 
 /// True if these threads and those without a run are all threads of the process, and it handles no
@@ -181,30 +253,35 @@ fn is_every_thread(in_runs: usize, waiting: Count) -> bool {
         && thread::count() == Some(in_runs.wrapping_add(others))
 }
 
-/// The generation of the process that was told of a state which other processes might end.
-#[unsafe(link_section = "sched_words")]
-static TOLD: AtomicU32 = AtomicU32::new(0);
+/// True if the system does not let the process read its own memory.
+fn cannot_peek() -> bool {
+    let here = 0_usize;
+    peek::word(ptr::from_ref(&here).addr()).is_none()
+}
 
-/// Says why, and ends the process, unless another process may share what is awaited. The state does
-/// not change any more, so the locks are free again. A new thread does this, since the calling
-/// worker's stack may be small.
+/// Calls `then` with the proof in a new thread, since the calling worker's stack may be small. The
+/// state does not change any more, so the locks are free again.
 #[cold]
-fn conclude(proof: &Proof) {
+fn by_thread(then: extern "C" fn(*mut c_void) -> *mut c_void, proof: &Proof) {
     let proof = ptr::from_ref(proof).cast_mut().cast();
     let writer = {
         let _blocked = SignalsBlocked::block();
         // SAFETY: the argument is a proof, which lives until the thread is joined.
-        unsafe { thread::create(tell, proof, None) }
+        unsafe { thread::create(then, proof, None) }
     };
     match writer {
         // SAFETY: the thread is ours, and joined once.
         Ok(id) => _ = unsafe { thread::join(id) },
-        Err(_) => _ = tell(proof),
+        Err(_) => _ = then(proof),
     }
 }
 
+/// The generation of the process that was told of a state which other processes might end.
+#[unsafe(link_section = "sched_words")]
+static TOLD: AtomicU32 = AtomicU32::new(0);
+
 extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
-    // SAFETY: `conclude` passes a proof.
+    // SAFETY: `check` passes a proof.
     let &Proof { tasks, threads, .. } = unsafe { &*proof.cast_const().cast() };
     if shared_memory::may_hold_awaited(threads.number()) {
         let here = process::generation();
@@ -213,8 +290,7 @@ extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
         }
         return ptr::null_mut();
     }
-    let here = 0_usize;
-    if peek::word(ptr::from_ref(&here).addr()).is_none() {
+    if cannot_peek() {
         peek::read_directly();
     }
     dump::write(&Title::Deadlock(tasks), &|_, _| None);

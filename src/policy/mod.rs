@@ -17,11 +17,11 @@ pub mod shared;
 pub mod stealing;
 
 use crate::idle::Naps;
-use crate::idle::quiescence::Waiting;
+use crate::idle::quiescence::{LockedRun, Waiting};
 use crate::policy::guests::Purpose;
 use crate::queue::injector::Refused;
 use crate::queue::length::Lengths;
-use crate::queue::run_gate::Ends;
+use crate::queue::run_gate::{Ends, RestAwaited, Rests};
 use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::{Counters, Phase};
@@ -293,9 +293,12 @@ pub trait Policy: Sync + Sized + 'static {
     /// Called from any thread.
     fn rouse(&self, worker: usize);
 
-    /// Returns when no task was left at some moment since the call. The caller then sees what the
-    /// tasks have written. No task of this run may call this.
-    fn wait_for_rest(&self);
+    /// For `RestAwaited::new`.
+    fn rests(&self) -> &Rests;
+
+    /// Returns when no task was left at some moment since `thread.begin()`. The caller then sees what
+    /// the tasks have written. No task of this run may call this.
+    fn wait_for_rest(&self, thread: &RestAwaited);
 
     /// Lets a run that was held open end when no task is left.
     fn release(&self);
@@ -307,9 +310,9 @@ pub trait Policy: Sync + Sized + 'static {
     /// thread.
     fn waits(&self) -> usize;
 
-    /// Calls `then` if all workers are idle, no task is queued, and the run has not ended. None of
-    /// this changes before `then` returns: the run is locked. From any thread.
-    fn when_idle(&self, then: &mut dyn FnMut(AllIdle));
+    /// Calls `then` with the state of the run, if the run has not ended. The run is locked meanwhile.
+    /// From any thread.
+    fn when_open(&self, then: &mut dyn FnMut(&LockedRun));
 
     /// The loop of a worker. Returns when the run has ended.
     ///
@@ -339,15 +342,6 @@ pub enum Activity {
     /// The worker runs no task, and its queue is empty.
     Idle,
     Active,
-}
-
-/// A run without a task that could run now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllIdle {
-    /// The number of tasks that wait.
-    pub tasks: usize,
-    /// The number of threads that wait until no task is left.
-    pub threads: usize,
 }
 
 /// When a worker will take the task that it queues now.

@@ -1,8 +1,9 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its
 //! policy.
 
+use crate::idle::quiescence::LockedRun;
 use crate::policy::guests::Purpose;
-use crate::policy::{AllIdle, Awaited, LookFirst, LoopStack, Place, Policy};
+use crate::policy::{Awaited, LookFirst, LoopStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -114,7 +115,7 @@ mod made {
         /// From any thread.
         fn waits(place) -> usize = waits();
         /// From any thread.
-        fn when_idle(place, then: &mut dyn FnMut(AllIdle)) = when_idle(then);
+        fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
         /// From any thread.
         fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
         /// A guest's.

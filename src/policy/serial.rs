@@ -8,16 +8,17 @@
 //! wakes the worker.
 
 use crate::idle::LongWait;
-use crate::idle::quiescence::{Quiescence, Waiting};
+use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
-    Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK,
+    Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK,
     UNAWAITED,
 };
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::{Length, Lengths};
 use crate::queue::room::{IsLong, TaskQueue};
+use crate::queue::run_gate::{RestAwaited, Rests};
 use crate::settings::Accepted;
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
@@ -153,8 +154,12 @@ impl Policy for Serial {
 
     fn rouse(&self, _worker: usize) {}
 
-    fn wait_for_rest(&self) {
-        self.quiescence.wait_for_rest(&self.injector);
+    fn rests(&self) -> &Rests {
+        self.injector.rests()
+    }
+
+    fn wait_for_rest(&self, thread: &RestAwaited) {
+        self.quiescence.wait_for_rest(&self.injector, thread);
     }
 
     fn release(&self) {
@@ -171,9 +176,8 @@ impl Policy for Serial {
         self.quiescence.waits_hint()
     }
 
-    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
-        self.quiescence
-            .when_idle(&self.injector, |tasks, threads| then(AllIdle { tasks, threads }));
+    fn when_open(&self, then: &mut dyn FnMut(&LockedRun)) {
+        self.quiescence.when_open(&self.injector, then);
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {

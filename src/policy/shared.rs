@@ -61,15 +61,16 @@ mod state;
 pub use queue::{Fifo, Lifo, Order};
 pub use state::Shared;
 
+use crate::idle::quiescence::LockedRun;
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
+use crate::policy::{Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
 use crate::queue::injector::Refused;
 use crate::queue::length::{Length, Lengths};
-use crate::queue::run_gate::{Rests, RunGate};
+use crate::queue::run_gate::{RestAwaited, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::settings::Idle;
 use crate::stats::Phase;
@@ -415,14 +416,15 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.wake_joiner(worker);
     }
 
-    fn wait_for_rest(&self) {
-        self.rests.wait(|thread| {
+    fn rests(&self) -> &Rests {
+        &self.rests
+    }
+
+    fn wait_for_rest(&self, thread: &RestAwaited) {
+        thread.wait(|| {
             self.with(|state| {
                 let rests = state.active == 0 && state.queue.is_empty();
-                if !rests {
-                    state.gate.expect_rest(&self.rests, thread);
-                }
-                rests
+                state.gate.expect_rest(rests, thread)
             })
         });
     }
@@ -443,11 +445,15 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.with(|state| state.held)
     }
 
-    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
+    fn when_open(&self, then: &mut dyn FnMut(&LockedRun)) {
         self.with(|state| {
-            let all_wait = state.active == state.held && state.queue.is_empty();
-            if all_wait && !state.gate.is_closed() {
-                then(AllIdle { tasks: state.held, threads: state.gate.awaited() });
+            if !state.gate.is_closed() {
+                then(&LockedRun {
+                    active: &|| state.active - state.held,
+                    tasks: &|| state.held,
+                    queued: state.queue.len(),
+                    threads: state.gate.awaited(),
+                });
             }
         });
     }

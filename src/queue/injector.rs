@@ -33,7 +33,7 @@ use crate::lock::mutex::Mutex;
 use crate::queue::ended::Ended;
 use crate::queue::length::Length;
 use crate::queue::room::{IsLong, TaskQueue};
-use crate::queue::run_gate::{Ends, Rests, RunGate};
+use crate::queue::run_gate::{Ends, RestAwaited, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
@@ -296,12 +296,12 @@ impl Injector {
         !state.gate.is_closed() && state.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
-    /// Calls `then` with the number of threads that wait for a rest, if the queue is empty, the
-    /// gate is open, and `still` holds. The queue is locked meanwhile.
-    pub fn when_quiet(&self, still: impl FnOnce() -> bool, then: impl FnOnce(usize)) {
+    /// Calls `then` with the number of tasks, and of the threads that wait for a rest, if the gate is
+    /// open. The queue is locked meanwhile.
+    pub fn when_open(&self, then: impl FnOnce(usize, usize)) {
         self.state.with(|state| {
-            if !state.gate.is_closed() && state.is_empty() && still() {
-                then(state.gate.awaited());
+            if !state.gate.is_closed() {
+                then(state.queue.len() + state.ended.len(), state.gate.awaited());
             }
         });
     }
@@ -325,15 +325,17 @@ impl Injector {
         self.len.load(Ordering::Relaxed)
     }
 
+    /// For a thread that waits for a rest.
+    pub fn rests(&self) -> &Rests {
+        &self.rests
+    }
+
     /// Waits for a moment when the queue is empty and `still` holds.
-    pub fn wait_for_rest(&self, still: impl Fn() -> bool) {
-        self.rests.wait(|thread| {
+    pub fn wait_for_rest(&self, thread: &RestAwaited, still: impl Fn() -> bool) {
+        thread.wait(|| {
             self.state.with(|state| {
                 let rests = state.is_empty() && still();
-                if !rests {
-                    state.gate.expect_rest(&self.rests, thread);
-                }
-                rests
+                state.gate.expect_rest(rests, thread)
             })
         });
     }

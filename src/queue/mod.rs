@@ -11,7 +11,8 @@
 //! | [`ended`] | part of the queue for all workers: tasks whose blocking section has ended | |
 //!
 //! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those that
-//! are a `VecDeque`.
+//! are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the list of the tasks that
+//! wait for a whole run.
 //!
 //! # Roles
 //!
@@ -36,6 +37,7 @@ mod owner;
 pub mod ring;
 pub mod room;
 pub mod run_gate;
+pub mod run_waits;
 pub mod split;
 #[cfg(all(test, not(loom)))]
 mod tests;

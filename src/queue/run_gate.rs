@@ -6,7 +6,8 @@
 //! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
 //! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
 //! held open. `awaited`: how many threads wait for a rest. [`Rests`], beside that lock, counts the
-//! awaited rests, and is a word to sleep on.
+//! awaited rests, and is a word to sleep on. [`RestAwaited`] is the wait of one thread; it tells
+//! others whether the wait is over (`queue::run_waits`).
 //!
 //! # Protocol
 //!
@@ -24,6 +25,11 @@
 //! lock after the check, finds `awaited`, and changes the count before the sleep; so the sleep does
 //! not begin.
 //!
+//! *A wait that is over is taken for one that goes on.* A thread has found the run at rest, but has
+//! not left its wait; a new task of the run asks whether the wait goes on. So the thread notes under
+//! the lock that it has found a rest, and an announced rest changes the count under the lock. The
+//! new task came in under that lock, later, so whoever runs it sees the note and the count.
+//!
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It
 //! counts for this thread, too, whatever tasks have come in since.
@@ -34,14 +40,14 @@
 //! | --- | --- | --- |
 //! | `announce`: addition to the count | Release | the load in `wait`: what the run's tasks wrote |
 //! | `wait`: loads of the loop | Acquire | `announce` |
-//! | `wait`: first load | Relaxed | none: an old count only makes the wait look again |
-//! | `expect_rest`: load | Relaxed | the lock, under which `announce` is called, too |
+//! | `begin`: load | Relaxed | none: an old count only makes the wait look again |
+//! | `expect_rest`: load and stores | Relaxed | the lock, under which `announce` is called, too |
+//! | `is_over`: loads | Relaxed | the lock, by the task that came in after the rest |
 
-use crate::sys::atomic::Ordering;
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 use crate::sys::fuzz::{self, Point};
-use std::cell::Cell;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +88,17 @@ impl RunGate {
         true
     }
 
-    /// Requests that the next rest is announced to this thread, unless the rest for which it waits
-    /// has come. Called under the lock, like `rest`.
-    pub fn expect_rest(&mut self, rests: &Rests, thread: &RestAwaited) {
-        // Relaxed: the lock orders this with `announce`
-        if rests.0.load(Ordering::Relaxed) == thread.seen && !thread.counted.replace(true) {
+    /// Returns `rests`, which tells whether no task is left now. If a task is left, requests that
+    /// the next rest is announced to this thread, unless the rest for which it waits has come.
+    /// Called under the lock, like `rest`.
+    pub fn expect_rest(&mut self, rests: bool, thread: &RestAwaited) -> bool {
+        // Relaxed, here and below: the lock orders these with `announce`
+        if rests {
+            thread.state.store(FOUND, Ordering::Relaxed);
+        } else if thread.count_is_same() && !thread.counted.swap(true, Ordering::Relaxed) {
             self.awaited += 1;
         }
+        rests
     }
 
     /// How many threads wait for a rest that has not come.
@@ -102,12 +112,58 @@ impl RunGate {
     }
 }
 
-/// A thread that waits for a rest.
-pub struct RestAwaited {
-    /// The number of rests when it began to wait.
-    seen: u32,
+/// The wait of a thread for a rest.
+pub struct RestAwaited<'a> {
+    rests: &'a Rests,
+    /// The number of rests when the wait began, or one of the values below.
+    state: AtomicUsize,
     /// The thread is in `awaited`, until the next rest.
-    counted: Cell<bool>,
+    counted: AtomicBool,
+}
+
+/// The wait has not begun.
+const TO_COME: usize = usize::MAX;
+/// The thread has found the run at rest.
+const FOUND: usize = usize::MAX - 1;
+
+impl<'a> RestAwaited<'a> {
+    /// A wait that has not begun.
+    pub fn new(rests: &'a Rests) -> Self {
+        RestAwaited { rests, state: AtomicUsize::new(TO_COME), counted: AtomicBool::new(false) }
+    }
+
+    /// The wait begins: the rest for which it waits comes later than this.
+    pub fn begin(&self) {
+        self.state.store(self.rests.0.load(Ordering::Relaxed) as usize, Ordering::Relaxed);
+    }
+
+    /// For other threads: the run was at rest since the wait has begun. The caller knows that a task
+    /// is left in the run, and has seen what the begin of that task has seen; and no `begin` happens
+    /// at the same time.
+    pub fn is_over(&self) -> bool {
+        // Relaxed: the lock of the run, under which that task came in
+        match self.state.load(Ordering::Relaxed) {
+            TO_COME => false,
+            FOUND => true,
+            seen => self.rests.0.load(Ordering::Relaxed) as usize != seen,
+        }
+    }
+
+    /// The rest for which the thread waits has not been announced.
+    fn count_is_same(&self) -> bool {
+        self.rests.0.load(Ordering::Relaxed) as usize == self.state.load(Ordering::Relaxed)
+    }
+
+    /// Returns when the run was at rest at some moment since `begin`; the caller then sees what the
+    /// run's tasks wrote before. `now` calls `expect_rest` under the lock, and returns its result.
+    pub fn wait(&self, now: impl Fn() -> bool) {
+        let word = &self.rests.0;
+        let seen = self.state.load(Ordering::Relaxed) as u32;
+        while word.load(Ordering::Acquire) == seen && !now() {
+            fuzz::at(Point::RestWait);
+            word.wait(seen, futex::LONGEST);
+        }
+    }
 }
 
 /// The number of announced rests.
@@ -123,17 +179,5 @@ impl Rests {
         self.0.add(1, Ordering::Release); // pairs with the Acquire load in `wait`
         fuzz::at(Point::RestAnnounce);
         self.0.wake(i32::MAX);
-    }
-
-    /// Returns when the run was at rest at some moment since the call; the caller then sees what
-    /// the run's tasks wrote before. `now` checks under the lock whether the run is at rest; if
-    /// not, it calls `expect_rest`.
-    pub fn wait(&self, now: impl Fn(&RestAwaited) -> bool) {
-        let seen = self.0.load(Ordering::Relaxed);
-        let thread = RestAwaited { seen, counted: Cell::new(false) };
-        while self.0.load(Ordering::Acquire) == seen && !now(&thread) {
-            fuzz::at(Point::RestWait);
-            self.0.wait(seen, futex::LONGEST);
-        }
     }
 }

@@ -181,7 +181,7 @@ impl Worker {
     }
 
     /// The number of tasks in the worker's queue, if the policy knows it.
-    pub(super) fn queued(&self) -> Option<usize> {
+    pub fn queued(&self) -> Option<usize> {
         // SAFETY: the row is that of the worker's run, which has not ended.
         unsafe { (self.row().operations.queued)(self) }
     }

@@ -23,6 +23,7 @@ pub mod profiled;
 pub mod record;
 pub mod registry;
 pub mod run;
+pub mod run_wait;
 pub mod spawn_copy;
 pub mod suspend;
 pub mod tasks;

@@ -768,6 +768,11 @@ impl Run {
         self.workers[index]
     }
 
+    /// The worker whose record is at this address, if it is one of this run.
+    pub fn worker_at(&self, address: usize) -> Option<&'static Worker> {
+        self.workers.iter().copied().find(|&worker| ptr::from_ref(worker).addr() == address)
+    }
+
     /// The workers that have a thread.
     pub fn present_workers(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         let there = |i: &usize| !self.threads.is_missing(*i);

@@ -12,13 +12,15 @@ use crate::fiber::listeners::Listener;
 use crate::fiber::stack;
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
 use crate::profile::run::Profile;
-use crate::queue::run_gate::Ends;
+use crate::queue::run_gate::{Ends, RestAwaited};
+use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
 use crate::runtime::observed;
 use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
+use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
 use crate::settings::{Config, Deque, Stats, Transfers};
 use crate::stats::phases::Phases;
@@ -309,8 +311,24 @@ pub fn start<P: Policy>(
     // SAFETY: called once; the run and the policy stay where they are until the end of this
     // function.
     unsafe { run.make_ready(request.row, &policy) };
+    // From now on the caller's task waits for the run. No task of the run has begun, so nobody waits
+    // for the caller's run on behalf of this one.
+    let run_id = run.worker(0).run_id();
+    let mut outcome = Ok(());
+    let mut wait = || outcome = work(uncancelled, &run, &policy, first);
+    run_wait::during(run_id, Until::End, &mut wait).expect("nobody waits for a task of a new run");
+    outcome
+}
+
+/// The run of `start`, which is ready.
+fn work<P: Policy>(
+    uncancelled: &Uncancelled,
+    run: &Run,
+    policy: &P,
+    first: Task,
+) -> Result<(), Errno> {
     let worker = run.worker(0);
-    let first = observed::wrap_outside(&run, first);
+    let first = observed::wrap_outside(run, first);
     // SAFETY: the run has not started, so nobody occupies the worker. A task that was refused has
     // not left this thread.
     if unsafe { policy.spawn(worker, first) }.is_err() {
@@ -338,13 +356,15 @@ pub fn start<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Waits until the run has had, since the call, a moment without tasks. A task of the run must
-    /// not call this.
-    fn wait_for_rest(&self);
+    /// Calls `begin`, and then waits until the run has had, since that call, a moment without tasks.
+    /// If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if the
+    /// wait would never end: then the caller is a task of this run, or of a run for which tasks of
+    /// this run wait, perhaps through others.
+    fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno>;
 
-    /// Waits until no task is left, and ends the run. To be called once, before the value is
-    /// dropped, and not by a task of the run.
-    fn close(&self);
+    /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. To be called
+    /// without an error once, before the value is dropped.
+    fn close(&self) -> Result<(), Errno>;
 
     /// As `close`, but waits no longer than `limit`. False: tasks are left, and nobody finishes the
     /// run when it ends later.
@@ -360,19 +380,36 @@ struct OpenRun<P> {
     terms: Box<Terms>,
 }
 
+/// Calls `wait`, which waits for this run. Fails with EDEADLK if it would never end.
+fn while_awaited(run: &Run, until: Until, wait: &mut dyn FnMut()) -> Result<(), Errno> {
+    let run = run.worker(0).run_id();
+    run_wait::during(run, until, wait).map_err(|Circle| Errno(libc::EDEADLK))
+}
+
 impl<P: Policy> Open for OpenRun<P> {
     fn run(&self) -> &Run {
         &self.run
     }
 
-    fn wait_for_rest(&self) {
-        self.policy.wait_for_rest();
-        detector::acquire(&raw const self.run);
+    fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+        let rest = RestAwaited::new(self.policy.rests());
+        let mut outcome = Ok(());
+        while_awaited(&self.run, Until::Rest(&rest), &mut || {
+            outcome = begin();
+            if outcome.is_ok() {
+                run_wait::begin(&rest);
+                self.policy.wait_for_rest(&rest);
+                detector::acquire(&raw const self.run);
+            }
+        })?;
+        outcome
     }
 
-    fn close(&self) {
-        self.policy.release();
-        self.run.finish();
+    fn close(&self) -> Result<(), Errno> {
+        while_awaited(&self.run, Until::End, &mut || {
+            self.policy.release();
+            self.run.finish();
+        })
     }
 
     fn close_within(&self, limit: Duration) -> bool {

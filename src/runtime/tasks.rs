@@ -7,7 +7,8 @@
 //! and `built_in` are Relaxed for the reason that [`record`](super::record) gives.
 
 use crate::fiber::stack::Stack;
-use crate::policy::{AllIdle, Turn};
+use crate::idle::quiescence::LockedRun;
+use crate::policy::Turn;
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
@@ -251,14 +252,13 @@ impl Worker {
         }
     }
 
-    /// Calls `then` if this worker's run goes on, all its workers are idle, and none of its tasks
-    /// is queued: see `Policy::when_idle`.
-    pub fn when_run_is_idle(&self, then: &mut dyn FnMut(&Run, AllIdle)) {
+    /// Calls `then` with this worker's run, locked, if the run goes on: see `Policy::when_open`.
+    pub fn when_run_is_open(&self, then: &mut dyn FnMut(&Run, &LockedRun)) {
         self.with_open_run(|row| {
             // SAFETY: the run does not end during `with_open_run`, and the row is that of the run.
             let run = unsafe { &*self.run.get() };
             // SAFETY: as above.
-            unsafe { (row.operations.when_idle)(self, &mut |idle| then(run, idle)) };
+            unsafe { (row.operations.when_open)(self, &mut |locked| then(run, locked)) };
         });
     }
 

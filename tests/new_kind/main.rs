@@ -146,11 +146,15 @@ fn a_run_that_is_held_open_rests_and_goes_on() {
     for round in 1..=100 {
         let closure = (&raw const counted).cast_mut().cast();
         // SAFETY: `count` takes it.
-        assert_eq!(unsafe { pool.run().worker(0).spawn(Some(count), closure) }, 0);
-        pool.wait_for_rest();
+        let spawn = || unsafe { pool.run().worker(0).spawn(Some(count), closure) };
+        let mut begin = || {
+            assert_eq!(spawn(), 0);
+            Ok(())
+        };
+        pool.wait_for_rest(&mut begin).expect("no task waits for this thread");
         assert_eq!(counted.load(Ordering::Relaxed), round);
     }
-    pool.close();
+    pool.close().expect("no task waits for this thread");
 }
 
 #[test]

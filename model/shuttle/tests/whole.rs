@@ -16,6 +16,7 @@ use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, SmallRing, WorkerOf, count, explore, join,
+    wait_for_rest,
 };
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -197,7 +198,7 @@ fn split_a_pool() {
                     for cell in &scene.cells[2 * i..2 * i + 2] {
                         let task = Task { f: count, closure: cell.closure() };
                         scene.scheduler.inject(&scene.places[0], task).expect("it is open");
-                        scene.scheduler.wait_for_rest();
+                        wait_for_rest(&*scene.scheduler);
                         assert_eq!(cell.get(), 1, "the wait has returned before the task");
                     }
                 })

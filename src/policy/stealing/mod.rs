@@ -34,14 +34,15 @@ use self::state::Token;
 use crate::idle::eventcount::EventCount;
 #[cfg(loom)]
 use crate::idle::eventcount::Role;
-use crate::idle::quiescence::{Quiescence, Waiting};
+use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
 use crate::policy::{
-    Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
+    Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::Lengths;
+use crate::queue::run_gate::{RestAwaited, Rests};
 use crate::queue::{Deque, End, Full, Portion};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
@@ -499,8 +500,12 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
-    fn wait_for_rest(&self) {
-        self.quiescence.wait_for_rest(&self.injector);
+    fn rests(&self) -> &Rests {
+        self.injector.rests()
+    }
+
+    fn wait_for_rest(&self, thread: &RestAwaited) {
+        self.quiescence.wait_for_rest(&self.injector, thread);
     }
 
     fn release(&self) {
@@ -517,9 +522,8 @@ impl<D: Deque> Policy for Stealing<D> {
         self.quiescence.waits_hint()
     }
 
-    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
-        self.quiescence
-            .when_idle(&self.injector, |tasks, threads| then(AllIdle { tasks, threads }));
+    fn when_open(&self, then: &mut dyn FnMut(&LockedRun)) {
+        self.quiescence.when_open(&self.injector, then);
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {

@@ -1,0 +1,223 @@
+//! The tasks of the process that wait for a whole run: for its end (`sched_init` in a task,
+//! `sched_pool_destroy`), or for a rest of it (`sched_pool_run`, `sched_pool_wait`). Such a task keeps
+//! its thread. The list finds a *circle*: runs of which each has a task that waits for the next.
+//!
+//! # States
+//!
+//! ```text
+//! not in the list   the task does not wait
+//! in the list       until its thread has returned from the wait
+//!   goes on         the run has not ended, or has not rested since the wait began
+//!   over            the thread is about to leave the list
+//! ```
+//!
+//! # Protocol
+//!
+//! A task of run C is about to wait for run A. Under the lock of the list, either it finds that the
+//! wait would never end, and is refused; or it enters its wait into the list. It finds the runs that
+//! are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If a
+//! wait for a kept run goes on, the run of the task that waits is kept, too. If A is kept, there is
+//! a circle.
+//!
+//! # Proof
+//!
+//! *No wait is refused that could end.* Each run that is found has a task that does not end before
+//! the caller's wait does; so the run neither rests nor ends before. By induction: the caller is
+//! such a task of C. Suppose that K is kept, and that a wait of a task T for K is then seen to go on.
+//! The wait ends only if K rests or ends after that, which K does not. So T is such a task of its
+//! run. Therefore, if A is kept, the caller would wait for a rest of A that does not come before
+//! its wait is over.
+//!
+//! The order of the steps matters. Suppose that a wait for K was looked at before K was known to be
+//! kept. Then K could have rested in between, and have got the task that keeps it later.
+//!
+//! *Each circle is found.* The waits of a circle are entered one after the other, under the lock. The
+//! one that is entered last finds all others in the list. A wait that has begun to rest with a run
+//! that is kept goes on: it is not over, as the proof says.
+//!
+//! # The bad interleavings
+//!
+//! *The wait that is over.* A task of A waits for C. C rests, but the thread has not woken up, and
+//! its wait is still in the list. Another task comes to C, and waits for A. It must not be refused:
+//! the wait for C is over. So [`RestAwaited::is_over`] tells which waits are over. It is exact here:
+//! the run K of the induction has a task that was seen by the caller, or is the caller, and that
+//! came in after each rest before (`queue::run_gate`).
+//!
+//! *The wait that has not begun.* `sched_pool_run` enters its wait, adds a task, and then waits for a
+//! rest that is later than that. A rest in between must not end the wait in the eyes of others. So
+//! its `RestAwaited` begins when the task was added, and until then the wait goes on. It begins under
+//! the lock of the list: otherwise an observer that does not see the beginning could take a wait
+//! for one that goes on although a rest has come after the beginning.
+//!
+//! *Two at once.* Of two tasks that wait for each other's run, each could find the other's wait, and
+//! both be refused. Under one lock one of them comes first, and waits.
+//!
+//! # What is not in the list
+//!
+//! A thread that is not in a task may wait, too; but no run waits for it. A circle that contains
+//! other waits (for a mutex, a group, a semaphore) is not certain when it is closed, since any task
+//! may end such a wait: `inspect::deadlock` finds it when nothing happens any more.
+
+use crate::lock::mutex::Mutex;
+use crate::queue::run_gate::RestAwaited;
+use std::cell::Cell;
+#[cfg(not(loom))]
+use std::mem::offset_of;
+use std::ptr;
+
+/// A task that waits, and its run. Numbers and addresses, which are only compared here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    pub run: usize,
+    /// The worker that its thread occupies; 0: the thread has left it for a blocking section.
+    pub worker: usize,
+    pub fiber: usize,
+}
+
+/// What the task waits for.
+#[derive(Clone, Copy)]
+pub enum Until<'a> {
+    End,
+    Rest(&'a RestAwaited<'a>),
+}
+
+/// A wait for a run.
+pub struct RunWait<'a> {
+    pub waiter: Waiter,
+    /// The run that is awaited.
+    pub run: usize,
+    pub until: Until<'a>,
+    /// Under the lock of the list, like `keeps`.
+    next: Cell<*const RunWait<'static>>,
+    /// The waiter's run is kept.
+    keeps: Cell<bool>,
+}
+
+#[cfg(not(loom))]
+impl RunWait<'_> {
+    /// For a debugger.
+    pub const FOR_DEBUGGER: [(&'static str, usize); 3] = [
+        ("run_wait.next", offset_of!(RunWait, next)),
+        ("run_wait.fiber", offset_of!(RunWait, waiter.fiber)),
+        ("run_wait.run", offset_of!(RunWait, run)),
+    ];
+}
+
+/// The wait would never end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circle;
+
+impl<'a> RunWait<'a> {
+    pub fn new(waiter: Waiter, run: usize, until: Until<'a>) -> Self {
+        RunWait { waiter, run, until, next: Cell::new(ptr::null()), keeps: Cell::new(false) }
+    }
+
+    /// True if the wait is not over. The caller knows that the run has a task that does not end
+    /// meanwhile.
+    pub fn goes_on(&self) -> bool {
+        match self.until {
+            Until::End => true, // a run with a task has not ended
+            Until::Rest(rest) => !rest.is_over(),
+        }
+    }
+}
+
+/// All waits. They lie on the stacks of their threads.
+pub struct RunWaits(Mutex<List>);
+
+struct List(*const RunWait<'static>);
+
+// SAFETY: a wait in the list is used under the lock, and stays where it is until it is taken out.
+unsafe impl Send for List {}
+
+impl List {
+    fn iter(&self) -> impl Iterator<Item = &RunWait<'static>> {
+        // SAFETY: a wait in the list lives until it is taken out, under the lock.
+        let get = |wait: *const RunWait<'static>| unsafe { wait.as_ref() };
+        std::iter::successors(get(self.0), move |wait| get(wait.next.get()))
+    }
+
+    /// True if the wait closes a circle.
+    fn has_circle_with(&self, wait: &RunWait) -> bool {
+        self.iter().for_each(|other| other.keeps.set(false));
+        let is_kept = |run: usize| {
+            let kept = |other: &RunWait| other.keeps.get() && other.waiter.run == run;
+            run == wait.waiter.run || self.iter().any(kept)
+        };
+        while !is_kept(wait.run) {
+            let mut others = self.iter().filter(|other| !other.keeps.get());
+            let Some(next) = others.find(|other| is_kept(other.run) && other.goes_on()) else {
+                return false;
+            };
+            next.keeps.set(true);
+        }
+        true
+    }
+
+    fn remove(&mut self, wait: *const RunWait<'static>) {
+        // SAFETY: the wait is the caller's.
+        let next = unsafe { (*wait).next.get() };
+        if self.0 == wait {
+            self.0 = next;
+        } else if let Some(before) = self.iter().find(|before| before.next.get() == wait) {
+            before.next.set(next);
+        } // else this is the child of a fork, and the list was emptied
+    }
+}
+
+impl RunWaits {
+    #[cfg(not(loom))]
+    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+    pub const fn new() -> Self {
+        RunWaits(Mutex::new(List(ptr::null())))
+    }
+
+    #[cfg(loom)]
+    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+    pub fn new() -> Self {
+        RunWaits(Mutex::new(List(ptr::null())))
+    }
+
+    /// Where a debugger finds the first wait.
+    #[cfg(not(loom))]
+    pub const fn first(&self) -> *const () {
+        (&raw const self.0).wrapping_byte_add(Mutex::<List>::VALUE).cast()
+    }
+
+    /// Calls `work`, which waits; meanwhile the wait is in the list. Fails if the wait would never
+    /// end.
+    pub fn during<R>(&self, wait: &RunWait, work: impl FnOnce() -> R) -> Result<R, Circle> {
+        let entry = ptr::from_ref(wait).cast::<RunWait<'static>>();
+        self.0.with(|list| {
+            if list.has_circle_with(wait) {
+                return Err(Circle);
+            }
+            wait.next.set(list.0);
+            list.0 = entry;
+            Ok(())
+        })?;
+        let result = work();
+        self.0.with(|list| list.remove(entry));
+        Ok(result)
+    }
+
+    /// Begins the wait for a rest of a wait in the list.
+    pub fn begin(&self, rest: &RestAwaited) {
+        self.0.with(|_| rest.begin());
+    }
+
+    /// Calls `look` with each wait, under the lock.
+    pub fn each(&self, look: &mut dyn FnMut(&RunWait)) {
+        self.0.with(|list| list.iter().for_each(look));
+    }
+
+    /// Empties the list, in the child of a fork, which has none of the threads.
+    ///
+    /// # Safety
+    /// No other thread of this process uses the list.
+    #[cfg(not(loom))]
+    pub unsafe fn forget(&self) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.0.reset(List(ptr::null())) };
+    }
+}

@@ -1,0 +1,57 @@
+//! The calling task's wait for a whole run: it is entered into the list of `queue::run_waits`.
+
+use crate::queue::run_gate::RestAwaited;
+use crate::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
+use crate::runtime::identity;
+use std::ptr;
+
+#[unsafe(link_section = "sched_words")]
+static WAITS: RunWaits = RunWaits::new();
+
+/// The calling task; None: the caller is not a task.
+fn caller() -> Option<Waiter> {
+    let fiber = identity::current_fiber()?;
+    let worker = fiber.worker();
+    Some(Waiter {
+        run: worker.run_id(),
+        worker: if worker.is_mine() { ptr::from_ref(worker).addr() } else { 0 },
+        fiber: ptr::from_ref(fiber).addr(),
+    })
+}
+
+/// Calls `work`, which waits for the run of that number. Fails if the wait would never end. (Not
+/// inlined, since each policy has a copy of the callers.)
+#[inline(never)]
+pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Circle> {
+    match caller() {
+        Some(waiter) => WAITS.during(&RunWait::new(waiter, run, until), work),
+        None => {
+            work();
+            Ok(())
+        }
+    }
+}
+
+/// The wait for a rest begins now.
+pub fn begin(rest: &RestAwaited) {
+    WAITS.begin(rest);
+}
+
+/// Calls `look` with each wait of the process, under the lock of the list.
+pub fn each(look: &mut dyn FnMut(&RunWait)) {
+    WAITS.each(look);
+}
+
+/// Where a debugger finds the first wait.
+pub const fn first() -> *const () {
+    WAITS.first()
+}
+
+/// In the child of a fork.
+///
+/// # Safety
+/// No other thread of this process uses this file.
+pub unsafe fn forget() {
+    // SAFETY: by the caller's promise.
+    unsafe { WAITS.forget() };
+}
