@@ -19,6 +19,11 @@
 //! asynchronous input, is one of these, too.) Nor is a thread that rests between two runs counted:
 //! it ends some time, and then calls the destructors of the program's thread-local variables.
 //!
+//! If the first two rules hold and the third does not, only a handler can help: no other code of the
+//! program runs any more. A handler cannot wake a task, since no function that does so may be called
+//! there; but it can end the process, or leave a wait by a jump. So the text is written, once in the
+//! life of the process, and the process goes on. (Most programs handle SIGINT, and nobody sends it.)
+//!
 //! # How
 //!
 //! An idle worker looks when it has been idle for a second while tasks wait (`Place::idles_long`),
@@ -71,8 +76,7 @@
 //! directory, and must be the same word, which changes whenever a thread is woken.
 //!
 //! The state of a deadlock is stable. As a further guard the look is repeated after a pause
-//! (`PAUSE`), and the process ends only if both looks prove it and neither
-//! count has changed.
+//! (`PAUSE`), and counts only if both looks prove the same and neither count has changed.
 //!
 //! *Rule 3.* The actions of all signals are read, except for those that faults raise.
 //!
@@ -123,6 +127,11 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 #[unsafe(link_section = "sched_words")]
 static LOOKING: AtomicU32 = AtomicU32::new(0);
 
+/// The generation of the process in which the text was written although the process goes on; 0:
+/// none. Relaxed: used by one thread at a time.
+#[unsafe(link_section = "sched_words")]
+static TOLD: AtomicU32 = AtomicU32::new(0);
+
 /// Looks whether the proof holds; if so, acts.
 pub fn check() {
     let here = process::generation();
@@ -133,7 +142,9 @@ pub fn check() {
     let _uncancelled = Uncancelled::begin();
     let now = clock::nanos();
     if now.saturating_sub(LAST.load(Ordering::Relaxed)) >= LEAST_GAP.as_nanos() as u64 {
-        if let Some(first) = proof() {
+        let handled = thread::handled_signal(&watcher::handlers());
+        let is_told = handled.is_some() && TOLD.load(Ordering::Relaxed) == here;
+        if !is_told && let Some(first) = proof() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
                 by_thread(tell, &first);
@@ -144,7 +155,7 @@ pub fn check() {
     LOOKING.store(0, Ordering::Release);
 }
 
-/// A state in which no task can go on.
+/// A state in which no task can go on, unless a signal's handler helps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Proof {
     /// How many tasks wait.
@@ -153,7 +164,7 @@ struct Proof {
     threads: Count,
 }
 
-/// The state, if no task can go on.
+/// The state, if the first two rules hold.
 fn proof() -> Option<Proof> {
     let runs_made = registry::runs_made();
     let (threads, tasks) = waiter::while_threads_wait(tasks_for_ever)?;
@@ -177,7 +188,7 @@ struct Sum {
     threads: usize,
 }
 
-/// The number of tasks that wait for ever, if the three rules hold, and neither count changes
+/// The number of tasks that wait for ever, if the first two rules hold, and neither count changes
 /// meanwhile. `waiting`: the threads that wait for an object.
 fn tasks_for_ever(waiting: Count) -> Option<usize> {
     let mut found = 0;
@@ -245,12 +256,10 @@ fn sum(all: &Locked) -> Option<Sum> {
     Some(sum)
 }
 
-/// True if these threads and those without a run are all threads of the process, and it handles no
-/// signals: rules 2 and 3.
+/// True if these threads and those without a run are all threads of the process: rule 2.
 fn is_every_thread(in_runs: usize, waiting: Count) -> bool {
     let others = cache::resting().wrapping_add(waiting.number()).wrapping_add(watcher::threads());
-    !thread::handles_signals(&watcher::handlers())
-        && thread::count() == Some(in_runs.wrapping_add(others))
+    thread::count() == Some(in_runs.wrapping_add(others))
 }
 
 /// True if the system does not let the process read its own memory.
@@ -276,24 +285,29 @@ fn by_thread(then: extern "C" fn(*mut c_void) -> *mut c_void, proof: &Proof) {
     }
 }
 
-/// The generation of the process that was told of a state which other processes might end.
-#[unsafe(link_section = "sched_words")]
-static TOLD: AtomicU32 = AtomicU32::new(0);
-
+/// What is done about a deadlock: the only place that decides it.
 extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
     // SAFETY: `check` passes a proof.
     let &Proof { tasks, threads, .. } = unsafe { &*proof.cast_const().cast() };
     if shared_memory::may_hold_awaited(threads.number()) {
-        let here = process::generation();
-        if TOLD.swap(here, Ordering::Relaxed) != here {
-            dump::write(&Title::PerhapsDeadlock(tasks), &|_, _| None);
+        write_once(&Title::PerhapsDeadlock(tasks));
+    } else if let Some(signal) = thread::handled_signal(&watcher::handlers()) {
+        write_once(&Title::Handled(tasks, signal));
+    } else {
+        if cannot_peek() {
+            peek::read_directly();
         }
-        return ptr::null_mut();
+        dump::write(&Title::Deadlock(tasks), &|_, _| None);
+        // SAFETY: abort takes nothing and does not return.
+        unsafe { libc::abort() }
     }
-    if cannot_peek() {
-        peek::read_directly();
+    ptr::null_mut()
+}
+
+/// Writes a text after which the process goes on, unless one was written before.
+fn write_once(title: &Title) {
+    let here = process::generation();
+    if TOLD.swap(here, Ordering::Relaxed) != here {
+        dump::write(title, &|_, _| None);
     }
-    dump::write(&Title::Deadlock(tasks), &|_, _| None);
-    // SAFETY: abort takes nothing and does not return.
-    unsafe { libc::abort() }
 }

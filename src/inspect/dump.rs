@@ -8,7 +8,8 @@ use crate::inspect::records::Records;
 use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
-use crate::sys::symbol;
+use crate::sys::{signal, symbol};
+use std::ffi::c_int;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub enum Title {
     Deadlock(usize),
     /// As `Deadlock`, but another process may share what is awaited.
     PerhapsDeadlock(usize),
+    /// As `Deadlock`, but the process handles this signal.
+    Handled(usize, c_int),
     /// No task has ended for so long.
     NoEnd(Duration),
     /// SIGQUIT.
@@ -53,6 +56,11 @@ fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
              objects of this library are for one process",
             Count(n, "task waits", "tasks wait")
         ),
+        Title::Handled(n, signal) => {
+            let tasks = Count(n, "task waits", "tasks wait");
+            write!(out, "libsched: deadlock: {tasks}, and nothing is left that could help but ")?;
+            writeln!(out, "the handler of {}; the process goes on", signal::Name(signal))
+        }
         Title::NoEnd(time) => writeln!(out, "libsched: no task has ended for {time:.1?}"),
         Title::Asked => writeln!(out, "libsched: SIGQUIT"),
     }

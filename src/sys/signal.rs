@@ -2,7 +2,35 @@
 //! leaves what the program has set.
 
 use std::ffi::{c_int, c_void};
-use std::{mem, ptr};
+use std::{fmt, mem, ptr};
+
+/// Displays a signal: its name, or its number.
+pub struct Name(pub c_int);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        const NAMES: [(c_int, &str); 14] = [
+            (libc::SIGHUP, "SIGHUP"),
+            (libc::SIGINT, "SIGINT"),
+            (libc::SIGQUIT, "SIGQUIT"),
+            (libc::SIGUSR1, "SIGUSR1"),
+            (libc::SIGUSR2, "SIGUSR2"),
+            (libc::SIGPIPE, "SIGPIPE"),
+            (libc::SIGALRM, "SIGALRM"),
+            (libc::SIGTERM, "SIGTERM"),
+            (libc::SIGCHLD, "SIGCHLD"),
+            (libc::SIGCONT, "SIGCONT"),
+            (libc::SIGTSTP, "SIGTSTP"),
+            (libc::SIGWINCH, "SIGWINCH"),
+            (libc::SIGIO, "SIGIO"),
+            (libc::SIGPROF, "SIGPROF"),
+        ];
+        match NAMES.iter().find(|(signal, _)| *signal == self.0) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "signal {}", self.0),
+        }
+    }
+}
 
 /// A signal handler. It may run in any thread, at any instruction.
 pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);

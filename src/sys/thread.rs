@@ -202,10 +202,10 @@ pub fn each_number(mut visit: impl FnMut(libc::pid_t)) -> bool {
     read_all
 }
 
-/// True if the process handles a signal that something outside of it may send, apart from `except`.
-/// Signals that faults raise do not count.
-pub fn handles_signals(except: &[libc::sighandler_t]) -> bool {
-    (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).any(|signal| {
+/// A signal that the process handles, and that something outside of it may send. Handlers in
+/// `except` do not count, nor do signals that faults raise.
+pub fn handled_signal(except: &[libc::sighandler_t]) -> Option<c_int> {
+    (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).find(|&signal| {
         // SAFETY: all zero is a valid value in a valid place; a null pointer changes nothing. The
         // call fails for the signals that the C library keeps to itself.
         unsafe {

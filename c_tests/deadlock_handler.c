@@ -1,0 +1,112 @@
+/* If only the handler of a signal could help, the text of a deadlock is written once, with the name of the signal, and the
+ * process goes on: the handler can end it. If the program then gives the signal its default action, the process ends with
+ * the text.
+ * ctest: static sleeps
+ * ctest: matrix few join=suspend idle=park,spin threads=2 */
+#include "child.h"
+#include "waits.h"
+
+enum { LOOKS_MS = 2500 }; /* longer than two looks are apart */
+
+static void ends(int signal)
+{
+    (void)signal;
+    _exit(3);
+}
+
+static void gives_up(int number)
+{
+    signal(number, SIG_DFL);
+}
+
+static void waits(void (*handler)(int))
+{
+    sched_sem_init(&never, 0);
+    alarm(60);
+    signal(SIGINT, handler);
+    sched_init(2, 10, wait_for_ever, NULL);
+}
+
+/* A child whose task waits for ever, and the end of a pipe to which it writes. */
+static pid_t begin(void (*handler)(int), int *said)
+{
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        waits(handler);
+        _exit(0);
+    }
+    close(ends[1]);
+    *said = ends[0];
+    return pid;
+}
+
+/* Reads until the text has come, or the child has ended. */
+static int reads(int from, const char *text)
+{
+    size_t got = strlen(child.said);
+    while (strstr(child.said, text) == NULL) {
+        ssize_t more = read(from, child.said + got, sizeof child.said - 1 - got);
+        if (more <= 0)
+            return 0;
+        got += (size_t)more;
+        child.said[got] = 0;
+    }
+    return 1;
+}
+
+static int count(const char *text)
+{
+    int n = 0;
+    for (const char *at = child.said; (at = strstr(at, text)) != NULL; at++)
+        n++;
+    return n;
+}
+
+static void told_once(void)
+{
+    int said;
+    pid_t pid = begin(ends, &said);
+    child.said[0] = 0;
+    CHECK(reads(said, "libsched: deadlock: 1 task waits, and nothing is left that could help but the handler of SIGINT; "
+                      "the process goes on\n"));
+    pause_us(LOOKS_MS * 1000L);
+    CHECK_EQ(kill(pid, SIGINT), 0);
+    CHECK(!reads(said, "(all)"));
+    CHECK_EQ(count("deadlock: "), 1);
+    CHECK_EQ(count("(wait_for_ever) waits for the semaphore 0x"), 1);
+    child.status = wait_for(pid);
+    CHECK_CHILD_EXITED(3);
+    close(said);
+}
+
+static void nothing_left(void)
+{
+    int said;
+    pid_t pid = begin(gives_up, &said);
+    child.said[0] = 0;
+    CHECK(reads(said, "; the process goes on\n"));
+    CHECK_EQ(kill(pid, SIGINT), 0);
+    CHECK(reads(said, "deadlock: a task waits for ever, and nothing is left that could wake it\n"));
+    CHECK(!reads(said, "(all)"));
+    child.status = wait_for(pid);
+    CHECK_CHILD_ABORTED("waits for ever");
+    close(said);
+}
+
+int main(void)
+{
+#ifdef __SANITIZE_THREAD__
+    skip("the sanitizer has a thread of its own, which might wake a task");
+#endif
+    told_once();
+    nothing_left();
+    return 0;
+}
