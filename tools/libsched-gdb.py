@@ -173,6 +173,14 @@ class Library:
             at = self.field(at, "stack.older")
         return stacks[::-1]
 
+    def run_waits(self):
+        """The runs for which tasks wait with their threads, by the tasks' fibers."""
+        waits, at = {}, self.memory.number(self.of["first_run_wait"]) if "first_run_wait" in self.of else 0
+        while at:
+            waits[self.field(at, "run_wait.fiber")] = self.field(at, "run_wait.run")
+            at = self.field(at, "run_wait.next")
+        return waits
+
 
 class FrameId:
     def __init__(self, sp, pc):
@@ -333,6 +341,9 @@ class Task:
         waits = self.wait() if self.object else ""
         if self.sections:
             waits = "is in a blocking section"
+        run = self.tasks.run_waits.get(self.fiber)
+        if run is not None:
+            waits = "waits for run %s" % self.tasks.numbers.get(run, "?")
         if self.thread:
             runs = "runs on worker %s, thread %d" % (self.tasks.index_of(self.worker), self.thread.num)
             return runs + (", " + waits if waits else "") + (", under other tasks" if self.object else "")
@@ -388,6 +399,8 @@ class Tasks:
     def __init__(self):
         self.library = library = Library()
         self.runs = library.runs()
+        self.numbers = {run: number + 1 for number, run in enumerate(self.runs)}
+        self.run_waits = library.run_waits()
         self.workers = [worker for workers in self.runs.values() for worker in workers]
         self.file = gdb.solib_name(library.at)
         self.can_unwind = "context.size" in library.of
@@ -449,7 +462,7 @@ class Tasks:
         except Gone:
             return
         # A thread without a function of the program's looks for tasks, or sleeps.
-        if task.function() if thread else task.object or task.sections or task.is_queued:
+        if task.function() if thread else task.object or task.sections or task.is_queued or fiber in self.run_waits:
             self.all.append(task)
 
     def with_word(self, descriptor):

@@ -327,6 +327,46 @@ for queue in steal/split lifo cont/split $(more steal/chaselev steal/ring steal/
 done
 unset SCHED_KIND SCHED_DEQUE CONT
 
+# A task that waits for another pool keeps its thread, and is shown with the run for which it waits.
+cat > runs.c << 'END'
+#include <sched_tasks.h>
+#include <stdlib.h>
+
+static struct sched_pool *outer, *inner;
+
+static __attribute__((noinline)) void both_run(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static void awaited(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    both_run();
+    exit(0);
+}
+
+static void waits(void *closure, struct scheduler *s)
+{
+    (void)s;
+    if (sched_pool_run(inner, awaited, closure) != 0)
+        abort();
+    both_run();
+}
+
+int main(void)
+{
+    outer = sched_pool_create(NULL);
+    inner = sched_pool_create(NULL);
+    return outer == NULL || inner == NULL || sched_pool_run(outer, waits, NULL) != 0;
+}
+END
+quietly $CC -g -O1 -o runs runs.c $(pkg-config --cflags --libs libsched) "-Wl,-rpath,$PREFIX/lib"
+debugged -ex 'break both_run' -ex run -ex 'info tasks' ./runs
+grep -q '^task [0-9]* (waits) runs on worker [0-9]*, thread [0-9]*, waits for run [12]$' out ||
+    { cat out; fail "a task that waits for a run"; }
+
 script=$PREFIX/share/gdb/auto-load$PREFIX/lib/libsched.so.1-gdb.py
 debugged -ex 'break all_wait' -ex run -ex "source $script" -x shows.gdb ./static
 shown steal 'the program with the archive'

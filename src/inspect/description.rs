@@ -14,13 +14,14 @@
 
 use crate::fiber::{stack, switch};
 use crate::queue::length;
+use crate::queue::run_waits::RunWait;
 use crate::runtime::continuation::Continuation;
 use crate::runtime::forked::run_forked;
 use crate::runtime::observed;
 use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitNote;
 use crate::runtime::waiter::Waiter;
-use crate::runtime::{record, registry};
+use crate::runtime::{record, registry, run_wait};
 use crate::settings::{Deque, Kind};
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Waiting;
@@ -44,7 +45,7 @@ const OBJECTS: [(&str, usize); 5] = [
     ("barrier.size", Barrier::SIZE),
 ];
 
-const NUMBERS: [&[(&str, usize)]; 11] = [
+const NUMBERS: [&[(&str, usize)]; 12] = [
     &record::FOR_DEBUGGER,
     &length::LAYOUT,
     &stack::FOR_DEBUGGER,
@@ -55,12 +56,13 @@ const NUMBERS: [&[(&str, usize)]; 11] = [
     &Forked::FOR_DEBUGGER,
     &observed::FOR_DEBUGGER,
     &Members::FOR_DEBUGGER,
+    &RunWait::FOR_DEBUGGER,
     &OBJECTS,
 ];
 
-/// The first record, the youngest stack, `run_forked`, its like in an observed run, and the
-/// functions of tasks that continue others.
-const ADDRESSES: usize = 6;
+/// The first record, the youngest stack, the first wait for a run, `run_forked`, its like in an
+/// observed run, and the functions of tasks that continue others.
+const ADDRESSES: usize = 7;
 
 const COUNT: usize = {
     let (mut count, mut at) = (0, 0);
@@ -134,6 +136,7 @@ pub const DESCRIPTION: Description = {
     let mut table = Table { entries: [Entry::number("", "", 0); COUNT], count: 0 };
     table.add(Entry::new("", "first_record", registry::first_record()));
     table.add(Entry::new("", "youngest_stack", stack::youngest()));
+    table.add(Entry::new("", "first_run_wait", run_wait::first()));
     table.add(Entry::new("", "run_forked", run_forked as *const ()));
     table.add(Entry::new("", "run_observed", observed::RUN_FORKED as *const ()));
     let [resume, resume_spawner] = suspend::CONTINUE;

@@ -5,6 +5,7 @@ use crate::fiber::trace::MOST;
 use crate::inspect::known::{Known, KnownRun, KnownTask, Name, find_out};
 use crate::inspect::objects::Awaited;
 use crate::inspect::records::Records;
+use crate::inspect::walk::RunAwaited;
 use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
@@ -67,8 +68,9 @@ fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
 }
 
 fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) -> fmt::Result {
-    for run in runs {
-        write_run(out, run, tasks, since)?;
+    for (at, run) in runs.iter().enumerate() {
+        let number = (runs.len() > 1).then_some(at + 1);
+        write_run(out, run, number, tasks, since)?;
     }
     for (at, task) in tasks.iter().enumerate() {
         write_task(out, at, task, tasks, runs)?;
@@ -79,13 +81,23 @@ fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) ->
     write_circles(out, tasks)
 }
 
-fn write_run(out: &mut Out, known: &KnownRun, tasks: &[KnownTask], since: Since) -> fmt::Result {
+/// `number`: that of the run, if there are several.
+fn write_run(
+    out: &mut Out,
+    known: &KnownRun,
+    number: Option<usize>,
+    tasks: &[KnownTask],
+    since: Since,
+) -> fmt::Result {
     let run = &known.seen;
-    write!(out, "  run: {}", run.kind)?;
+    match number {
+        Some(number) => write!(out, "  run {number}: {}", run.kind)?,
+        None => write!(out, "  run: {}", run.kind)?,
+    }
     if let Some(deque) = run.deque {
         write!(out, " ({deque})")?;
     }
-    let waiting = Count(run.waiting, "task waits", "tasks wait");
+    let waiting = Count(run.waiting + run.waiting_for_runs, "task waits", "tasks wait");
     let queued = Count(run.queued_for_all, "is queued for all", "are queued for all");
     let workers = Count(run.workers.len(), "worker", "workers");
     writeln!(out, ", {workers}; {waiting}, {queued}")?;
@@ -95,14 +107,20 @@ fn write_run(out: &mut Out, known: &KnownRun, tasks: &[KnownTask], since: Since)
             let is_here = task.seen.run == run.id && task.seen.fiber == worker.fiber;
             is_here && task.seen.waits.is_some() && task.trace.is_none()
         });
-        match (worker.has_thread, worker.is_idle) {
-            (true, false) => {
+        let stuck = tasks
+            .iter()
+            .position(|task| task.seen.fiber == worker.fiber && task.seen.waits_for_run.is_some());
+        match (worker.has_thread, worker.is_idle, stuck) {
+            (true, false, Some(at)) => {
+                write!(out, "runs {}, which waits", Numbered(at, &tasks[at]))?;
+            }
+            (true, false, None) => {
                 let is_observed = worker.record.is_observed();
                 let waiting = waiting.map(|at| Numbered(at, &tasks[at]));
                 write_running(out, known.workers[index].as_ref(), is_observed, waiting)?;
             }
-            (true, true) => out.write_str("idle")?,
-            (false, _) => out.write_str("has no thread")?,
+            (true, true, _) => out.write_str("idle")?,
+            (false, ..) => out.write_str("has no thread")?,
         }
         if worker.has_thread
             && let Some(time) = since(run.id, index).filter(|time| !time.is_zero())
@@ -226,6 +244,7 @@ fn write_task(
             symbol::Variable(at),
             Count(left, "task is left", "tasks are left")
         )?,
+        Some(Awaited::Run(awaited)) => write_awaited_run(out, awaited, tasks, runs)?,
         Some(Awaited::Unknown) => out.write_str(" waits")?,
     }
     writeln!(out)?;
@@ -243,6 +262,23 @@ fn write_task(
         }
     }
     Ok(())
+}
+
+fn write_awaited_run(
+    out: &mut Out,
+    awaited: RunAwaited,
+    tasks: &[KnownTask],
+    runs: &[KnownRun],
+) -> fmt::Result {
+    match runs.iter().position(|run| run.seen.id == awaited.id) {
+        None => out.write_str(" waits for a run that has ended")?,
+        Some(at) if awaited.is_end => write!(out, " waits for the end of run {}", at + 1)?,
+        Some(at) => write!(out, " waits until run {} has no task", at + 1)?,
+    }
+    match tasks.iter().position(|task| task.seen.run == awaited.id) {
+        Some(at) => write!(out, "; {} is left", Numbered(at, &tasks[at])),
+        None => Ok(()),
+    }
 }
 
 fn write_holder(
@@ -306,6 +342,7 @@ fn write_circle(out: &mut Out, circle: &[(usize, usize)], tasks: &[KnownTask]) -
                 write!(out, "{task} waits for the mutex that {other} holds")?
             }
             Some(Awaited::Group { .. }) => write!(out, "{task} waits for the group of {other}")?,
+            Some(Awaited::Run(_)) => write!(out, "{task} waits for the run of {other}")?,
             _ => write!(out, "{task} joins {other}")?,
         }
     }

@@ -164,6 +164,7 @@ impl KnownTask {
             Some(Awaited::Mutex { holder, .. }) => holder == other.seen.fiber,
             Some(Awaited::Forked { at, .. }) => other.runs(at),
             Some(Awaited::Group { at, .. }) => other.seen.group == at,
+            Some(Awaited::Run(run)) => other.seen.run == run.id,
             _ => false,
         }
     }

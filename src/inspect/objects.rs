@@ -2,7 +2,7 @@
 //! program, which may be gone: they are read by `sys::peek`, as words. The layouts are those of
 //! `crate::sync`, whose types say where their fields are.
 
-use crate::inspect::walk::SeenTask;
+use crate::inspect::walk::{RunAwaited, SeenTask};
 use crate::runtime::observed::seen_function;
 use crate::runtime::wait_note::Object;
 use crate::sync::barrier::Barrier;
@@ -43,11 +43,15 @@ pub enum Awaited {
         at: usize,
         tasks: usize,
     },
+    Run(RunAwaited),
     /// The object could not be read.
     Unknown,
 }
 
 pub fn awaited(task: &SeenTask) -> Option<Awaited> {
+    if let Some(run) = task.waits_for_run {
+        return Some(Awaited::Run(run)); // on top of what its fiber may wait for
+    }
     let (kind, at) = task.waits?.waits_for.object();
     Some(read(kind, at).unwrap_or(Awaited::Unknown))
 }

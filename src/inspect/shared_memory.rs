@@ -33,7 +33,7 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
         | Awaited::Barrier { at, .. }
         | Awaited::Forked { at, .. }
         | Awaited::Group { at, .. } => [at, 0],
-        Awaited::Unknown => [0, 0],
+        Awaited::Run(_) | Awaited::Unknown => [0, 0],
     }
 }
 

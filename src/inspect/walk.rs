@@ -2,8 +2,10 @@
 
 use crate::fiber::stack;
 use crate::policy::Place;
+use crate::queue::run_waits::Until;
 use crate::runtime::record::{Fiber, Run, SeenFiber, Worker};
 use crate::runtime::registry;
+use crate::runtime::run_wait;
 use crate::runtime::wait_note::Noted;
 use crate::settings::Config;
 use crate::sys::memory::{self, NoMemory};
@@ -21,6 +23,8 @@ pub struct SeenRun {
     pub ended: usize,
     /// How many tasks wait, with a stack of their own.
     pub waiting: usize,
+    /// How many others wait, with their thread, for a run.
+    pub waiting_for_runs: usize,
 }
 
 impl SeenRun {
@@ -47,9 +51,19 @@ pub struct SeenTask {
     pub low: usize,
     pub run: usize,
     pub worker: &'static Worker,
-    /// None: the task is in a blocking section.
+    /// What the task waits for; None: it waits for a run, or is in a blocking section.
     pub waits: Option<Noted>,
+    /// The task waits for a whole run, with its thread.
+    pub waits_for_run: Option<RunAwaited>,
     pub group: usize,
+}
+
+/// A run that a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunAwaited {
+    pub id: usize,
+    /// The task waits for the end of the run, and not for a moment in which it has no task.
+    pub is_end: bool,
 }
 
 impl SeenTask {
@@ -74,8 +88,15 @@ pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
 
 /// The runs of the process, and their waiting tasks.
 pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
-    let (mut runs, mut tasks) = (Vec::new(), Vec::new());
+    let (mut runs, mut tasks, mut run_waits) = (Vec::new(), Vec::new(), Vec::new());
     let mut outcome = Ok(());
+    run_wait::each(&mut |wait| {
+        if wait.goes_on() {
+            let awaited = RunAwaited { id: wait.run, is_end: matches!(wait.until, Until::End) };
+            let entry = (wait.waiter.fiber, awaited);
+            outcome = outcome.and_then(|()| memory::push(&mut run_waits, entry));
+        }
+    });
     each_run(&mut |id, run| {
         let add = |()| memory::push(&mut runs, see_run(id, run)?);
         outcome = outcome.and_then(add);
@@ -85,14 +106,18 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
         let id = fiber.worker.run_id();
         let Some(run) = runs.iter_mut().find(|run| run.id == id) else { return };
         run.ended += fiber.uncounted as usize;
+        let waits_for_run = run_waits.iter().find(|(waiter, _)| *waiter == fiber.address);
+        let waits_for_run = waits_for_run.map(|(_, run)| *run);
         run.waiting += usize::from(fiber.waits.is_some());
-        if fiber.waits.is_some() || fiber.is_in_section {
+        run.waiting_for_runs += usize::from(fiber.waits.is_none() && waits_for_run.is_some());
+        if fiber.waits.is_some() || waits_for_run.is_some() || fiber.is_in_section {
             let task = SeenTask {
                 fiber: fiber.address,
                 low: stack.low(),
                 run: id,
                 worker: fiber.worker,
                 waits: fiber.waits,
+                waits_for_run,
                 group: fiber.group,
             };
             outcome = outcome.and_then(|()| memory::push(&mut tasks, task));
@@ -127,5 +152,6 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         workers: memory::list(run.all_places().filter(is_shown).map(see))?,
         ended: run.totals().values.tasks,
         waiting: 0,
+        waiting_for_runs: 0,
     })
 }
