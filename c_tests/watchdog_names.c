@@ -124,7 +124,7 @@ APART void blocks(void *closure, struct scheduler *s)
 static void a_blocking_section(void *arg)
 {
     (void)arg;
-    shows(2, blocks, " (blocks) is in a blocking section\n");
+    shows(2, blocks, " (blocks) is in a blocking section");
 }
 
 APART void joins_running(void *closure, struct scheduler *s)

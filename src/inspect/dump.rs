@@ -2,7 +2,7 @@
 //! waits for and where, and the circles of tasks that wait for each other.
 
 use crate::fiber::trace::MOST;
-use crate::inspect::known::{Known, KnownRun, KnownTask, Name, find_out};
+use crate::inspect::known::{Known, KnownRun, KnownTask, KnownWorker, Name, find_out};
 use crate::inspect::objects::Awaited;
 use crate::inspect::records::Records;
 use crate::inspect::walk::RunAwaited;
@@ -117,7 +117,11 @@ fn write_run(
             (true, false, None) => {
                 let is_observed = worker.record.is_observed();
                 let waiting = waiting.map(|at| Numbered(at, &tasks[at]));
-                write_running(out, known.workers[index].as_ref(), is_observed, waiting)?;
+                let KnownWorker { records, sleeps_in } = &known.workers[index];
+                write_running(out, records.as_ref(), is_observed, waiting)?;
+                if let Some(call) = sleeps_in {
+                    write!(out, ", which sleeps in {call}")?;
+                }
             }
             (true, true, _) => out.write_str("idle")?,
             (false, ..) => out.write_str("has no thread")?,
@@ -196,6 +200,9 @@ fn write_task(
             // The section is that of the innermost task.
             if let Some(records) = task.records.filter(Records::are_several) {
                 write!(out, " of {}", Name::at(records.innermost()).text())?;
+            }
+            if let Some(call) = task.sleeps_in {
+                write!(out, ", and sleeps in {call}")?;
             }
         }
         Some(Awaited::Mutex { at, holder, after_signal }) => {

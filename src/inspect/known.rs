@@ -8,7 +8,9 @@ use crate::inspect::walk::{SeenRun, SeenTask, walk};
 use crate::runtime::wait_note::Object;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::symbol;
+use crate::sys::system_call::{self, Sleeper, SystemCall};
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 /// The most tasks that are shown; the others are only counted.
 const MOST_TASKS: usize = 256;
@@ -25,8 +27,15 @@ pub struct Known {
 
 pub struct KnownRun {
     pub seen: SeenRun,
-    /// What each worker runs, if it is known.
-    pub workers: Vec<Option<Records>>,
+    /// What each worker runs.
+    pub workers: Vec<KnownWorker>,
+}
+
+/// What a worker runs, as far as it is known.
+pub struct KnownWorker {
+    pub records: Option<Records>,
+    /// The system call in which its thread sleeps.
+    pub sleeps_in: Option<SystemCall>,
 }
 
 /// A task that waits, or is in a blocking section.
@@ -37,6 +46,8 @@ pub struct KnownTask {
     pub records: Option<Records>,
     /// The name of the outermost function.
     pub function: Name,
+    /// The system call in which a thread sleeps in the task.
+    pub sleeps_in: Option<SystemCall>,
 }
 
 /// The beginning of a function's name.
@@ -89,19 +100,34 @@ impl Write for Name {
 pub fn find_out() -> Result<Known, NoMemory> {
     let (seen_runs, seen_tasks) = walk()?;
     let all = seen_tasks.len();
+    let mut sleepers = Vec::new();
+    let mut outcome = Ok(());
+    system_call::each_sleeper(&mut |sleeper| {
+        outcome = outcome.and_then(|()| memory::push(&mut sleepers, sleeper));
+    });
+    outcome?;
     let mut runs = Vec::new();
     for seen in seen_runs {
         let workers = seen.workers.iter().map(|worker| {
-            let runs_tasks = worker.has_thread && !worker.is_idle;
-            runs_tasks.then(|| Records::of_worker(worker.record)).flatten()
+            if !worker.has_thread || worker.is_idle {
+                return KnownWorker { records: None, sleeps_in: None };
+            }
+            let records = Records::of_worker(worker.record);
+            KnownWorker { records, sleeps_in: sleeps_on(&sleepers, worker.low..worker.fiber) }
         });
         let workers = memory::list(workers)?;
         memory::push(&mut runs, KnownRun { seen, workers })?;
     }
-    Ok(Known { runs, tasks: look_at(seen_tasks)?, all })
+    Ok(Known { runs, tasks: look_at(seen_tasks, &sleepers)?, all })
 }
 
-fn look_at(seen: Vec<SeenTask>) -> Result<Vec<KnownTask>, NoMemory> {
+/// The system call in which a thread sleeps on this stack.
+fn sleeps_on(sleepers: &[Sleeper], stack: Range<usize>) -> Option<SystemCall> {
+    let found = sleepers.iter().find(|sleeper| stack.start > 0 && stack.contains(&sleeper.sp));
+    found.map(|sleeper| sleeper.call)
+}
+
+fn look_at(seen: Vec<SeenTask>, sleepers: &[Sleeper]) -> Result<Vec<KnownTask>, NoMemory> {
     let mut seen = seen;
     seen.truncate(MOST_TASKS);
     let forked = |task: &SeenTask| match task.waits?.waits_for.object() {
@@ -110,8 +136,8 @@ fn look_at(seen: Vec<SeenTask>) -> Result<Vec<KnownTask>, NoMemory> {
     };
     let mut descriptors = memory::list(seen.iter().filter_map(forked))?;
     descriptors.sort_unstable();
-    let mut known =
-        memory::list(seen.into_iter().map(|seen| KnownTask::look_at(seen, &descriptors)))?;
+    let look_at = |seen| KnownTask::look_at(seen, &descriptors, sleepers);
+    let mut known = memory::list(seen.into_iter().map(look_at))?;
     // A descriptor has one task. If two look like it, an old word on a stack has misled.
     for at in 0..known.len() {
         let descriptor = known[at].trace.as_ref().and_then(|trace| trace.descriptor);
@@ -128,15 +154,16 @@ fn look_at(seen: Vec<SeenTask>) -> Result<Vec<KnownTask>, NoMemory> {
 impl KnownRun {
     /// The worker that runs the task of this descriptor, and the task's function.
     pub fn worker_with(&self, descriptor: usize) -> Option<(usize, usize)> {
-        let function = |records: &Option<Records>| records.as_ref()?.function_of(descriptor);
+        let function = |worker: &KnownWorker| worker.records.as_ref()?.function_of(descriptor);
         let mut workers = self.workers.iter().enumerate();
-        workers.find_map(|(index, records)| Some((index, function(records)?)))
+        workers.find_map(|(index, worker)| Some((index, function(worker)?)))
     }
 }
 
 impl KnownTask {
     /// `descriptors`: as for `Trace::of`.
-    fn look_at(seen: SeenTask, descriptors: &[usize]) -> KnownTask {
+    fn look_at(seen: SeenTask, descriptors: &[usize], sleepers: &[Sleeper]) -> KnownTask {
+        let sleeps_in = sleeps_on(sleepers, seen.low..seen.fiber);
         let records = if seen.worker.is_observed() { Records::on(seen.fiber) } else { None };
         let trace = Trace::of(&seen, descriptors);
         let mut function = Name::NONE;
@@ -149,7 +176,7 @@ impl KnownTask {
         {
             function = Name::at(outermost);
         }
-        KnownTask { awaited: awaited(&seen), seen, trace, records, function }
+        KnownTask { awaited: awaited(&seen), seen, trace, records, function, sleeps_in }
     }
 
     /// True if the task is that of the descriptor.

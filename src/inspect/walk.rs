@@ -42,6 +42,8 @@ pub struct SeenWorker {
     pub queued: usize,
     pub progress: usize,
     pub fiber: usize,
+    /// The lowest address of the fiber's stack; 0: it is a thread's own stack.
+    pub low: usize,
 }
 
 /// A task that waits, or is in a blocking section.
@@ -106,6 +108,11 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
         let id = fiber.worker.run_id();
         let Some(run) = runs.iter_mut().find(|run| run.id == id) else { return };
         run.ended += fiber.uncounted as usize;
+        if fiber.worker.seen_fiber() == fiber.address
+            && let Some(worker) = run.workers.iter_mut().find(|seen| seen.fiber == fiber.address)
+        {
+            worker.low = stack.low();
+        }
         let waits_for_run = run_waits.iter().find(|(waiter, _)| *waiter == fiber.address);
         let waits_for_run = waits_for_run.map(|(_, run)| *run);
         run.waiting += usize::from(fiber.waits.is_some());
@@ -138,6 +145,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         queued: unsafe { (operations.queued)(worker) }.unwrap_or(0),
         progress: worker.progress(),
         fiber: worker.seen_fiber(),
+        low: 0,
     };
     // A guest's place is shown while a thread works there.
     let is_shown = |place: &&'static Worker| place.index() < run.workers() || place.has_thread();

@@ -18,6 +18,8 @@ pub mod time;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
+pub mod demangle;
+#[cfg(not(loom))]
 pub mod detector;
 #[cfg(not(loom))]
 pub mod float;
@@ -37,6 +39,8 @@ pub mod process_mask;
 pub mod signal;
 #[cfg(not(loom))]
 pub mod symbol;
+#[cfg(not(loom))]
+pub mod system_call;
 #[cfg(not(loom))]
 pub mod terminal;
 #[cfg(not(loom))]

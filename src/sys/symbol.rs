@@ -3,6 +3,7 @@
 //! The dynamic linker knows the names of exported functions. A program's tasks are mostly static
 //! functions: their names are in the symbol table of the program's file, unless that was stripped.
 
+use crate::sys::demangle::demangled;
 use crate::sys::weak::weak;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::{self, Write};
@@ -18,7 +19,7 @@ pub struct Caller;
 
 /// A place in the program's code, or in the library's.
 pub struct Place<'a> {
-    /// The function's name; None: unknown.
+    /// The function's name, without the types of its parameters; None: unknown.
     pub name: Option<&'a str>,
     /// Where the function begins, if it has a name.
     pub start: usize,
@@ -45,7 +46,9 @@ pub fn locate(address: usize, to: &mut dyn FnMut(&Place)) {
         let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
         let is_ours = beside_us && (is_rust || name.starts_with("sched_"));
         let offset = address - start;
-        to(&Place { name: Some(name), start, offset, module: file, is_ours });
+        demangled(name, &mut |name| {
+            to(&Place { name: Some(name), start, offset, module: file, is_ours });
+        });
     });
     if !found {
         let offset = address.wrapping_sub(module.base);
