@@ -1,6 +1,6 @@
 /* A task that would wait for a pool, while a task of that pool waits for it, perhaps through other pools and runs, gets
- * EDEADLK, and its task is not added; everybody else's wait ends. Of two that would wait for each other one is refused. No
- * wait is refused that could end.
+ * EDEADLK, and its task is not added; everybody else's wait ends. So does the call of a guest, a thread outside that is in a
+ * loop of the pool. Of two that would wait for each other one is refused. No wait is refused that could end.
  * ctest: static sleeps
  * ctest: matrix refuse threads=1,4 */
 #include "pool.h"
@@ -94,9 +94,16 @@ static void link_in_chain(void *closure, struct scheduler *s)
         CHECK_EQ(sched_block_end(s), 0);
 }
 
-static void circles(void)
+static void link_of_guest(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    int n = 0;
+    (void)lo;
+    (void)hi;
+    link_in_chain(ctx, s);
+}
+
+static void circles(int by_guest)
+{
+    int n = refused;
     for (int length = 1; length <= POOLS; length++)
         for (int how = 0; how < WAYS; how++)
             for (int way = 0; way < 8; way++) {
@@ -105,7 +112,10 @@ static void circles(void)
                 if (chain.by_wait && how == BY_DESTROY)
                     continue;
                 ran = 0;
-                CHECK_EQ(sched_pool_run(pools[0], link_in_chain, &chain), 0);
+                if (by_guest)
+                    CHECK_EQ(sched_for(0, 1, 1, link_of_guest, &chain, sched_pool_scheduler(pools[0])), 0);
+                else
+                    CHECK_EQ(sched_pool_run(pools[0], link_in_chain, &chain), 0);
                 for (int i = 1; i < POOLS; i++)
                     CHECK_EQ(sched_pool_wait(pools[i]), 0);
                 CHECK_EQ(refused, ++n);
@@ -230,7 +240,8 @@ int main(void)
     for (int i = 0; i < POOLS; i++)
         pools[i] = pool_of(2);
     alarm(60);
-    circles();
+    circles(0);
+    circles(1);
     two_at_once();
     over();
     no_circles();

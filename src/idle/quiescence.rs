@@ -80,8 +80,11 @@ use crate::sys::memory::NoMemory;
 /// A run that has not ended, and whose lock is held: no task comes in from outside, and no thread's
 /// wait for a rest ends.
 pub struct LockedRun<'a> {
-    /// The number of workers that are not idle. While it is 0 and nothing is queued, it stays 0.
+    /// The number of workers and guests that are not idle. While it is 0 and nothing is queued, it
+    /// stays 0.
     pub active: &'a dyn Fn() -> usize,
+    /// The guests that sleep and are not idle: see `policy::guests`.
+    pub sleepers: &'a dyn Fn() -> Sleepers,
     /// The number of tasks that wait. To be called while no worker is active but those whose
     /// threads sleep.
     pub tasks: &'a dyn Fn() -> usize,
@@ -89,6 +92,14 @@ pub struct LockedRun<'a> {
     pub queued: usize,
     /// The number of threads that wait for a rest.
     pub threads: usize,
+}
+
+/// Guests that sleep in the middle of their calls, and had tasks in their queues when they began to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sleepers {
+    pub number: usize,
+    /// One of them has tasks in its queue now.
+    pub have_tasks: bool,
 }
 
 pub struct Quiescence {
@@ -175,10 +186,16 @@ impl Quiescence {
 
     /// Calls `then` with the state of the run, if the gate is open. The injector is locked
     /// meanwhile.
-    pub fn when_open(&self, injector: &Injector, then: impl FnOnce(&LockedRun)) {
+    pub fn when_open(
+        &self,
+        injector: &Injector,
+        sleepers: &dyn Fn() -> Sleepers,
+        then: impl FnOnce(&LockedRun),
+    ) {
         injector.when_open(|queued, threads| {
             then(&LockedRun {
                 active: &|| (self.workers - self.idle.load(Ordering::Acquire)) as usize,
+                sleepers,
                 tasks: &|| self.waits() as usize,
                 queued,
                 threads,

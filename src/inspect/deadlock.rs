@@ -5,8 +5,9 @@
 //! At one moment all of this holds:
 //!
 //! 1. In each run of the process each worker is idle, or *stuck*: its thread waits, in the middle of
-//!    a task, for a whole run (`queue::run_waits`). No task is queued where an idle worker could take
-//!    it. At least one task waits.
+//!    a task, for a whole run (`queue::run_waits`). Each guest (`policy::guests`) is stuck, too, or
+//!    sleeps in the middle of its call, which counts as a task that waits. No task is queued where an
+//!    idle worker could take it. At least one task waits.
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
@@ -30,8 +31,8 @@
 //! and every second from then on. So this costs nothing while anything happens; and it finds, one
 //! second late, a state that was complete only after the last worker had become idle. A thread that
 //! is stuck does not look. It need not: runs that wait for each other in a circle are refused
-//! (`queue::run_waits`), so some awaited run has no stuck worker; there a task waits, and the workers
-//! are idle.
+//! (`queue::run_waits`), so some awaited run has no stuck worker or guest; there a task waits, and
+//! the workers are idle.
 //!
 //! *Rule 1.* `Policy::when_open` calls back under the lock of a run. The calls are nested, one for
 //! each run of the process; so all runs are locked at one moment. Two threads never look at the same
@@ -50,12 +51,21 @@
 //! has seen the queue without the task. If all workers of a run are stuck, its queues may have tasks:
 //! no worker will take them.
 //!
+//! A guest that begins to sleep with tasks in its queue stays active, even when others have taken
+//! them. These guests are counted, and their queues read, when those of stuck workers are. The bad
+//! interleaving: such a guest, which needs no lock for this, wakes up, adds a task, and ends its call;
+//! an idle worker takes the task; so the number of active workers and guests is as before. So the
+//! guests that sleep are counted once more after that number was read, and must be as many as before.
+//! No guest comes while the run is locked; if a worker is active in place of a guest that has gone,
+//! the second count is lower.
+//!
 //! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with that
 //! of the threads in /proc/self/task. The count is never too high:
 //!
 //! | threads | counted | why each of them sleeps on |
 //! | --- | --- | --- |
 //! | at idle workers | `Worker::owner`s, less the stuck workers | nothing is queued, and the run is locked |
+//! | at the places of guests | by the other lines | |
 //! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
 //! | waiting for an object | `waiter::threads` | whoever wakes them takes them out of the count |
@@ -93,9 +103,10 @@
 //! these cases, and where /proc cannot be read, the process hangs as before; `SCHED_WATCHDOG` shows
 //! the state.
 
-use crate::idle::quiescence::LockedRun;
+use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::inspect::dump::{self, Title};
 use crate::inspect::shared_memory;
+use crate::policy::Place;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::{registry, run_wait, waiter};
 use crate::sync::outside::Count;
@@ -147,7 +158,7 @@ pub fn check() {
         if !is_told && let Some(first) = proof() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
-                by_thread(tell, &first);
+                tell_by_thread(&first);
             }
         }
         LAST.store(clock::nanos(), Ordering::Relaxed);
@@ -177,8 +188,12 @@ struct Locked<'a> {
     state: &'a LockedRun<'a>,
     before: Option<&'a Locked<'a>>,
     /// How many of its workers are stuck.
-    stuck: Cell<usize>,
-    /// Such a worker has tasks in its queue.
+    workers: Cell<usize>,
+    /// How many of its guests are stuck.
+    guests: Cell<usize>,
+    /// How many of its guests sleep although they count as active.
+    sleepers: Cell<usize>,
+    /// One of all these has tasks in its queue.
     has_queued: Cell<bool>,
 }
 
@@ -216,8 +231,9 @@ fn when_all_locked(
 ) {
     let Some((&Some(first), rest)) = runs.split_first() else { return };
     first.when_run_is_open(&mut |run, state| {
-        let (stuck, has_queued) = (Cell::new(0), Cell::new(false));
-        let locked = Locked { run, state, before, stuck, has_queued };
+        let [workers, guests, sleepers] = [const { Cell::new(0) }; 3];
+        let has_queued = Cell::new(false);
+        let locked = Locked { run, state, before, workers, guests, sleepers, has_queued };
         if rest.is_empty() {
             then(&locked);
         } else {
@@ -234,24 +250,33 @@ fn sum(all: &Locked) -> Option<Sum> {
         if let Some(locked) = with_id(wait.waiter.run)
             && with_id(wait.run).is_some()
             && wait.goes_on()
-            && let Some(worker) = locked.run.worker_at(wait.waiter.worker)
+            && let Some(place) = locked.run.place_at(wait.waiter.worker)
         {
-            let has_queued = worker.queued().is_some_and(|tasks| tasks > 0);
-            locked.stuck.update(|stuck| stuck + 1);
+            let is_worker = place.index() < locked.run.workers();
+            let stuck = if is_worker { &locked.workers } else { &locked.guests };
+            let has_queued = place.queued().is_some_and(|tasks| tasks > 0);
+            stuck.update(|stuck| stuck + 1);
             locked.has_queued.update(|before| before | has_queued);
         }
     });
+    for Locked { state, sleepers, has_queued, .. } in runs() {
+        let Sleepers { number, have_tasks } = (state.sleepers)();
+        sleepers.set(number);
+        has_queued.update(|before| before | have_tasks);
+    }
     fence(Ordering::SeqCst); // a thief that has emptied one of these queues was active before
     let mut sum = Sum { tasks: 0, threads: 0 };
-    for Locked { run, state, stuck, has_queued, .. } in runs() {
-        let stuck = stuck.get();
-        let has_idle = stuck < run.workers();
+    for Locked { run, state, workers, guests, sleepers, has_queued, .. } in runs() {
+        let (workers, sleepers) = (workers.get(), sleepers.get());
+        let still = workers + guests.get() + sleepers;
+        let is_still = (state.active)() == still && (state.sleepers)().number == sleepers;
+        let has_idle = workers < run.workers();
         let has_queued = state.queued > 0 || has_queued.get();
-        if (state.active)() != stuck || has_idle && has_queued {
+        if !is_still || has_idle && has_queued {
             return None;
         }
-        sum.tasks += (state.tasks)() + stuck;
-        sum.threads += run.threads_inside() - stuck + state.threads;
+        sum.tasks += (state.tasks)() + still;
+        sum.threads += run.threads_inside() - workers + state.threads;
     }
     Some(sum)
 }
@@ -268,26 +293,26 @@ fn cannot_peek() -> bool {
     peek::word(ptr::from_ref(&here).addr()).is_none()
 }
 
-/// Calls `then` with the proof in a new thread, since the calling worker's stack may be small. The
-/// state does not change any more, so the locks are free again.
+/// Calls `tell` in a new thread, since the calling worker's stack may be small. The state does not
+/// change any more, so the locks are free again.
 #[cold]
-fn by_thread(then: extern "C" fn(*mut c_void) -> *mut c_void, proof: &Proof) {
+fn tell_by_thread(proof: &Proof) {
     let proof = ptr::from_ref(proof).cast_mut().cast();
     let writer = {
         let _blocked = SignalsBlocked::block();
         // SAFETY: the argument is a proof, which lives until the thread is joined.
-        unsafe { thread::create(then, proof, None) }
+        unsafe { thread::create(tell, proof, None) }
     };
     match writer {
         // SAFETY: the thread is ours, and joined once.
         Ok(id) => _ = unsafe { thread::join(id) },
-        Err(_) => _ = then(proof),
+        Err(_) => _ = tell(proof),
     }
 }
 
 /// What is done about a deadlock: the only place that decides it.
 extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
-    // SAFETY: `check` passes a proof.
+    // SAFETY: `tell_by_thread` passes a proof.
     let &Proof { tasks, threads, .. } = unsafe { &*proof.cast_const().cast() };
     if shared_memory::may_hold_awaited(threads.number()) {
         write_once(&Title::PerhapsDeadlock(tasks));

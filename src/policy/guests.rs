@@ -63,6 +63,7 @@
 //! | to TAKEN: compare-and-swap | Acquire | the Release of the change to FREE or LEFT |
 //! | to LEFT, to FREE | Release | that compare-and-swap |
 //! | to SLEEPING, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
+//! | `sleeping`: load | Acquire | the change to SLEEPING |
 //! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
 //! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
 //! | `keeps_memory` | Relaxed | none: a hint; the place is taken before its memory is looked at |
@@ -227,6 +228,14 @@ impl Guests {
     /// Frees the place, which the caller owns. Its deque is empty.
     pub fn free(&self, index: usize) {
         self.place(index).change(TAKEN, FREE);
+    }
+
+    /// For an observer: the indices of the places whose guests sleep with tasks. Acquire: pairs with the
+    /// Release of the changes; the observer sees the tasks that the guest had added.
+    pub fn sleeping(&self) -> impl Iterator<Item = usize> {
+        let sleeps =
+            |index: &usize| self.place(*index).state.load(Ordering::Acquire) & !TOKEN == SLEEPING;
+        (self.workers..self.seen()).filter(sleeps)
     }
 
     // --- memory --------------------------------------------------------------------

@@ -8,7 +8,7 @@
 //! wakes the worker.
 
 use crate::idle::LongWait;
-use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
+use crate::idle::quiescence::{LockedRun, Quiescence, Sleepers, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
     Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK,
@@ -177,7 +177,7 @@ impl Policy for Serial {
     }
 
     fn when_open(&self, then: &mut dyn FnMut(&LockedRun)) {
-        self.quiescence.when_open(&self.injector, then);
+        self.quiescence.when_open(&self.injector, &Sleepers::default, then);
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {

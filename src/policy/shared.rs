@@ -61,7 +61,7 @@ mod state;
 pub use queue::{Fifo, Lifo, Order};
 pub use state::Shared;
 
-use crate::idle::quiescence::LockedRun;
+use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
@@ -450,6 +450,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             if !state.gate.is_closed() {
                 then(&LockedRun {
                     active: &|| state.active - state.held,
+                    sleepers: &Sleepers::default, // they are in `held`
                     tasks: &|| state.held,
                     queued: state.queue.len(),
                     threads: state.gate.awaited(),

@@ -1,6 +1,8 @@
 //! The tasks of the process that wait for a whole run: for its end (`sched_init` in a task,
 //! `sched_pool_destroy`), or for a rest of it (`sched_pool_run`, `sched_pool_wait`). Such a task keeps
-//! its thread. The list finds a *circle*: runs of which each has a task that waits for the next.
+//! its thread. The list finds a *circle*: runs of which each has a task that waits for the next. The
+//! call of a guest (`policy::guests`) counts as a task here: the run neither rests nor ends before
+//! the call is over.
 //!
 //! # States
 //!
@@ -69,7 +71,7 @@ use std::ptr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub run: usize,
-    /// The worker that its thread occupies; 0: the thread has left it for a blocking section.
+    /// The place of the worker or guest that its thread occupies; 0: the thread has left it for a blocking section.
     pub worker: usize,
     pub fiber: usize,
 }

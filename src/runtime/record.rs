@@ -768,9 +768,9 @@ impl Run {
         self.workers[index]
     }
 
-    /// The worker whose record is at this address, if it is one of this run.
-    pub fn worker_at(&self, address: usize) -> Option<&'static Worker> {
-        self.workers.iter().copied().find(|&worker| ptr::from_ref(worker).addr() == address)
+    /// The place of a worker or a guest whose record is at this address, if it is one of this run.
+    pub fn place_at(&self, address: usize) -> Option<&'static Worker> {
+        self.all_places().find(|&place| ptr::from_ref(place).addr() == address)
     }
 
     /// The workers that have a thread.

@@ -1,5 +1,6 @@
 //! Guests of a run of kind `steal`: see `policy::guests`, which has the protocol.
 
+use crate::idle::quiescence::Sleepers;
 use crate::policy::guests::{Purpose, Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
@@ -200,6 +201,16 @@ impl<D: Deque> Stealing<D> {
             self.guests.end_sleep(index);
         }
         self.sleepers.guest_comes();
+    }
+
+    /// The guests that sleep and count as active.
+    pub(super) fn sleeping_guests(&self) -> Sleepers {
+        let mut sleepers = Sleepers::default();
+        for index in self.guests.sleeping() {
+            sleepers.number += 1;
+            sleepers.have_tasks |= !self.deques[index].looks_empty();
+        }
+        sleepers
     }
 
     /// Returns the memory of the free places to the system, for the worker at `place`.

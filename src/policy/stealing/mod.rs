@@ -523,7 +523,7 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn when_open(&self, then: &mut dyn FnMut(&LockedRun)) {
-        self.quiescence.when_open(&self.injector, then);
+        self.quiescence.when_open(&self.injector, &|| self.sleeping_guests(), then);
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {
