@@ -123,6 +123,9 @@ class Worker:
         for name in ("owner", "row", "policy", "policy_deque", "index", "run", "run_tag", "fiber"):
             setattr(self, name, library.field(at, "worker." + name))
         self.is_idle = library.memory.number(at + library.of["worker.is_idle"], 1) != 0
+        first_guest = library.of.get("run.first_guest")
+        self.is_guest = first_guest is not None and self.index >= library.memory.number(self.run + first_guest)
+        self.name = "%s %d" % ("guest" if self.is_guest else "worker", self.index)
         lengths = library.field(self.row, "row.lengths")
         self.each = Length(library, lengths + library.of["lengths.each"])
         self.for_all = Length(library, lengths + library.of["lengths.for_all"])
@@ -307,6 +310,8 @@ class Task:
         if self.pcs is None:
             self.pcs, self.found = [], None
             for frame in self.frames():
+                if not self.low and int(frame.read_register("sp")) > self.fiber:
+                    break  # the thread's own functions
                 self.pcs.append(frame.pc())
                 if not self.tasks.is_system(frame):
                     self.found = frame.name() or "%#x" % frame.pc()
@@ -345,13 +350,25 @@ class Task:
         if run is not None:
             waits = "waits for run %s" % self.tasks.numbers.get(run, "?")
         if self.thread:
-            runs = "runs on worker %s, thread %d" % (self.tasks.index_of(self.worker), self.thread.num)
-            return runs + (", " + waits if waits else "") + (", under other tasks" if self.object else "")
+            runs = "runs on %s, thread %d" % (self.place(), self.thread.num)
+            under = self.object and not self.is_guest()
+            return runs + (", " + waits if waits else "") + (", under other tasks" if under else "")
         if self.is_spawner:
             return "waits at a spawn, and is queued"
         if self.object and (self.is_queued or not self.context):
             return "was woken, and is queued; it waited" + waits[5:]
         return waits or "is ready to go on, and is queued"
+
+    def place(self):
+        return next((worker.name for worker in self.tasks.workers if worker.at == self.worker), "a worker")
+
+    def is_guest(self):
+        """True for the call of a guest, on the thread's own stack."""
+        return any(worker.is_guest for worker in self.tasks.workers if worker.at == self.worker)
+
+    def waits(self):
+        """True if it is suspended, or waits with its thread."""
+        return self.fiber in self.tasks.run_waits or bool(self.object and (not self.thread or self.is_guest()))
 
     def wait(self):
         library, at, kind = self.tasks.library, self.waits_for, self.object
@@ -451,6 +468,11 @@ class Tasks:
             own = [fiber for fiber in own if fiber not in fibers and fiber > sp]
             if own and thread not in on_a_stack:
                 self.add(0, min(own), thread, known)
+        # A guest's thread may have left the call for a run within.
+        shown = {task.fiber for task in self.all}
+        for worker in self.workers:
+            if worker.is_guest and worker.owner and worker.fiber in self.run_waits.keys() - shown:
+                self.add(0, worker.fiber, None, known)
         for number, task in enumerate(self.all):
             task.number = number + 1
 
@@ -462,7 +484,7 @@ class Tasks:
         except Gone:
             return
         # A thread without a function of the program's looks for tasks, or sleeps.
-        if task.function() if thread else task.object or task.sections or task.is_queued or fiber in self.run_waits:
+        if task.function() or task.waits() if thread else task.object or task.sections or task.is_queued or task.waits():
             self.all.append(task)
 
     def with_word(self, descriptor):
@@ -495,11 +517,9 @@ class Tasks:
             return True
         return "::" in name and frame.function() is None
 
-    def index_of(self, worker):
-        return next((other.index for other in self.workers if other.at == worker), "?")
-
     def on(self, worker):
-        return next((task for task in self.all if task.fiber == worker.fiber and task.thread), None)
+        here = (task for task in self.all if task.fiber == worker.fiber)
+        return next((task for task in here if task.thread or worker.is_guest), None)
 
 
 class InfoSched(gdb.Command):
@@ -521,20 +541,23 @@ class InfoSched(gdb.Command):
         kind, deque = (library.memory.number(library.of["run." + name] + first.run, 1) for name in ("kind", "deque"))
         kind, deque = library.word("kind", kind), library.word("deque", deque)
         ours = {worker.at for worker in workers}
-        waiting = sum(1 for task in tasks.all if task.worker in ours and task.object and not task.thread)
+        own = sum(1 for worker in workers if not worker.is_guest)
+        waiting = sum(1 for task in tasks.all if task.worker in ours and task.waits())
         for_all = sum(length.of(first.policy) or 0 for length in (first.for_all, first.ended))
         print("run %d: %s%s, workers: %d; tasks that wait: %d; queued for all: %s" % (
-            number, kind, " (%s)" % deque if deque else "", len(workers), waiting, for_all))
+            number, kind, " (%s)" % deque if deque else "", own, waiting, for_all))
         for worker in workers:
             task = tasks.on(worker)
+            queued = worker.each.of(worker.policy_deque or worker.policy)
+            if worker.is_guest and not worker.owner and not queued:
+                continue  # nobody is there
             if not worker.owner:
-                does = "has no thread"
+                does = "has gone" if worker.is_guest else "has no thread"
             elif task:
-                does = "runs %s, thread %d" % (task.name(), task.thread.num)
+                does = "runs " + task.name() + (", thread %d" % task.thread.num if task.thread else "")
             else:
                 does = "idle" if worker.is_idle else "between tasks"
-            queued = worker.each.of(worker.policy_deque or worker.policy)
-            print("  worker %d: %s%s" % (worker.index, does, "" if queued is None else "; queued: %d" % queued))
+            print("  %s: %s%s" % (worker.name, does, "" if queued is None else "; queued: %d" % queued))
 
 
 class InfoTasks(gdb.Command):

@@ -327,7 +327,8 @@ for queue in steal/split lifo cont/split $(more steal/chaselev steal/ring steal/
 done
 unset SCHED_KIND SCHED_DEQUE CONT
 
-# A task that waits for another pool keeps its thread, and is shown with the run for which it waits.
+# A task that waits for another pool keeps its thread, and is shown with the run for which it waits. So is the call of a
+# guest; its place is no worker, and is shown while a thread is there.
 cat > runs.c << 'END'
 #include <sched_tasks.h>
 #include <stdlib.h>
@@ -355,17 +356,33 @@ static void waits(void *closure, struct scheduler *s)
     both_run();
 }
 
-int main(void)
+static void part(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
+    (void)lo;
+    (void)hi;
+    waits(ctx, s);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
     outer = sched_pool_create(NULL);
     inner = sched_pool_create(NULL);
-    return outer == NULL || inner == NULL || sched_pool_run(outer, waits, NULL) != 0;
+    if (outer == NULL || inner == NULL)
+        return 1;
+    if (argc > 1)
+        return sched_for(0, 1, 1, part, NULL, sched_pool_scheduler(outer)) != 0;
+    return sched_pool_run(outer, waits, NULL) != 0;
 }
 END
 quietly $CC -g -O1 -o runs runs.c $(pkg-config --cflags --libs libsched) "-Wl,-rpath,$PREFIX/lib"
 debugged -ex 'break both_run' -ex run -ex 'info tasks' ./runs
 grep -q '^task [0-9]* (waits) runs on worker [0-9]*, thread [0-9]*, waits for run [12]$' out ||
     { cat out; fail "a task that waits for a run"; }
+SCHED_THREADS=2 debugged -ex 'break both_run' -ex run -ex 'info sched' -ex 'info tasks' --args ./runs guest
+grep -q '^task [0-9]* (part) runs on guest 2, thread 1, waits for run [12]$' out &&
+    grep -q '^  guest 2: runs task [0-9]* (part), thread 1' out && test "$(grep -c ', workers: 2; ' out)" = 2 &&
+    test "$(grep -c '^  guest ' out)" = 1 || { cat out; fail "the call of a guest"; }
 
 script=$PREFIX/share/gdb/auto-load$PREFIX/lib/libsched.so.1-gdb.py
 debugged -ex 'break all_wait' -ex run -ex "source $script" -x shows.gdb ./static

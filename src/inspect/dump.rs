@@ -99,19 +99,25 @@ fn write_run(
     }
     let waiting = Count(run.waiting + run.waiting_for_runs, "task waits", "tasks wait");
     let queued = Count(run.queued_for_all, "is queued for all", "are queued for all");
-    let workers = Count(run.workers.len(), "worker", "workers");
+    let workers = Count(run.own_workers(), "worker", "workers");
     writeln!(out, ", {workers}; {waiting}, {queued}")?;
     for (index, worker) in run.workers.iter().enumerate() {
-        write!(out, "    worker {index}: ")?;
+        if worker.is_guest && !worker.has_thread && worker.queued == 0 {
+            continue; // nobody is there
+        }
+        write!(out, "    {}: ", run.name_of(index))?;
         let waiting = tasks.iter().position(|task| {
             let is_here = task.seen.run == run.id && task.seen.fiber == worker.fiber;
             is_here && task.seen.waits.is_some() && task.trace.is_none()
         });
-        let stuck = tasks
-            .iter()
-            .position(|task| task.seen.fiber == worker.fiber && task.seen.waits_for_run.is_some());
-        match (worker.has_thread, worker.is_idle, stuck) {
-            (true, false, Some(at)) => {
+        // A task that waits with its thread: for a run, or as the call of a guest.
+        let keeps_thread = tasks.iter().position(|task| {
+            task.seen.fiber == worker.fiber
+                && (task.seen.waits_for_run.is_some()
+                    || task.seen.is_guest() && task.seen.waits.is_some())
+        });
+        match (worker.has_thread, worker.is_idle, keeps_thread) {
+            (true, _, Some(at)) => {
                 write!(out, "runs {}, which waits", Numbered(at, &tasks[at]))?;
             }
             (true, false, None) => {
@@ -123,7 +129,8 @@ fn write_run(
                     write!(out, ", which sleeps in {call}")?;
                 }
             }
-            (true, true, _) => out.write_str("idle")?,
+            (true, true, None) => out.write_str("idle")?,
+            (false, ..) if worker.is_guest => out.write_str("has gone")?,
             (false, ..) => out.write_str("has no thread")?,
         }
         if worker.has_thread
@@ -194,6 +201,9 @@ fn write_task(
     runs: &[KnownRun],
 ) -> fmt::Result {
     write!(out, "  {}", Numbered(at, task))?;
+    if task.seen.is_guest() {
+        out.write_str(", the call of a guest,")?;
+    }
     match task.awaited {
         None => {
             out.write_str(" is in a blocking section")?;
@@ -232,9 +242,9 @@ fn write_task(
             let on = runs.iter().find_map(|run| run.worker_with(at));
             match (child, on, state) {
                 (Some(child), ..) => write!(out, " joins {}", Numbered(child, &tasks[child]))?,
-                (None, Some((index, f)), _) => {
+                (None, Some((place, f)), _) => {
                     let name = Name::at(f);
-                    write!(out, " joins a task ({}), which worker {index} runs", name.text())?;
+                    write!(out, " joins a task ({}), which {place} runs", name.text())?;
                 }
                 (None, None, SeenForked::Function { f, .. }) => {
                     write!(out, " joins a task{}", symbol::Function(f))?;
@@ -297,11 +307,13 @@ fn write_holder(
     if let Some(at) = tasks.iter().position(|task| task.seen.fiber == holder) {
         return write!(out, "{} holds it", Numbered(at, &tasks[at]));
     }
-    let runs_at =
-        |run: &KnownRun| run.seen.workers.iter().position(|worker| worker.fiber == holder);
+    let runs_at = |KnownRun { seen, .. }: &KnownRun| {
+        let index = seen.workers.iter().position(|worker| worker.fiber == holder)?;
+        Some(seen.name_of(index))
+    };
     match runs.iter().find_map(runs_at) {
         _ if holder == 0 => out.write_str("its holder is not known"),
-        Some(index) => write!(out, "the task on worker {index} holds it"),
+        Some(place) => write!(out, "the task on {place} holds it"),
         None => out.write_str("its holder is no task that waits"),
     }
 }

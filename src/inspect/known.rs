@@ -4,7 +4,7 @@
 use crate::inspect::objects::{Awaited, awaited};
 use crate::inspect::records::Records;
 use crate::inspect::trace::Trace;
-use crate::inspect::walk::{SeenRun, SeenTask, walk};
+use crate::inspect::walk::{PlaceName, SeenRun, SeenTask, walk};
 use crate::runtime::wait_note::Object;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::symbol;
@@ -152,11 +152,11 @@ fn look_at(seen: Vec<SeenTask>, sleepers: &[Sleeper]) -> Result<Vec<KnownTask>, 
 }
 
 impl KnownRun {
-    /// The worker that runs the task of this descriptor, and the task's function.
-    pub fn worker_with(&self, descriptor: usize) -> Option<(usize, usize)> {
+    /// The worker or guest that runs the task of this descriptor, and the task's function.
+    pub fn worker_with(&self, descriptor: usize) -> Option<(PlaceName, usize)> {
         let function = |worker: &KnownWorker| worker.records.as_ref()?.function_of(descriptor);
         let mut workers = self.workers.iter().enumerate();
-        workers.find_map(|(index, worker)| Some((index, function(worker)?)))
+        workers.find_map(|(index, worker)| Some((self.seen.name_of(index), function(worker)?)))
     }
 }
 

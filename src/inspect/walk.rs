@@ -9,6 +9,7 @@ use crate::runtime::run_wait;
 use crate::runtime::wait_note::Noted;
 use crate::settings::Config;
 use crate::sys::memory::{self, NoMemory};
+use std::fmt;
 use std::time::Duration;
 
 /// A run at some moment.
@@ -18,6 +19,7 @@ pub struct SeenRun {
     pub deque: Option<&'static str>,
     pub watchdog: Option<Duration>,
     pub queued_for_all: usize,
+    /// The places of workers and guests, by their indices.
     pub workers: Vec<SeenWorker>,
     /// How many tasks have ended.
     pub ended: usize,
@@ -33,10 +35,35 @@ impl SeenRun {
         let queued: usize = self.workers.iter().map(|worker| worker.queued).sum();
         queued + self.queued_for_all + self.waiting > 0
     }
+
+    /// The number of workers, without guests.
+    pub fn own_workers(&self) -> usize {
+        self.workers.iter().filter(|worker| !worker.is_guest).count()
+    }
+
+    /// What the text calls the place of this index.
+    pub fn name_of(&self, index: usize) -> PlaceName {
+        PlaceName { index, is_guest: self.workers[index].is_guest }
+    }
+}
+
+/// Displays a place: `worker 0`, `guest 2`.
+#[derive(Clone, Copy)]
+pub struct PlaceName {
+    index: usize,
+    is_guest: bool,
+}
+
+impl fmt::Display for PlaceName {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", if self.is_guest { "guest" } else { "worker" }, self.index)
+    }
 }
 
 pub struct SeenWorker {
     pub record: &'static Worker,
+    /// It is the place of a guest: see `policy::guests`.
+    pub is_guest: bool,
     pub has_thread: bool,
     pub is_idle: bool,
     pub queued: usize,
@@ -49,7 +76,7 @@ pub struct SeenWorker {
 /// A task that waits, or is in a blocking section.
 pub struct SeenTask {
     pub fiber: usize,
-    /// The lowest address of its stack.
+    /// The lowest address of its stack; 0: it is the call of a guest, on the thread's own stack.
     pub low: usize,
     pub run: usize,
     pub worker: &'static Worker,
@@ -69,6 +96,25 @@ pub struct RunAwaited {
 }
 
 impl SeenTask {
+    /// The task on the fiber, if it waits, or is in a blocking section.
+    fn on(fiber: &SeenFiber, run: usize, waits_for_run: Option<RunAwaited>) -> Option<SeenTask> {
+        let is_still = fiber.waits.is_some() || waits_for_run.is_some() || fiber.is_in_section;
+        is_still.then_some(SeenTask {
+            fiber: fiber.address,
+            low: fiber.low,
+            run,
+            worker: fiber.worker,
+            waits: fiber.waits,
+            waits_for_run,
+            group: fiber.group,
+        })
+    }
+
+    /// True if this is the call of a guest.
+    pub fn is_guest(&self) -> bool {
+        self.low == 0
+    }
+
     /// True if the task waits for something else by now, or no longer waits.
     pub fn waits_for_other(&self) -> bool {
         let mut same = false;
@@ -103,33 +149,28 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
         let add = |()| memory::push(&mut runs, see_run(id, run)?);
         outcome = outcome.and_then(add);
     });
-    stack::for_each(|stack| {
-        let Some(fiber) = SeenFiber::on(stack) else { return };
+    let places = runs.iter().flat_map(|run: &SeenRun| &run.workers);
+    let guests = places.filter(|place| place.is_guest && place.has_thread);
+    let guests = memory::list(guests.map(|place| place.record))?;
+    let mut see = |fiber: SeenFiber| {
         let id = fiber.worker.run_id();
         let Some(run) = runs.iter_mut().find(|run| run.id == id) else { return };
         run.ended += fiber.uncounted as usize;
         if fiber.worker.seen_fiber() == fiber.address
             && let Some(worker) = run.workers.iter_mut().find(|seen| seen.fiber == fiber.address)
         {
-            worker.low = stack.low();
+            worker.low = fiber.low;
         }
         let waits_for_run = run_waits.iter().find(|(waiter, _)| *waiter == fiber.address);
         let waits_for_run = waits_for_run.map(|(_, run)| *run);
         run.waiting += usize::from(fiber.waits.is_some());
         run.waiting_for_runs += usize::from(fiber.waits.is_none() && waits_for_run.is_some());
-        if fiber.waits.is_some() || waits_for_run.is_some() || fiber.is_in_section {
-            let task = SeenTask {
-                fiber: fiber.address,
-                low: stack.low(),
-                run: id,
-                worker: fiber.worker,
-                waits: fiber.waits,
-                waits_for_run,
-                group: fiber.group,
-            };
+        if let Some(task) = SeenTask::on(&fiber, id, waits_for_run) {
             outcome = outcome.and_then(|()| memory::push(&mut tasks, task));
         }
-    });
+    };
+    guests.into_iter().filter_map(SeenFiber::of_guest).for_each(&mut see);
+    stack::for_each(|stack| _ = SeenFiber::on(stack).map(&mut see));
     tasks.reverse(); // the list begins with the youngest stack
     outcome.map(|()| (runs, tasks))
 }
@@ -139,6 +180,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     let operations = &first.row().operations;
     let see = |worker: &'static Worker| SeenWorker {
         record: worker,
+        is_guest: worker.index() >= run.workers(),
         has_thread: worker.has_thread(),
         is_idle: worker.is_idle(),
         // SAFETY: the run does not end while `each_run` looks at it.
@@ -147,8 +189,6 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         fiber: worker.seen_fiber(),
         low: 0,
     };
-    // A guest's place is shown while a thread works there.
-    let is_shown = |place: &&'static Worker| place.index() < run.workers() || place.has_thread();
     let &Config { kind, watchdog, .. } = run.config();
     Ok(SeenRun {
         id,
@@ -157,7 +197,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         watchdog,
         // SAFETY: as above.
         queued_for_all: unsafe { (operations.queued_for_all)(first) },
-        workers: memory::list(run.all_places().filter(is_shown).map(see))?,
+        workers: memory::list(run.all_places().map(see))?,
         ended: run.totals().values.tasks,
         waiting: 0,
         waiting_for_runs: 0,

@@ -533,7 +533,8 @@ pub type FunctionOf = fn(Task) -> usize;
 /// What an observer on another thread reads of a fiber: plain words, each as it was at some moment.
 pub struct SeenFiber {
     pub address: usize,
-    pub stack: Stack,
+    /// The lowest address of its stack; 0: it is on a thread's own stack.
+    pub low: usize,
     pub worker: &'static Worker,
     pub waits: Option<Noted>,
     pub group: usize,
@@ -557,7 +558,7 @@ impl SeenFiber {
             let worker = worker.as_ref().filter(|worker| !worker.has_ended())?;
             Some(SeenFiber {
                 address: place.addr(),
-                stack,
+                low: stack.low(),
                 worker,
                 waits: Fiber::wait_on(stack).read(),
                 group,
@@ -565,6 +566,25 @@ impl SeenFiber {
                 uncounted: start.saturating_sub(left),
             })
         }
+    }
+
+    /// The fiber of the guest at this place, which is on the thread's own stack: its memory may be
+    /// gone. None: no guest is there.
+    pub fn of_guest(worker: &'static Worker) -> Option<SeenFiber> {
+        let address = worker.seen_fiber();
+        let word = |offset| peek::word(address.wrapping_add(offset));
+        let half = |offset| word(offset).map(|word| word as u32);
+        let fiber = SeenFiber {
+            address,
+            low: 0,
+            worker,
+            waits: WaitNote::peek(address.wrapping_add(offset_of!(Fiber, wait))),
+            group: word(offset_of!(Fiber, group))?,
+            is_in_section: half(offset_of!(Fiber, section.depth))? > 0,
+            uncounted: worker.uncounted(),
+        };
+        let is_there = word(offset_of!(Fiber, worker))? == ptr::from_ref(worker).addr();
+        (is_there && worker.seen_fiber() == address).then_some(fiber)
     }
 }
 
@@ -610,7 +630,7 @@ impl Worker {
 }
 
 /// The fields that a debugger reads, and their offsets.
-pub const FOR_DEBUGGER: [(&str, usize); 18] = [
+pub const FOR_DEBUGGER: [(&str, usize); 19] = [
     ("worker.owner", offset_of!(Worker, owner)),
     ("worker.row", offset_of!(Worker, row)),
     ("worker.policy", offset_of!(Worker, policy)),
@@ -624,6 +644,7 @@ pub const FOR_DEBUGGER: [(&str, usize); 18] = [
     ("row.lengths", offset_of!(Row, lengths)),
     ("run.kind", offset_of!(Run, config.kind)),
     ("run.deque", offset_of!(Run, deque)),
+    ("run.first_guest", offset_of!(Run, first_guest)),
     ("fiber.size", size_of::<Fiber>()),
     ("fiber.worker", offset_of!(Fiber, worker)),
     ("fiber.wait", offset_of!(Fiber, wait)),
@@ -643,6 +664,8 @@ pub struct Run {
     pub(super) workers: Box<[&'static Worker]>,
     /// The places of guests: see `policy::guests`. Their indices follow those of the workers.
     pub(super) guests: Box<[&'static Worker]>,
+    /// For a debugger: the number of workers, which is the index of the first guest's place.
+    pub(super) first_guest: usize,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,

@@ -150,6 +150,7 @@ impl Run {
         Ok(Run {
             threads,
             attended,
+            first_guest: workers.len(),
             workers,
             guests,
             block_pool,

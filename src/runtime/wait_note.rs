@@ -16,6 +16,7 @@
 //! gone meanwhile.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::peek;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -134,6 +135,15 @@ impl WaitNote {
         let object = self.object.load(Ordering::Acquire);
         let latch = self.latch.load(Ordering::Relaxed);
         (object != 0).then_some(Noted { waits_for: WaitsFor(object), latch, count })
+    }
+
+    /// As `read`, of a note at an address that may be gone.
+    pub fn peek(at: usize) -> Option<Noted> {
+        let word = |offset| peek::word(at.wrapping_add(offset));
+        let count = word(offset_of!(WaitNote, count))?;
+        let object = word(offset_of!(WaitNote, object)).filter(|object| *object != 0)?;
+        let latch = ptr::with_exposed_provenance(word(offset_of!(WaitNote, latch))?);
+        Some(Noted { waits_for: WaitsFor(object), latch, count })
     }
 
     /// In the child of a fork, which does not have the task.
