@@ -1,5 +1,5 @@
-//! Tasks that wait for whole runs (`queue::run_waits`): a wait is refused only if it would never end,
-//! and of the waits that would form a circle one is refused.
+//! Tasks that wait for whole runs (`queue::run_waits`): a wait is refused only if it would never
+//! end, and of the waits that would form a circle one is refused.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -94,7 +94,7 @@ pub struct LockedRun<'a> {
     pub threads: usize,
 }
 
-/// Guests that sleep in the middle of their calls, and had tasks in their queues when they began to.
+/// Guests that have begun to sleep, in the middle of their calls, with tasks in their queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sleepers {
     pub number: usize,

@@ -4,10 +4,10 @@
 //!
 //! At one moment all of this holds:
 //!
-//! 1. In each run of the process each worker is idle, or *stuck*: its thread waits, in the middle of
-//!    a task, for a whole run (`queue::run_waits`). Each guest (`policy::guests`) is stuck, too, or
-//!    sleeps in the middle of its call, which counts as a task that waits. No task is queued where an
-//!    idle worker could take it. At least one task waits.
+//! 1. In each run of the process each worker is idle, or *stuck*: its thread waits, in the middle
+//!    of a task, for a whole run (`queue::run_waits`). Each guest (`policy::guests`) is stuck, too,
+//!    or sleeps in the middle of its call, which counts as a task that waits. No task is queued
+//!    where an idle worker could take it. At least one task waits.
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
@@ -20,10 +20,11 @@
 //! asynchronous input, is one of these, too.) Nor is a thread that rests between two runs counted:
 //! it ends some time, and then calls the destructors of the program's thread-local variables.
 //!
-//! If the first two rules hold and the third does not, only a handler can help: no other code of the
-//! program runs any more. A handler cannot wake a task, since no function that does so may be called
-//! there; but it can end the process, or leave a wait by a jump. So the text is written, once in the
-//! life of the process, and the process goes on. (Most programs handle SIGINT, and nobody sends it.)
+//! If the first two rules hold and the third does not, only a handler can help: no other code of
+//! the program runs any more. A handler cannot wake a task, since no function that does so may be
+//! called there; but it can end the process, or leave a wait by a jump. So the text is written,
+//! once in the life of the process, and the process goes on. (Most programs handle SIGINT, and
+//! nobody sends it.)
 //!
 //! # How
 //!
@@ -35,36 +36,36 @@
 //! the workers are idle.
 //!
 //! *Rule 1.* `Policy::when_open` calls back under the lock of a run. The calls are nested, one for
-//! each run of the process; so all runs are locked at one moment. Two threads never look at the same
-//! time, and other code never holds the locks of two runs. So no order of these locks can lead to a
-//! deadlock. The lock of the list of waits is taken last, and nobody takes another lock under it. A
-//! run that ends meanwhile makes the next rule fail. A run that begins meanwhile changes
+//! each run of the process; so all runs are locked at one moment. Two threads never look at the
+//! same time, and other code never holds the locks of two runs. So no order of these locks can lead
+//! to a deadlock. The lock of the list of waits is taken last, and nobody takes another lock under
+//! it. A run that ends meanwhile makes the next rule fail. A run that begins meanwhile changes
 //! `registry::runs_made`, which is read before the runs are looked up, and once more at the end.
 //!
-//! Under all locks a worker is seen to be stuck if its wait is in the list and goes on. Nothing ends
-//! the wait before the locks are given back: not a rest of the awaited run, which is locked; nor its
-//! end, since it is among the runs that are locked and have not ended. A stuck worker's thread puts
-//! no task into its queue any more. So the queues of stuck workers are read next, and the numbers of
-//! active workers last: `idle::quiescence` proves that a run whose workers are all idle or stuck,
-//! and which has no task queued, stays so. A thief that has taken a task from a stuck worker's queue
-//! was counted as active before it took the task; the fence makes that known to the observer, who
-//! has seen the queue without the task. If all workers of a run are stuck, its queues may have tasks:
-//! no worker will take them.
+//! Under all locks a worker is seen to be stuck if its wait is in the list and goes on. Nothing
+//! ends the wait before the locks are given back: not a rest of the awaited run, which is locked;
+//! nor its end, since it is among the runs that are locked and have not ended. A stuck worker's
+//! thread puts no task into its queue any more. So the queues of stuck workers are read next, and
+//! the numbers of active workers last: `idle::quiescence` proves that a run whose workers are all
+//! idle or stuck, and which has no task queued, stays so. A thief that has taken a task from a
+//! stuck worker's queue was counted as active before it took the task; the fence makes that known
+//! to the observer, who has seen the queue without the task. If all workers of a run are stuck, its
+//! queues may have tasks: no worker will take them.
 //!
 //! A guest that begins to sleep with tasks in its queue stays active, even when others have taken
 //! them. These guests are counted, and their queues read, when those of stuck workers are. The bad
-//! interleaving: such a guest, which needs no lock for this, wakes up, adds a task, and ends its call;
-//! an idle worker takes the task; so the number of active workers and guests is as before. So the
-//! guests that sleep are counted once more after that number was read, and must be as many as before.
-//! No guest comes while the run is locked; if a worker is active in place of a guest that has gone,
-//! the second count is lower.
+//! interleaving: such a guest, which needs no lock for this, wakes up, adds a task, and ends its
+//! call; an idle worker takes the task; so the number of active workers and guests is as before. So
+//! the guests that sleep are counted once more after that number was read, and must be as many as
+//! before. No guest comes while the run is locked; if a worker is active in place of a guest that
+//! has gone, the second count is lower.
 //!
 //! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with that
 //! of the threads in /proc/self/task. The count is never too high:
 //!
 //! | threads | counted | why each of them sleeps on |
 //! | --- | --- | --- |
-//! | at idle workers | `Worker::owner`s, less the stuck workers | nothing is queued, and the run is locked |
+//! | at idle workers | `Worker::owner`s that are not stuck | nothing is queued, the run is locked |
 //! | at the places of guests | by the other lines | |
 //! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
@@ -73,12 +74,12 @@
 //! | the watcher | `watcher::threads` | it only looks |
 //!
 //! No thread is counted twice: a thread at an idle worker of a locked run does not leave the
-//! worker, and `cache::resting` is read after the workers. A thread may occupy several workers, each
-//! in a run that a task of the one before has started. All but the last are stuck, since the waits
-//! for these runs are in the list; if the last one is stuck, too, the thread waits for a rest or for
-//! an end, and is counted there. The directory is read last. A thread that is not counted is found
-//! there: it exists until the end of its last call of this library, which needs the lock of a run to
-//! queue a task, and any thread that it has created appears behind it.
+//! worker, and `cache::resting` is read after the workers. A thread may occupy several workers,
+//! each in a run that a task of the one before has started. All but the last are stuck, since the
+//! waits for these runs are in the list; if the last one is stuck, too, the thread waits for a rest
+//! or for an end, and is counted there. The directory is read last. A thread that is not counted is
+//! found there: it exists until the end of its last call of this library, which needs the lock of a
+//! run to queue a task, and any thread that it has created appears behind it.
 //!
 //! A thread that waits for an object needs no run's lock to be woken. The bad interleaving: it is
 //! counted; another thread wakes it, and ends; the directory is read, and lacks that other thread,
@@ -98,8 +99,8 @@
 //!
 //! # What is not found
 //!
-//! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are neither idle nor
-//! stuck. So does a task of a run within a task, if it waits for an object of the outer run. In
+//! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are neither idle
+//! nor stuck. So does a task of a run within a task, if it waits for an object of the outer run. In
 //! these cases, and where /proc cannot be read, the process hangs as before; `SCHED_WATCHDOG` shows
 //! the state.
 

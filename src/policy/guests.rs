@@ -230,8 +230,8 @@ impl Guests {
         self.place(index).change(TAKEN, FREE);
     }
 
-    /// For an observer: the indices of the places whose guests sleep with tasks. Acquire: pairs with the
-    /// Release of the changes; the observer sees the tasks that the guest had added.
+    /// For an observer: the indices of the places whose guests sleep with tasks. Acquire: pairs
+    /// with the Release of the changes; the observer sees the tasks that the guest had added.
     pub fn sleeping(&self) -> impl Iterator<Item = usize> {
         let sleeps =
             |index: &usize| self.place(*index).state.load(Ordering::Acquire) & !TOKEN == SLEEPING;

@@ -296,8 +296,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// For `RestAwaited::new`.
     fn rests(&self) -> &Rests;
 
-    /// Returns when no task was left at some moment since `thread.begin()`. The caller then sees what
-    /// the tasks have written. No task of this run may call this.
+    /// Returns when no task was left at some moment since `thread.begin()`. The caller then sees
+    /// what the tasks have written. No task of this run may call this.
     fn wait_for_rest(&self, thread: &RestAwaited);
 
     /// Lets a run that was held open end when no task is left.
@@ -310,8 +310,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// thread.
     fn waits(&self) -> usize;
 
-    /// Calls `then` with the state of the run, if the run has not ended. The run is locked meanwhile.
-    /// From any thread.
+    /// Calls `then` with the state of the run, if the run has not ended. The run is locked
+    /// meanwhile. From any thread.
     fn when_open(&self, then: &mut dyn FnMut(&LockedRun));
 
     /// The loop of a worker. Returns when the run has ended.

@@ -296,8 +296,8 @@ impl Injector {
         !state.gate.is_closed() && state.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
-    /// Calls `then` with the number of tasks, and of the threads that wait for a rest, if the gate is
-    /// open. The queue is locked meanwhile.
+    /// Calls `then` with the number of tasks, and of the threads that wait for a rest, if the gate
+    /// is open. The queue is locked meanwhile.
     pub fn when_open(&self, then: impl FnOnce(usize, usize)) {
         self.state.with(|state| {
             if !state.gate.is_closed() {

@@ -10,9 +10,9 @@
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 //! | [`ended`] | part of the queue for all workers: tasks whose blocking section has ended | |
 //!
-//! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those that
-//! are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the list of the tasks that
-//! wait for a whole run.
+//! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those
+//! that are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the list of the
+//! tasks that wait for a whole run.
 //!
 //! # Roles
 //!

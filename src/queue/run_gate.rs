@@ -26,9 +26,9 @@
 //! not begin.
 //!
 //! *A wait that is over is taken for one that goes on.* A thread has found the run at rest, but has
-//! not left its wait; a new task of the run asks whether the wait goes on. So the thread notes under
-//! the lock that it has found a rest, and an announced rest changes the count under the lock. The
-//! new task came in under that lock, later, so whoever runs it sees the note and the count.
+//! not left its wait; a new task of the run asks whether the wait goes on. So the thread notes
+//! under the lock that it has found a rest, and an announced rest changes the count under the lock.
+//! The new task came in under that lock, later, so whoever runs it sees the note and the count.
 //!
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It
@@ -137,9 +137,9 @@ impl<'a> RestAwaited<'a> {
         self.state.store(self.rests.0.load(Ordering::Relaxed) as usize, Ordering::Relaxed);
     }
 
-    /// For other threads: the run was at rest since the wait has begun. The caller knows that a task
-    /// is left in the run, and has seen what the begin of that task has seen; and no `begin` happens
-    /// at the same time.
+    /// For other threads: the run was at rest since the wait has begun. The caller knows that a
+    /// task is left in the run, and has seen what the begin of that task has seen; and no `begin`
+    /// happens at the same time.
     pub fn is_over(&self) -> bool {
         // Relaxed: the lock of the run, under which that task came in
         match self.state.load(Ordering::Relaxed) {

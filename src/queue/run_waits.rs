@@ -1,8 +1,8 @@
 //! The tasks of the process that wait for a whole run: for its end (`sched_init` in a task,
-//! `sched_pool_destroy`), or for a rest of it (`sched_pool_run`, `sched_pool_wait`). Such a task keeps
-//! its thread. The list finds a *circle*: runs of which each has a task that waits for the next. The
-//! call of a guest (`policy::guests`) counts as a task here: the run neither rests nor ends before
-//! the call is over.
+//! `sched_pool_destroy`), or for a rest of it (`sched_pool_run`, `sched_pool_wait`). Such a task
+//! keeps its thread. The list finds a *circle*: runs of which each has a task that waits for the
+//! next. The call of a guest (`policy::guests`) counts as a task here: the run neither rests nor
+//! ends before the call is over.
 //!
 //! # States
 //!
@@ -16,43 +16,43 @@
 //! # Protocol
 //!
 //! A task of run C is about to wait for run A. Under the lock of the list, either it finds that the
-//! wait would never end, and is refused; or it enters its wait into the list. It finds the runs that
-//! are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If a
-//! wait for a kept run goes on, the run of the task that waits is kept, too. If A is kept, there is
-//! a circle.
+//! wait would never end, and is refused; or it enters its wait into the list. It finds the runs
+//! that are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If
+//! a wait for a kept run goes on, the run of the task that waits is kept, too. If A is kept, there
+//! is a circle.
 //!
 //! # Proof
 //!
 //! *No wait is refused that could end.* Each run that is found has a task that does not end before
 //! the caller's wait does; so the run neither rests nor ends before. By induction: the caller is
-//! such a task of C. Suppose that K is kept, and that a wait of a task T for K is then seen to go on.
-//! The wait ends only if K rests or ends after that, which K does not. So T is such a task of its
-//! run. Therefore, if A is kept, the caller would wait for a rest of A that does not come before
-//! its wait is over.
+//! such a task of C. Suppose that K is kept, and that a wait of a task T for K is then seen to go
+//! on. The wait ends only if K rests or ends after that, which K does not. So T is such a task of
+//! its run. Therefore, if A is kept, the caller would wait for a rest of A that does not come
+//! before its wait is over.
 //!
 //! The order of the steps matters. Suppose that a wait for K was looked at before K was known to be
 //! kept. Then K could have rested in between, and have got the task that keeps it later.
 //!
-//! *Each circle is found.* The waits of a circle are entered one after the other, under the lock. The
-//! one that is entered last finds all others in the list. A wait that has begun to rest with a run
-//! that is kept goes on: it is not over, as the proof says.
+//! *Each circle is found.* The waits of a circle are entered one after the other, under the lock.
+//! The one that is entered last finds all others in the list. They would go on for ever, so none of
+//! them is taken for one that is over.
 //!
 //! # The bad interleavings
 //!
 //! *The wait that is over.* A task of A waits for C. C rests, but the thread has not woken up, and
 //! its wait is still in the list. Another task comes to C, and waits for A. It must not be refused:
-//! the wait for C is over. So [`RestAwaited::is_over`] tells which waits are over. It is exact here:
-//! the run K of the induction has a task that was seen by the caller, or is the caller, and that
-//! came in after each rest before (`queue::run_gate`).
+//! the wait for C is over. So [`RestAwaited::is_over`] tells which waits are over. It is exact
+//! here: the run K of the induction has a task that was seen by the caller, or is the caller, and
+//! that came in after each rest before (`queue::run_gate`).
 //!
-//! *The wait that has not begun.* `sched_pool_run` enters its wait, adds a task, and then waits for a
-//! rest that is later than that. A rest in between must not end the wait in the eyes of others. So
-//! its `RestAwaited` begins when the task was added, and until then the wait goes on. It begins under
-//! the lock of the list: otherwise an observer that does not see the beginning could take a wait
-//! for one that goes on although a rest has come after the beginning.
+//! *The wait that has not begun.* `sched_pool_run` enters its wait, adds a task, and then waits for
+//! a rest that is later than that. A rest in between must not end the wait in the eyes of others.
+//! So its `RestAwaited` begins when the task was added, and until then the wait goes on. It begins
+//! under the lock of the list: otherwise an observer that does not see the beginning could take a
+//! wait for one that goes on although a rest has come after the beginning.
 //!
-//! *Two at once.* Of two tasks that wait for each other's run, each could find the other's wait, and
-//! both be refused. Under one lock one of them comes first, and waits.
+//! *Two at once.* Of two tasks that wait for each other's run, each could find the other's wait,
+//! and both be refused. Under one lock one of them comes first, and waits.
 //!
 //! # What is not in the list
 //!
@@ -71,7 +71,8 @@ use std::ptr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub run: usize,
-    /// The place of the worker or guest that its thread occupies; 0: the thread has left it for a blocking section.
+    /// The place of the worker or guest that its thread occupies; 0: the thread has left it for a
+    /// blocking section.
     pub worker: usize,
     pub fiber: usize,
 }

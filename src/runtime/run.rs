@@ -312,8 +312,8 @@ pub fn start<P: Policy>(
     // SAFETY: called once; the run and the policy stay where they are until the end of this
     // function.
     unsafe { run.make_ready(request.row, &policy) };
-    // From now on the caller's task waits for the run. No task of the run has begun, so nobody waits
-    // for the caller's run on behalf of this one.
+    // From now on the caller's task waits for the run. No task of the run has begun, so nobody
+    // waits for the caller's run on behalf of this one.
     let run_id = run.worker(0).run_id();
     let mut outcome = Ok(());
     let mut wait = || outcome = work(uncancelled, &run, &policy, first);
@@ -357,10 +357,10 @@ fn work<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Calls `begin`, and then waits until the run has had, since that call, a moment without tasks.
-    /// If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if the
-    /// wait would never end: then the caller is a task of this run, or of a run for which tasks of
-    /// this run wait, perhaps through others.
+    /// Calls `begin`, and then waits until the run has had, since that call, a moment without
+    /// tasks. If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if
+    /// the wait would never end: then the caller is a task of this run, or of a run for which tasks
+    /// of this run wait, perhaps through others.
     fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno>;
 
     /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. To be called

@@ -1,9 +1,10 @@
-//! Names of functions as a person writes them. The compilers of C++ and Rust encode them ("mangle").
+//! Names of functions as a person writes them. The compilers of C++ and Rust encode them
+//! ("mangle").
 //!
 //! A process with C++ has a function that decodes all names of C++, and those of older versions of
 //! Rust, which look the same. Its result ends with the types of the parameters, which are left out
-//! here. Without it the simple names are decoded here: paths without types. Any other name is passed
-//! on as it is.
+//! here. Without it the simple names are decoded here: paths without types. Any other name is
+//! passed on as it is.
 
 use crate::sys::weak::weak;
 use std::ffi::{CStr, c_char, c_int};
@@ -144,7 +145,8 @@ fn entity_of_cpp(name: &str, to: &mut Text) -> Option<()> {
 }
 
 /// `_RNvNtCs1234_7program5outer4task`: `N`, a letter, a path, and a part; or `C` and a part. A part
-/// may begin with `s`, a number in letters, and `_`; and an `_` may stand between length and letters.
+/// may begin with `s`, a number in letters, and `_`; and an `_` may stand between length and
+/// letters.
 fn path_of_rust(name: &str, to: &mut Text) -> Option<()> {
     let mut rest = name.strip_prefix("_R")?;
     let mut parts = 1;
