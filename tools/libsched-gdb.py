@@ -77,8 +77,8 @@ class Length:
         self.low, self.unit, self.bytes = words
         high = at + library.of["length.high"]
         self.high = [library.memory.number(high + WORD * word) for word in range(2)]
-        words = [library.field(at, "slots." + name) for name in ("address", "via", "count", "oldest")]
-        self.address, self.via, self.count, self.oldest = words
+        words = [library.field(at, "slots." + name) for name in ("address", "via", "count", "oldest", "size")]
+        self.address, self.via, self.count, self.oldest, self.size = words
         self.library = library
 
     def of(self, queue):
@@ -93,7 +93,7 @@ class Length:
     def tasks(self, queue):
         """The function and the closure of each task in the queue."""
         of, absent, memory = self.library.of, self.library.of["length.absent"], self.library.memory
-        size, length = of["task.size"], min(self.of(queue) or 0, MOST_QUEUED)
+        size, length = self.size, min(self.of(queue) or 0, MOST_QUEUED)
         if length == 0:
             return
         first = memory.number(queue + self.low, self.bytes) if self.low != absent else 0
@@ -111,7 +111,7 @@ class Length:
             first %= count
             before = min(length, count - first)
             parts = [(slots + size * first, before), (slots, length - before)]
-        step, f, closure = (of["task." + name] // WORD for name in ("size", "f", "closure"))
+        step, f, closure = size // WORD, of["task.f"] // WORD, of["task.closure"] // WORD
         for begin, number in parts:
             words = memory.words(begin, begin + size * number)
             yield from zip(words[f::step], words[closure::step])
@@ -128,8 +128,8 @@ class Worker:
         self.name = "%s %d" % ("guest" if self.is_guest else "worker", self.index)
         lengths = library.field(self.row, "row.lengths")
         self.each = Length(library, lengths + library.of["lengths.each"])
-        self.for_all = Length(library, lengths + library.of["lengths.for_all"])
-        self.ended = Length(library, lengths + library.of["lengths.ended"])
+        for_all, size = lengths + library.of["lengths.for_all"], library.of["length.size"]
+        self.for_all = [Length(library, for_all + size * i) for i in range(library.of["lengths.queues_for_all"])]
 
 
 class Library:
@@ -433,7 +433,7 @@ class Tasks:
         that of a spawner."""
         queues = [(worker.each, worker.policy_deque or worker.policy) for worker in workers]
         first = workers[0]
-        for length, queue in queues + [(first.for_all, first.policy), (first.ended, first.policy)]:
+        for length, queue in queues + [(length, first.policy) for length in first.for_all]:
             try:
                 for f, closure in length.tasks(queue):
                     self.note_queued(f, closure)
@@ -543,7 +543,7 @@ class InfoSched(gdb.Command):
         ours = {worker.at for worker in workers}
         own = sum(1 for worker in workers if not worker.is_guest)
         waiting = sum(1 for task in tasks.all if task.worker in ours and task.waits())
-        for_all = sum(length.of(first.policy) or 0 for length in (first.for_all, first.ended))
+        for_all = sum(length.of(first.policy) or 0 for length in first.for_all)
         print("run %d: %s%s, workers: %d; tasks that wait: %d; queued for all: %s" % (
             number, kind, " (%s)" % deque if deque else "", own, waiting, for_all))
         for worker in workers:

@@ -12,6 +12,7 @@ use sched::lock::monitor::Monitor;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{Order, Shared as SharedQueue};
 use sched::policy::stealing::Stealing;
+use sched::policy::turns::Turns;
 use sched::policy::{Activity, Awaited, LoopStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
@@ -224,6 +225,7 @@ pub struct WorkerOf<P: Policy> {
     index: usize,
     counters: Counters,
     scheduler: *const P,
+    turns: Turns,
     /// True once `at_rest` was called here. (A std atomic: no part of what loom explores.)
     was_at_rest: AtomicBool,
 }
@@ -234,6 +236,7 @@ impl<P: Policy> WorkerOf<P> {
             index,
             counters: Counters::default(),
             scheduler,
+            turns: Turns::default(),
             was_at_rest: AtomicBool::new(false),
         }
     }
@@ -309,6 +312,10 @@ impl<P: Policy> Place for WorkerOf<P> {
 
     fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     fn random_below(&self, _n: usize) -> usize {

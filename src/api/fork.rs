@@ -273,6 +273,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // taken out of the queue, so nobody else begins it.
     unsafe {
         if retake_or_wait(forked, None, worker) {
+            let worker = if worker.is_alarmed() { worker.give_way() } else { worker };
             let Task { f, closure } = forked.take();
             call_guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
         } else {
@@ -339,6 +340,9 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
             BuiltInStep::NotApplicable => take_back_or_wait(forked, None, worker),
         };
         if taken {
+            if worker.has_outside() {
+                worker.give_way();
+            }
             let Task { f, closure } = forked.take();
             let s = worker.mine().map_or(worker, Mine::worker).handle();
             call_guarded::<ForkedTask, _>(|| f(closure, s));
@@ -444,7 +448,10 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         let there_closure = (&raw const there).cast_mut().cast();
         let offered = forked.offer(run_closure::<C, T>, there_closure, function, worker);
         here(worker);
-        let worker = Worker::current_in_run_of(worker.handle()); // `here` may have waited
+        let mut worker = Worker::current_in_run_of(worker.handle()); // `here` may have waited
+        if worker.has_outside() {
+            worker = worker.give_way();
+        }
         if !offered || forked.take_back(worker) {
             there(worker);
         }

@@ -117,7 +117,7 @@
 //! owner joins it, or gives an offer back.
 
 use crate::api::fork;
-use crate::api::pace::Pace;
+use crate::api::pace::{ChunkLimit, Pace};
 use crate::api::range::Range;
 use crate::profile::path::Lengths;
 use crate::runtime::loop_shape::{LoopShape, LoopTimes};
@@ -368,6 +368,7 @@ impl<B: Body> Loop<B> {
         let mut times = LoopTimes::default();
         let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured()));
         let mut chunk = 1;
+        let mut limit = ChunkLimit::new();
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
             // SAFETY: the caller owns the worker and the offers.
@@ -407,7 +408,7 @@ impl<B: Body> Loop<B> {
             // SAFETY: as above.
             let end = unsafe { offers.oldest_untaken() }.map_or(to, |offer| offer.to);
             let most = ((end - from) / CHUNK_PART).max(self.small() / WORTHWHILE_CHUNKS).max(1);
-            chunk = chunk.min(most).min(self.max_chunk).min(to - from);
+            chunk = chunk.min(most).min(self.max_chunk).min(limit.units()).min(to - from);
             // SAFETY: the caller owns the worker; the rest is its promise.
             unsafe { self.call(from, from + chunk, into, worker) };
             // SAFETY: this is the caller's worker; if the body has waited, the worker that has
@@ -415,6 +416,10 @@ impl<B: Body> Loop<B> {
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             pace.done += chunk;
+            if worker.has_outside() {
+                worker = worker.give_way();
+            }
+            limit.add(chunk);
             let learns_pace = !knows_pace && pace.is_begun();
             if offers.count() > 0 && (learns_pace || worker.is_asked()) {
                 pace.measure(&self.findings.small);

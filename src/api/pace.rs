@@ -103,6 +103,54 @@ impl Pace {
     }
 }
 
+/// A chunk of a loop takes about so long at most: tasks from outside the run wait for its end.
+const LONGEST_CHUNK: Duration = Duration::from_micros(500);
+
+/// How many units of a loop its worker may do at once, so that a chunk does not take much longer than
+/// `LONGEST_CHUNK`. The clock is read when this worker has done eight units, and the number of units
+/// between two readings grows as long as they are quick: a loop of 5 µs reads it three times at most.
+pub struct ChunkLimit {
+    units: usize,
+    /// The units done since `begun`.
+    done: usize,
+    next_look: usize,
+    begun: Option<Instant>,
+}
+
+impl ChunkLimit {
+    pub const fn new() -> Self {
+        ChunkLimit { units: 4, done: 0, next_look: 8, begun: None }
+    }
+
+    /// The most units that the next chunk may have.
+    #[inline]
+    pub fn units(&self) -> usize {
+        self.units
+    }
+
+    /// The worker has done a chunk of so many units.
+    #[inline]
+    pub fn add(&mut self, units: usize) {
+        self.done += units;
+        if self.done >= self.next_look {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) {
+        let now = Instant::now();
+        if let Some(begun) = self.begun {
+            let elapsed = now - begun;
+            let most = self.done.saturating_mul(8);
+            let fitting = self.done as u128 * LONGEST_CHUNK.as_nanos() / elapsed.as_nanos().max(1);
+            self.units = usize::try_from(fitting).unwrap_or(most).clamp(1, most);
+            self.next_look = self.units;
+        }
+        (self.done, self.begun) = (0, Some(now));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -423,6 +423,9 @@ impl Shared {
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
         }
         walk.pace.done += 1;
+        if walk.worker.has_outside() {
+            walk.worker = walk.worker.give_way();
+        }
     }
 
     /// Measures the pace and shares offers, if thieves have asked.

@@ -94,6 +94,8 @@ pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 const MIN_RECURSION: usize = 8;
 /// The fewest elements of which two workers may sort the two halves: some microseconds of work.
 const MIN_FORKED_SORT: usize = 1024;
+/// The fewest elements before which the worker looks for tasks from outside the run.
+const MIN_GIVING_WAY: usize = 64;
 /// The smallest size of elements that are sorted by pointers: such elements are compared where they
 /// are, and each is moved once.
 const INDIRECT_SIZE: usize = 160;
@@ -401,6 +403,8 @@ impl<E: Elements> Sorter<E> {
         worker: &Worker,
         sort: impl Copy + Fn(Self, *mut u8, *mut u8, usize, To, &Worker),
     ) {
+        let gives_way = n >= MIN_GIVING_WAY && worker.has_outside();
+        let worker = if gives_way { worker.give_way() } else { worker };
         let half = (n / 2) & !3; // leaves of four are the cheapest
         let lower = |on: &Worker| sort(self, here, there, half, to.other(), on);
         let upper = |on: &Worker| {

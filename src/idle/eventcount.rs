@@ -470,16 +470,16 @@ impl EventCount {
         Role::Sleeper
     }
 
-    /// The calling searcher has found work. True if it was the last searcher and some worker
-    /// sleeps. Then the caller makes sure that spawns are noticed, looks whether there is more
-    /// work, and wakes a worker.
+    /// The calling searcher has found work. True if it was the last searcher. Then, if some worker
+    /// sleeps, the caller makes sure that spawns are noticed, looks whether there is more work, and
+    /// wakes a worker.
     pub fn stop_search(&self) -> bool {
         if self.searching.fetch_sub(1, Ordering::SeqCst) > 1 {
             return false;
         }
         fuzz::at(Point::StopSearch);
         fence(Ordering::SeqCst); // pairs with the fence in wake_unless_searched: interleaving 2
-        self.has_sleepers()
+        true
     }
 
     /// Called by a searcher that has a reason to wait: sleeps for `limit`, or until the run ends.

@@ -15,16 +15,19 @@ pub mod operations;
 pub mod serial;
 pub mod shared;
 pub mod stealing;
+pub mod turns;
 
 use crate::idle::Naps;
 use crate::idle::quiescence::{LockedRun, Waiting};
 use crate::policy::guests::Purpose;
+use crate::policy::turns::Turns;
 use crate::queue::injector::Refused;
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::{Ends, RestAwaited, Rests};
 use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::{Counters, Phase};
+use crate::sys::atomic::AtomicUsize;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::any::Any;
@@ -231,6 +234,21 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
+    /// How many tasks from outside the run wait, for worker `index`. None: they have no turns there
+    /// ([`turns`]).
+    fn outside(&self, _index: usize) -> Option<&AtomicUsize> {
+        None
+    }
+
+    /// True if a task from outside the run goes before the own tasks of the worker at `place`. The
+    /// caller then runs such tasks, in a loop that `begins_outside`.
+    ///
+    /// # Safety
+    /// The caller occupies `place`, which belongs to a worker of this run.
+    unsafe fn is_turn_due(&self, _place: &impl Place) -> bool {
+        false
+    }
+
     /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
     ///
     /// # Safety
@@ -411,10 +429,22 @@ pub trait LoopStack {
     fn activity(&self) -> Activity;
 
     /// True if the worker that begins here must look at the injector first. This is so once in
-    /// [`TICK`] tasks that leave their worker without returning. (`tick` counts only tasks that
-    /// return.)
+    /// [`TICK`] tasks that leave their worker without returning (`tick` counts only tasks that
+    /// return), and when a turn is due ([`turns`]).
     fn begins_outside(&self) -> bool {
         false
+    }
+
+    /// The worker that has begun here with tasks from outside now turns to its own.
+    fn ends_outside(&self) {}
+
+    /// Lets tasks from outside the run go first, in a loop on another stack, if there is one. Called
+    /// in the middle of a task, when a turn is due.
+    fn give_way(&self) {}
+
+    /// As `run`, for a task from outside that runs in a turn.
+    fn run_from_outside(&self, task: Task) {
+        self.run(task);
     }
 
     /// Counts a task that has returned here. True once in [`TICK`] tasks, and whenever another
@@ -455,6 +485,8 @@ pub trait Place {
     /// The number of the worker, from 0.
     fn index(&self) -> usize;
     fn counters(&self) -> &Counters;
+    /// The turns of tasks from outside, for the worker itself.
+    fn turns(&self) -> &Turns;
     /// Notes that the worker has looked at the injector: the next look is due after [`TICK`] tasks.
     fn looked_outside(&self) {}
     /// Brings a thread to the place of a worker that has had none since before the run: see

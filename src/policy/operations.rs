@@ -97,6 +97,8 @@ mod made {
         /// From any thread.
         fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
         /// The owner's.
+        fn is_turn_due(place) -> bool = is_turn_due(place);
+        /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
         fn restored(place) = restored(place);

@@ -55,8 +55,7 @@ impl Policy for Serial {
     const ACCEPTED: Accepted = Accepted::ALL;
     const LENGTHS: Lengths = Lengths {
         each: Length::of_vec_deque(offset_of!(Serial, ready) + TaskQueue::TASKS),
-        for_all: Injector::LENGTH.within(offset_of!(Serial, injector)),
-        ended: Length::NONE,
+        for_all: Injector::lengths(offset_of!(Serial, injector)),
     };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
@@ -91,7 +90,7 @@ impl Policy for Serial {
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
         // SAFETY: the caller is the one worker.
-        take_back(unsafe { self.ready() }, task)
+        take_back(unsafe { self.ready() }, |queued| *queued == task)
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
@@ -105,8 +104,7 @@ impl Policy for Serial {
     }
 
     fn put_back(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        let put = self.injector.put_back_some(1, usize::MAX, |_, put| put(task));
-        put.map_err(|Full| NoMemory)?;
+        self.injector.put_back_new(task)?;
         self.ring();
         Ok(())
     }

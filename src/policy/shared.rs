@@ -30,6 +30,14 @@
 //! wake-ups with 8 workers on 2 processors and took 180 to 1,500 ns a task. With the rule these
 //! tasks make 1,600 to 5,000 wake-ups and take 65 to 105 ns each.
 //!
+//! # Tasks from outside
+//!
+//! Tasks from outside the run are apart from the others, and have turns (`policy::turns`). In a stack
+//! they would otherwise wait below all that the run's own tasks add, and in a queue behind all that
+//! is in it. In a stack a task that yields is added to them: that is behind all others. A worker
+//! looks for a turn whenever it takes a task from the queue, and also, by `outside`, at joins and
+//! between parts of loops.
+//!
 //! # Joiners
 //!
 //! Each joiner sleeps on a word of its own, because one particular joiner must be woken. An idle
@@ -65,7 +73,7 @@ use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
-use crate::policy::shared::queue::Queue;
+use crate::policy::shared::queue::{Line, Next, Queue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
 use crate::queue::injector::Refused;
@@ -74,7 +82,7 @@ use crate::queue::run_gate::{RestAwaited, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::settings::Idle;
 use crate::stats::Phase;
-use crate::sys::atomic::{Pad, UnsafeCell};
+use crate::sys::atomic::{AtomicUsize, Ordering, Pad, UnsafeCell};
 use crate::sys::futex::Futex;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -87,31 +95,47 @@ use std::time::Duration;
 const WAKE_COST: Duration = Duration::from_micros(30);
 
 impl<L: Monitor, O: Order> Shared<L, O> {
+    /// The line in which a task is behind all others.
+    const LAST: Line = match O::NEXT {
+        End::Oldest => Line::Own,
+        End::Youngest => Line::Outside,
+    };
+
     /// Adds a task. Returns the length of the queue, and whether a sleeper was woken.
-    fn push<P: Place>(&self, _place: &P, task: Task) -> Result<(usize, bool), Refused> {
+    #[inline(always)]
+    fn push<P: Place>(&self, _place: &P, task: Task, line: Line) -> Result<(usize, bool), Refused> {
         let pushed = self.with(|state| {
             if state.gate.is_closed() {
                 Err(Refused::Closed)
-            } else if state.queue.counted() >= self.limit || state.queue.make_room().is_err() {
+            } else if state.queue.counted() >= self.limit || state.queue.make_room(line).is_err() {
                 Err(Refused::Full)
             } else {
-                state.queue.push::<P>(task, End::Youngest);
+                self.add::<P>(state, task, line);
                 Ok((state.queue.len(), self.choose(state)))
             }
         });
         pushed.map(|(len, wake)| (len, self.wake(wake)))
     }
 
-    /// Adds a task that the run has accepted before, behind all other tasks.
+    #[inline(always)]
+    fn add<P: Place>(&self, state: &mut State, task: Task, line: Line) {
+        state.queue.push::<P>(task, line);
+        if matches!(line, Line::Outside) {
+            self.count_outside(state);
+        }
+    }
+
+    /// Adds a task that the run has accepted before, when `make_room` has made room.
     fn push_again<P: Place>(
         &self,
         _place: &P,
         task: Task,
-        make_room: fn(&mut Queue) -> Result<(), NoMemory>,
+        make_room: fn(&mut Queue, Line) -> Result<(), NoMemory>,
+        line: Line,
     ) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
-            make_room(&mut state.queue)?;
-            state.queue.push::<P>(task, Self::LAST);
+            make_room(&mut state.queue, line)?;
+            self.add::<P>(state, task, line);
             Ok(self.choose(state))
         });
         queued.map(|wake| _ = self.wake(wake))
@@ -122,10 +146,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
-        let queue = &mut unsafe { self.state() }.queue;
-        queue.arrange::<O>(place);
-        let fits = !queue.has_ended() && queue.peek(O::NEXT).is_some_and(P::is_suspended);
-        let task = if fits { queue.pop::<P>(O::NEXT) } else { None };
+        let task = unsafe { self.state() }.queue.next_suspended::<O, P>(place);
         if task.is_none() {
             // SAFETY: locked above.
             unsafe { self.monitor.unlock() };
@@ -138,7 +159,9 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     unsafe fn end_exchange<P: Place>(&self, _place: &P, task: Task) {
         // SAFETY: this thread has locked. There is room, because a task was taken out.
         unsafe {
-            self.state().queue.push::<P>(task, Self::LAST);
+            let state = self.state();
+            state.queue.push::<P>(task, Self::LAST);
+            self.count_outside(state);
             self.monitor.unlock();
         }
     }
@@ -152,18 +175,18 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     }
 
     fn take_next<P: Place>(&self, place: &P) -> Option<Task> {
-        self.with(|state| state.queue.next::<O, P>(place))
+        self.with(|state| self.counted(state.queue.next::<O, P>(place), state)).map(Next::task)
     }
 
     /// Waits for the next task; None at the end of the run.
-    fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Task> {
+    fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Next> {
         let mut idle = None;
         self.monitor.lock();
         let mut slept = false;
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = state.queue.next::<O, P>(place);
+            let task = self.counted(state.queue.next::<O, P>(place), state);
             if task.is_some() || state.gate.is_closed() {
                 let is_back =
                     task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle;
@@ -223,7 +246,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             }
             let task = match state.queue.peek(End::Youngest) {
                 Some(youngest) if !P::is_suspended(youngest) => state.queue.pop::<P>(End::Youngest),
-                _ => state.queue.next::<O, P>(place),
+                _ => self.counted(state.queue.next::<O, P>(place), state).map(Next::task),
             };
             if task.is_some() {
                 let wake = self.choose_next(state, slept);
@@ -248,8 +271,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 }
 
 impl<L: Monitor, O: Order> Policy for Shared<L, O> {
-    const LENGTHS: Lengths =
-        Lengths { each: Length::NONE, for_all: Self::LENGTH, ended: Self::LENGTH_OF_ENDED };
+    const LENGTHS: Lengths = Lengths { each: Length::NONE, for_all: Self::LENGTHS_FOR_ALL };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
@@ -268,6 +290,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
                 gate: RunGate::new(plan.ends),
             }),
             guests: Guests::new(plan.workers, plan.guests)?,
+            outside: Pad(AtomicUsize::new(0)),
             rests: Rests::new(),
             limit: plan.limit(),
             processors: plan.processors,
@@ -284,7 +307,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // The run cannot have ended: the caller runs one of its tasks, or has not started the run.
-        let (len, woke) = self.push(place, task).map_err(|_| Full)?;
+        let (len, woke) = self.push(place, task, Line::Own).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
         place.counters().wakes.add(usize::from(woke));
         if woke {
@@ -308,16 +331,40 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
-        self.with(|state| state.queue.take_back(task))
+        self.with(|state| {
+            let outside = state.queue.outside();
+            let taken = state.queue.take_back(task);
+            if state.queue.outside() != outside {
+                self.count_outside(state);
+            }
+            taken
+        })
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room_for_suspended)
+        self.push_again(place, task, Queue::make_room_for_suspended, Line::Outside)
+    }
+
+    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.push_again(place, task, Queue::make_room_for_suspended, Self::LAST)
+    }
+
+    fn outside(&self, index: usize) -> Option<&AtomicUsize> {
+        (index < self.guests.workers()).then_some(&*self.outside)
+    }
+
+    unsafe fn is_turn_due(&self, place: &impl Place) -> bool {
+        match self.outside.load(Ordering::Relaxed) {
+            0 => place.turns().end(),
+            waiting => return place.turns().is_due(waiting),
+        }
+        false
     }
 
     fn requeue_ended(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
             state.queue.push_ended(task)?;
+            self.count_outside(state);
             Ok(self.choose(state))
         });
         queued.map(|wake| _ = self.wake(wake))
@@ -332,11 +379,11 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room)
+        self.push_again(place, task, Queue::make_room, Self::LAST)
     }
 
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
-        self.push(place, task).map(|_| ())
+        self.push(place, task, Line::Outside).map(|_| ())
     }
 
     unsafe fn next_in_line(&self, place: &impl Place, _first: LookFirst) -> Option<Task> {
@@ -359,7 +406,12 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     #[cold]
     unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next_until(awaited, stack.place(), &mut naps) {
+        loop {
+            // SAFETY: by the caller's promise.
+            if unsafe { self.is_turn_due(stack.place()) } {
+                stack.give_way();
+            }
+            let Some(task) = self.next_until(awaited, stack.place(), &mut naps) else { return };
             stack.run(task);
         }
     }
@@ -462,8 +514,17 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     unsafe fn work(&self, stack: &impl LoopStack) {
         let mut activity = stack.activity();
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next(stack.place(), &mut activity, &mut naps) {
-            stack.run(task);
+        while let Some(next) = self.next(stack.place(), &mut activity, &mut naps) {
+            match next {
+                Next::Own(task) => {
+                    stack.ends_outside();
+                    stack.run(task);
+                }
+                Next::Outside(task) => {
+                    stack.run_from_outside(task);
+                    stack.place().turns().returned();
+                }
+            }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The queue for tasks that do not come from a worker of the run, first in, first out. It also
-//! takes tasks that yield, and tasks for which a worker's own queue has no room.
+//! takes tasks that yield, and tasks for which a worker's own queue has no room: the *spilled* ones.
+//!
+//! Spilled tasks have a queue of their own, and the two queues give their oldest tasks in turn. In
+//! one queue a task from outside would wait behind a flood of spilled ones.
 //!
 //! The injector also holds the gate of the run. A task may arrive from a foreign thread at the very
 //! moment the run ends. One lock decides both: either a task is accepted before the end, and the
@@ -22,7 +25,8 @@
 //! | stores of `len`, under the lock | Release | `looks_empty` |
 //! | `looks_empty`: load of `len` | Acquire | these stores; a sleeper fences before its last look |
 //! | `len_hint`: load of `len` | Relaxed | none: a hint |
-//! | `exchangeable` | Relaxed | none: a hint |
+//! | `outside`: loads and stores | Relaxed | the fences of `policy::stealing::outside` |
+//! | `exchangeable`, `ended` | Relaxed | none: hints |
 //! | all else | the lock | the lock |
 //!
 //! A thread that pushes and then looks for sleepers executes a fence in between
@@ -31,7 +35,7 @@
 
 use crate::lock::mutex::Mutex;
 use crate::queue::ended::Ended;
-use crate::queue::length::Length;
+use crate::queue::length::{Length, QUEUES_FOR_ALL};
 use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::run_gate::{Ends, RestAwaited, Rests, RunGate};
 use crate::queue::{End, Full};
@@ -45,16 +49,26 @@ pub struct Injector {
     /// The queue's length, readable without the lock. Its Release stores pair with the load in
     /// `looks_empty`; a thread that then takes a task synchronises by the lock.
     len: AtomicUsize,
-    /// The number of tasks that a task that yields may be exchanged for; 0 if a task of a section
-    /// waits, which must go first. A hint.
+    /// How many of the tasks are not spilled ones. Relaxed: a hint.
+    outside: AtomicUsize,
+    /// The number of tasks that a task that yields may be exchanged for; 0 if a task of a section waits,
+    /// which must go first, or a spilled one, which must have its turn. A hint.
     exchangeable: AtomicUsize,
+    /// The number of tasks whose blocking section has ended. A hint.
+    ended: AtomicUsize,
     rests: Rests,
     is_long: IsLong,
+    is_spilled_long: IsLong,
     limit: usize,
 }
 
 struct State {
     queue: TaskQueue,
+    /// Tasks for which their worker's own queue had no room. They are apart from the others, which do
+    /// not wait behind a flood of them.
+    spilled: TaskQueue,
+    /// The next task is a spilled one, if there are both.
+    spilled_next: bool,
     /// The capacity for tasks that have begun, beside that for new tasks.
     reserved: usize,
     ended: Ended,
@@ -68,11 +82,22 @@ impl State {
     }
 
     fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.ended.is_empty()
+        self.new_tasks() == 0 && self.ended.is_empty()
+    }
+
+    /// The number of tasks that the limit counts.
+    fn new_tasks(&self) -> usize {
+        self.queue.len() + self.spilled.len()
     }
 
     fn next(&mut self) -> Option<Task> {
-        self.ended.next(!self.queue.is_empty()).or_else(|| self.queue.pop_front())
+        let ended = self.ended.next(self.new_tasks() > 0);
+        if ended.is_some() {
+            return ended;
+        }
+        let spilled = self.queue.is_empty() || self.spilled_next && !self.spilled.is_empty();
+        self.spilled_next = !spilled;
+        if spilled { self.spilled.pop_front() } else { self.queue.pop_front() }
     }
 }
 
@@ -90,27 +115,33 @@ impl From<Full> for Refused {
 }
 
 impl Injector {
-    /// Where a debugger finds what `len_hint` returns.
-    pub const LENGTH: Length =
-        Length::of_vec_deque(Self::STATE + offset_of!(State, queue) + TaskQueue::TASKS);
-
-    /// The same for the tasks whose blocking section has ended.
-    pub const ENDED: Length = Ended::LENGTH.within(Self::STATE + offset_of!(State, ended));
-
-    const STATE: usize = offset_of!(Injector, state) + Mutex::<State>::VALUE;
+    /// Where a debugger finds the tasks, if the injector is at this offset.
+    pub const fn lengths(at: usize) -> [Length; QUEUES_FOR_ALL] {
+        let state = at + offset_of!(Injector, state) + Mutex::<State>::VALUE;
+        [
+            Length::of_vec_deque(state + offset_of!(State, queue) + TaskQueue::TASKS),
+            Length::of_vec_deque(state + offset_of!(State, spilled) + TaskQueue::TASKS),
+            Ended::LENGTH.within(state + offset_of!(State, ended)),
+        ]
+    }
 
     pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {
             state: Mutex::new(State {
                 queue: TaskQueue::new(),
+                spilled: TaskQueue::new(),
+                spilled_next: false,
                 reserved: 0,
                 ended: Ended::default(),
                 gate: RunGate::new(ends),
             }),
             len: AtomicUsize::new(0),
+            outside: AtomicUsize::new(0),
             exchangeable: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
             rests: Rests::new(),
             is_long: IsLong::default(),
+            is_spilled_long: IsLong::default(),
             limit,
         }
     }
@@ -120,7 +151,7 @@ impl Injector {
             if state.gate.is_closed() {
                 return Err(Refused::Closed);
             }
-            if state.queue.len() >= self.limit || state.make_room(1, &self.is_long).is_err() {
+            if state.new_tasks() >= self.limit || state.make_room(1, &self.is_long).is_err() {
                 return Err(Refused::Full);
             }
             state.queue.push_back(task);
@@ -164,31 +195,43 @@ impl Injector {
 
     /// True if a task whose blocking section has ended is in the queue. A hint.
     pub fn has_ended(&self) -> bool {
-        self.exchangeable.load(Ordering::Relaxed) == 0 && self.len_hint() > 0
+        self.ended.load(Ordering::Relaxed) > 0
     }
 
     fn note_length(&self, state: &State) {
-        let (others, ended) = (state.queue.len(), state.ended.len());
-        self.exchangeable.store(if ended > 0 { 0 } else { others }, Ordering::Relaxed);
-        self.len.store(others + ended, Ordering::Release);
+        let (others, ended, spilled) = (state.queue.len(), state.ended.len(), state.spilled.len());
+        self.exchangeable.store(if ended + spilled > 0 { 0 } else { others }, Ordering::Relaxed);
+        self.outside.store(others + ended, Ordering::Relaxed);
+        self.ended.store(ended, Ordering::Relaxed);
+        self.len.store(others + ended + spilled, Ordering::Release);
     }
 
-    /// Adds several tasks, whether the gate is open or not; they take no reserved slots. Calls
-    /// `give` with the number of tasks to pass on: at most `n`, and so few that the queue does not
-    /// exceed `limit`. `give` may pass on fewer. The queue is locked meanwhile. Full: not even one
-    /// task has room.
-    pub fn put_back_some(
+    /// Adds spilled tasks, whether the gate is open or not; they take no reserved slots. Calls `give`
+    /// with the number of tasks to pass on: at most `n`, and so few that the queue does not exceed
+    /// `limit`. `give` may pass on fewer. The queue is locked meanwhile. Full: not even one task has
+    /// room.
+    pub fn spill(
         &self,
         n: usize,
         limit: usize,
         give: impl FnOnce(usize, &mut dyn FnMut(Task)),
     ) -> Result<(), Full> {
         self.state.with(|state| {
-            let n = n.min(limit.saturating_sub(state.queue.len()));
-            if n == 0 || state.make_room(n, &self.is_long).is_err() {
+            let n = n.min(limit.saturating_sub(state.new_tasks()));
+            if n == 0 || state.spilled.make_room(n, &self.is_spilled_long).is_err() {
                 return Err(Full);
             }
-            give(n, &mut |task| state.queue.push_back(task));
+            give(n, &mut |task| state.spilled.push_back(task));
+            self.note_length(state);
+            Ok(())
+        })
+    }
+
+    /// Like `put_back`, for a task that has not begun: it takes no reserved slot.
+    pub fn put_back_new(&self, task: Task) -> Result<(), NoMemory> {
+        self.state.with(|state| {
+            state.make_room(1, &self.is_long)?;
+            state.queue.push_back(task);
             self.note_length(state);
             Ok(())
         })
@@ -199,16 +242,21 @@ impl Injector {
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.state.with(|state| {
             let first = state.next();
-            let queue = &mut state.queue;
-            match from {
-                End::Oldest => {
-                    while queue.front().copied().is_some_and(&mut keep) {
-                        queue.pop_front();
+            let mut queues = [&mut state.queue, &mut state.spilled];
+            if from == End::Youngest {
+                queues.reverse();
+            }
+            for queue in queues {
+                match from {
+                    End::Oldest => {
+                        while queue.front().copied().is_some_and(&mut keep) {
+                            queue.pop_front();
+                        }
                     }
-                }
-                End::Youngest => {
-                    while queue.back().copied().is_some_and(&mut keep) {
-                        queue.pop_back();
+                    End::Youngest => {
+                        while queue.back().copied().is_some_and(&mut keep) {
+                            queue.pop_back();
+                        }
                     }
                 }
             }
@@ -217,9 +265,22 @@ impl Injector {
         })
     }
 
+    #[inline(never)]
     pub fn take(&self) -> Option<Task> {
         self.state.with(|state| {
             let task = state.next();
+            self.note_length(state);
+            task
+        })
+    }
+
+    /// Takes the oldest task that is not a spilled one.
+    #[cold]
+    #[inline(never)]
+    pub fn take_outside(&self) -> Option<Task> {
+        self.state.with(|state| {
+            let ended = state.ended.next(!state.queue.is_empty());
+            let task = ended.or_else(|| state.queue.pop_front());
             self.note_length(state);
             task
         })
@@ -301,23 +362,35 @@ impl Injector {
     pub fn when_open(&self, then: impl FnOnce(usize, usize)) {
         self.state.with(|state| {
             if !state.gate.is_closed() {
-                then(state.queue.len() + state.ended.len(), state.gate.awaited());
+                then(state.new_tasks() + state.ended.len(), state.gate.awaited());
             }
         });
     }
 
-    /// True if the queue keeps memory of a time when it was long. A hint.
+    /// True if a queue keeps memory of a time when it was long. A hint.
     pub fn keeps_memory(&self) -> bool {
-        self.is_long.get()
+        self.is_long.get() || self.is_spilled_long.get()
     }
 
-    /// Returns that memory to the system, if the queue is empty.
+    /// Returns that memory to the system, if the queues are empty.
     pub fn give_back(&self) {
-        let long = self.state.with(|state| state.queue.take_long(state.reserved, &self.is_long));
+        let (long, spilled) = self.state.with(|state| {
+            let long = state.queue.take_long(state.reserved, &self.is_long);
+            (long, state.spilled.take_long(0, &self.is_spilled_long))
+        });
         if let Some(mut long) = long {
             long.discard();
             self.state.with(|state| state.queue.keep(long));
         }
+        if let Some(mut long) = spilled {
+            long.discard();
+            self.state.with(|state| state.spilled.keep(long));
+        }
+    }
+
+    /// The number of tasks that are not spilled ones. A hint.
+    pub fn outside(&self) -> &AtomicUsize {
+        &self.outside
     }
 
     /// The number of tasks. A hint.

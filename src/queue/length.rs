@@ -34,6 +34,8 @@ pub struct Slots {
     via: usize,
     count: usize,
     oldest: usize,
+    /// The bytes from one slot to the next. A slot begins with its task.
+    size: usize,
 }
 
 /// There is no such word; it counts as 0.
@@ -55,7 +57,13 @@ const SLICE_COUNT: usize = size_of::<usize>();
 
 impl Slots {
     /// `low` is an address.
-    const AT_LOW: Slots = Slots { address: ABSENT, via: ABSENT, count: ABSENT, oldest: ABSENT };
+    const AT_LOW: Slots = Slots {
+        address: ABSENT,
+        via: ABSENT,
+        count: ABSENT,
+        oldest: ABSENT,
+        size: task::LAYOUT[2],
+    };
 
     const fn of_vec_deque(at: usize) -> Slots {
         Slots {
@@ -63,13 +71,13 @@ impl Slots {
             via: ABSENT,
             count: at + VEC_DEQUE_COUNT,
             oldest: at + VEC_DEQUE_HEAD,
+            ..Slots::AT_LOW
         }
     }
 
     const fn within(self, at: usize) -> Slots {
-        let Slots { address, via, count, oldest } = self;
-        let count = if via == ABSENT { moved(count, at) } else { count };
-        Slots { address: moved(address, at), via, count, oldest: moved(oldest, at) }
+        let count = if self.via == ABSENT { moved(self.count, at) } else { self.count };
+        Slots { address: moved(self.address, at), count, oldest: moved(self.oldest, at), ..self }
     }
 }
 
@@ -110,7 +118,13 @@ impl Length {
     /// this offset leads.
     pub const fn in_slice_via(self, at: usize, slice: usize) -> Length {
         let (via, count) = (slice + SLICE_PLACES, slice + SLICE_COUNT);
-        Length { slots: Slots { address: at, via, count, oldest: ABSENT }, ..self }
+        Length { slots: Slots { address: at, via, count, ..Slots::AT_LOW }, ..self }
+    }
+
+    /// The slots take so many bytes each.
+    pub const fn with_slots_of(mut self, size: usize) -> Length {
+        self.slots.size = size;
+        self
     }
 
     /// The same length, seen from something that contains the queue at this offset.
@@ -127,17 +141,18 @@ impl Length {
 pub struct Lengths {
     /// Of the queue of a worker: from the worker's deque, or from the policy if there is none.
     pub each: Length,
-    /// Of the queue for all workers, without the tasks of `ended`: from the policy.
-    pub for_all: Length,
-    /// Of the tasks in that queue whose blocking section has ended (`queue::ended`).
-    pub ended: Length,
+    /// Of the queues for all workers: from the policy.
+    pub for_all: [Length; QUEUES_FOR_ALL],
 }
 
+pub const QUEUES_FOR_ALL: usize = 3;
+
 /// The names and offsets of the fields, for the debugger.
-pub const LAYOUT: [(&str, usize); 15] = [
+pub const LAYOUT: [(&str, usize); 17] = [
     ("lengths.each", offset_of!(Lengths, each)),
     ("lengths.for_all", offset_of!(Lengths, for_all)),
-    ("lengths.ended", offset_of!(Lengths, ended)),
+    ("lengths.queues_for_all", QUEUES_FOR_ALL),
+    ("length.size", size_of::<Length>()),
     ("length.high", offset_of!(Length, high)),
     ("length.low", offset_of!(Length, low)),
     ("length.unit", offset_of!(Length, unit)),
@@ -147,6 +162,7 @@ pub const LAYOUT: [(&str, usize); 15] = [
     ("slots.via", offset_of!(Length, slots.via)),
     ("slots.count", offset_of!(Length, slots.count)),
     ("slots.oldest", offset_of!(Length, slots.oldest)),
+    ("slots.size", offset_of!(Length, slots.size)),
     ("task.f", task::LAYOUT[0]),
     ("task.closure", task::LAYOUT[1]),
     ("task.size", task::LAYOUT[2]),

@@ -216,7 +216,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     unsafe fn give_back(&self) {}
 
     /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns
-    /// true if there was a task.
+    /// true if there was a task, and no alarm is set ([`PrivatePart::alarm`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -269,7 +269,28 @@ pub trait PrivatePart: Sized {
     /// to steal afterwards.
     fn raid(&self) -> bool;
 
+    /// Sets an alarm, unless one is set that stops each pop: from the owner's next pop or join on, each
+    /// takes its slow path, and `pop_into` takes nothing, until the owner silences or defers the alarm.
+    /// The caller has written the reason of the alarm and has executed a full fence since, or is the
+    /// owner. Then the owner sees the reason when it has silenced the alarm.
+    fn alarm(&self);
+
     // --- the owner -------------------------------------------------------------------
+
+    /// True if an alarm is set. One load.
+    fn is_alarmed(&self) -> bool;
+
+    /// Removes the alarm. The call ends with a full fence.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn silence(&self);
+
+    /// From now on the alarm stops only the pops of tasks that are queued now.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn defer_alarm(&self);
 
     /// Publishes tasks: all, or a portion of them if thieves have none to steal.
     ///
@@ -368,6 +389,22 @@ impl PrivatePart for Infallible {
     }
 
     fn raid(&self) -> bool {
+        match *self {}
+    }
+
+    fn alarm(&self) {
+        match *self {}
+    }
+
+    fn is_alarmed(&self) -> bool {
+        match *self {}
+    }
+
+    unsafe fn silence(&self) {
+        match *self {}
+    }
+
+    unsafe fn defer_alarm(&self) {
         match *self {}
     }
 

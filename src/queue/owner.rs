@@ -116,6 +116,24 @@ impl<P: PrivatePart> Owner<'_, P> {
         // SAFETY: this is the one owner.
         unsafe { self.0.rearm() }
     }
+
+    pub fn is_alarmed(&self) -> bool {
+        self.0.is_alarmed()
+    }
+
+    pub fn alarm(&mut self) {
+        self.0.alarm();
+    }
+
+    pub fn silence(&mut self) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.silence() }
+    }
+
+    pub fn defer_alarm(&mut self) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.defer_alarm() }
+    }
 }
 
 impl<B: Batches> Owner<'_, B> {

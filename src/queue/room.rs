@@ -12,12 +12,14 @@ use std::mem::{self, offset_of};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[derive(Default)]
-pub struct TaskQueue {
-    tasks: VecDeque<Task>,
+pub struct QueueOf<T> {
+    tasks: VecDeque<T>,
     /// A buffer whose pages are discarded, or none.
-    spare: Long,
+    spare: Long<T>,
 }
+
+/// The usual one.
+pub type TaskQueue = QueueOf<Task>;
 
 /// Whether a queue has a long buffer. Written under the queue's lock, read without it, as a hint.
 /// (std's atomic, which the models do not explore.)
@@ -31,10 +33,9 @@ impl IsLong {
 }
 
 /// A buffer without tasks.
-#[derive(Default)]
-pub struct Long(Vec<Task>);
+pub struct Long<T = Task>(Vec<T>);
 
-impl Long {
+impl<T> Long<T> {
     /// Returns its pages to the system. This may take milliseconds.
     pub fn discard(&mut self) {
         #[cfg(not(loom))]
@@ -46,12 +47,12 @@ impl Long {
     }
 }
 
-impl TaskQueue {
+impl<T> QueueOf<T> {
     /// Where a debugger finds the `VecDeque`.
-    pub const TASKS: usize = offset_of!(TaskQueue, tasks);
+    pub const TASKS: usize = offset_of!(QueueOf<T>, tasks);
 
     pub const fn new() -> Self {
-        TaskQueue { tasks: VecDeque::new(), spare: Long(Vec::new()) }
+        QueueOf { tasks: VecDeque::new(), spare: Long(Vec::new()) }
     }
 
     /// Makes room for `n` more tasks.
@@ -64,13 +65,13 @@ impl TaskQueue {
     #[inline(never)]
     fn grow(&mut self, n: usize, is_long: &IsLong) -> Result<(), NoMemory> {
         if self.spare.0.capacity() >= self.tasks.len().saturating_add(n) {
-            let mut longer: VecDeque<Task> = mem::take(&mut self.spare.0).into();
+            let mut longer: VecDeque<T> = mem::take(&mut self.spare.0).into();
             longer.extend(self.tasks.drain(..));
             self.tasks = longer;
         } else {
             self.tasks.try_reserve(n).map_err(|_| NoMemory)?;
         }
-        if self.tasks.capacity() * size_of::<Task>() >= memory::LONG {
+        if self.tasks.capacity() * size_of::<T>() >= memory::LONG {
             is_long.0.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -79,7 +80,7 @@ impl TaskQueue {
     /// Takes the long buffer of an empty queue, and leaves one for `reserved` tasks. The caller
     /// unlocks, discards the buffer, and brings it back to `keep`. None if the queue has tasks or a
     /// short buffer, or there is no memory.
-    pub fn take_long(&mut self, reserved: usize, is_long: &IsLong) -> Option<Long> {
+    pub fn take_long(&mut self, reserved: usize, is_long: &IsLong) -> Option<Long<T>> {
         let mut short = VecDeque::new();
         if !is_long.get() || !self.tasks.is_empty() || short.try_reserve(reserved).is_err() {
             return None;
@@ -88,25 +89,31 @@ impl TaskQueue {
         Some(Long(mem::replace(&mut self.tasks, short).into()))
     }
 
-    pub fn keep(&mut self, long: Long) {
+    pub fn keep(&mut self, long: Long<T>) {
         if self.spare.0.capacity() < long.0.capacity() {
             self.spare = long;
         }
     }
 }
 
-impl Deref for TaskQueue {
-    type Target = VecDeque<Task>;
+impl<T> Default for QueueOf<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Deref for QueueOf<T> {
+    type Target = VecDeque<T>;
 
     #[inline(always)]
-    fn deref(&self) -> &VecDeque<Task> {
+    fn deref(&self) -> &VecDeque<T> {
         &self.tasks
     }
 }
 
-impl DerefMut for TaskQueue {
+impl<T> DerefMut for QueueOf<T> {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut VecDeque<Task> {
+    fn deref_mut(&mut self) -> &mut VecDeque<T> {
         &mut self.tasks
     }
 }

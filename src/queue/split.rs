@@ -17,8 +17,8 @@
 //!        stolen    public       private         free
 //! ```
 //!
-//! The owner's fast path ends at `split`. `split` equals `open`, except during a raid and until a
-//! request is answered: then `split` is above `open`.
+//! The owner's fast path ends at `split`. `split` equals `open`, except during a raid, until a
+//! request is answered, and while an alarm is set: then `split` is above `open`.
 //!
 //! | word | written by | read by |
 //! | --- | --- | --- |
@@ -26,6 +26,7 @@
 //! | `split` | under the lock | owner at each pop; thieves |
 //! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
+//! | `alarm` | under the lock; null by the owner alone | owner on its slow path; who sets an alarm |
 //! | `top` | under the lock | thieves; owner on its slow path |
 //! | slots | owner: at and above `open`, or under the lock | owner; thieves, locked, below `open` |
 //!
@@ -63,6 +64,13 @@
 //! owner was there first; then it sets `open` to `split`. A thief first requests, and raids if the
 //! owner has not answered for as long as a raid takes.
 //!
+//! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
+//! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
+//! `alarm` until the owner removes it. So the next pop or join takes the slow path, and the owner
+//! looks at what the alarm was set for. If it is too early for that, the owner may lower the alarm to
+//! the present `bot`: then only the pops of the tasks that are queued now take the slow path. To
+//! thieves an alarm looks like a request, so they can raid an owner that computes.
+//!
 //! # The bad interleavings
 //!
 //! 1. *The task taken twice*, by its owner and by a raid. It is Dekker's pattern: the owner writes
@@ -99,7 +107,11 @@
 //!    one. A sleeper's last look between the two misses that task, and the owner may compute for
 //!    long before it pops. So the owner looks for sleepers after it has restored the task, as it
 //!    does after a push (`Policy::restored`): it sees the sleeper, or the sleeper sees the restored
-//!    `bot`.
+//!    `bot`. A pop that an alarm stops restores its task, too.
+//! 6. *The alarm for what the owner has seen already.* A thread writes what the alarm is for, fences,
+//!    finds an alarm set, and does not set another; the owner has just looked, seen nothing, and
+//!    removes that alarm. So the owner removes the alarm first, fences, and then looks. If the thread
+//!    has found the alarm set, its fence comes before the owner's, and the owner sees what it wrote.
 //!
 //! # Cost
 //!
@@ -126,6 +138,8 @@
 //! | pop, join: light fence | asymmetric | the heavy fence of a raid (1) |
 //! | raid: heavy fence | asymmetric | the light fences of pop and join (1) |
 //! | raid: second load of `bot` | Acquire | the owner's stores of `bot` |
+//! | `silence`: fence | SeqCst | the fence of the thread that sets the alarm (6) |
+//! | `alarm`: loads and stores | Relaxed | the fences of 6, or the lock |
 //! | `rearm`: fence | SeqCst | the fence in `policy::stealing::search`, before the sleeper asks (2) |
 //! | `lim`: loads and stores | Relaxed | the fences of 2 order them |
 //! | `split`: loads and stores | Relaxed | the fences of 1, or the lock |
@@ -164,7 +178,20 @@ use std::sync::atomic::AtomicBool;
 impl<M: Mode> Split<M> {
     /// Abandons a forked child's copy, made in a task: from now on pop finds nothing.
     pub fn abandon(&self) {
+        self.watched.alarm.store(ptr::null_mut(), Ordering::Relaxed);
         self.watched.split.store(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// `pop_public`, for a loop that an alarm stops: if one is set, undoes the pop and returns None.
+    #[cold]
+    #[inline(never)]
+    fn pop_public_unless_alarmed(&self) -> Option<Task> {
+        let last = self.bot();
+        if last < self.alarm() {
+            self.own.bot.store(last.wrapping_add(1), Ordering::Release);
+            return None;
+        }
+        self.pop_public()
     }
 
     /// The rest of a pop whose slot is, or was, public. The pop has lowered `bot` already.
@@ -251,6 +278,7 @@ impl<M: Mode> Deque for Split<M> {
             watched: Pad(Watched {
                 split: AtomicPtr::new(base),
                 lim: AtomicPtr::new(ptr::null_mut()),
+                alarm: AtomicPtr::new(ptr::null_mut()),
             }),
             thieves: Pad(Thieves {
                 top: AtomicPtr::new(base),
@@ -293,7 +321,7 @@ impl<M: Mode> Deque for Split<M> {
     unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
         let last = self.claim();
         let task = if last < self.split() {
-            match self.pop_public() {
+            match self.pop_public_unless_alarmed() {
                 Some(task) => task,
                 None => return false,
             }
@@ -332,11 +360,10 @@ impl<M: Mode> Deque for Split<M> {
         self.shorten();
     }
 
+    #[inline]
     unsafe fn pop(&self) -> Option<Task> {
-        let mut popped = None;
-        // SAFETY: by the caller's promise.
-        unsafe { self.pop_into(|task| popped = Some(task)) };
-        popped
+        let last = self.claim();
+        if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
     }
 
     fn peak(&self) -> usize {

@@ -7,6 +7,7 @@ use crate::fiber::stack::Stack;
 use crate::policy::{Activity, LookFirst, LoopStack, Place, TICK};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, LoopStart, Worker};
+use crate::runtime::suspend::fiber_of;
 use crate::sys::{registers, unwind};
 use crate::task::Task;
 use std::ffi::c_void;
@@ -30,6 +31,21 @@ impl LoopStack for Fiber {
 
     fn begins_outside(&self) -> bool {
         self.loop_start.get() == LoopStart::Injector
+    }
+
+    fn ends_outside(&self) {
+        self.loop_start.set(LoopStart::OwnQueue);
+    }
+
+    fn give_way(&self) {
+        self.place().give_way();
+    }
+
+    fn run_from_outside(&self, task: Task) {
+        // SAFETY: the task was taken out of a queue, so only the caller has it.
+        let runs_on = unsafe { fiber_of(task) }.unwrap_or(self);
+        runs_on.loop_start.set(LoopStart::Injector);
+        self.run(task);
     }
 
     #[inline(always)]

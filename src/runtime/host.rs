@@ -84,6 +84,8 @@ pub(super) enum FiberOrigin<'a> {
     Thread(WorkerStart),
     /// The fiber of a task that is being suspended; the new fiber publishes that task.
     Suspended(*mut Unpublished<'a>),
+    /// The same; the task gives way to tasks from outside the run.
+    GivesWay(*mut Unpublished<'a>),
 }
 
 /// What a thread does first at a worker.
@@ -161,6 +163,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
         FiberOrigin::Thread(WorkerStart::Relief) if worker.relief_looks_outside() => {
             LoopStart::Injector
         }
+        FiberOrigin::GivesWay(_) => LoopStart::Injector,
         _ => LoopStart::OwnQueue,
     };
     // SAFETY: by the caller's promise.
@@ -169,7 +172,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
     worker.note_departure(); // before the task is published
-    if let FiberOrigin::Suspended(left) = origin {
+    if let FiberOrigin::Suspended(left) | FiberOrigin::GivesWay(left) = origin {
         // SAFETY: `left` is not published yet, so no other thread touches it.
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
         // SAFETY: the context is saved, and this is another stack.

@@ -17,6 +17,7 @@ pub mod identity;
 pub mod life;
 pub mod loop_shape;
 pub mod observed;
+pub mod outside;
 pub mod past_loops;
 pub mod place;
 pub mod profiled;

@@ -2,6 +2,7 @@
 
 use crate::fiber::stack;
 use crate::policy::operations::Hosted;
+use crate::policy::turns::Turns;
 use crate::policy::{Activity, Event, Place, TICK};
 use crate::runtime::identity;
 use crate::runtime::record::{Run, Worker};
@@ -25,6 +26,11 @@ impl Place for Worker {
     #[inline]
     fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    #[inline]
+    fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     #[inline]

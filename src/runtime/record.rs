@@ -23,7 +23,7 @@
 //! | `row` | before the run starts | any thread |
 //! | `policy`, `policy_deque`, `index` | before the run starts | workers; others under `run_lock` |
 //! | `run` | before the run starts | workers; others under `run_lock` |
-//! | `join`, `float_control`, `waiting` | before the run starts | the owner |
+//! | `join`, `float_control`, `waiting`, `outside` | before the run starts | the owner |
 //! | `built_in` | before the run starts; when it ends | the owner; in a forked child |
 //! | `handoff` | by its own protocol: `threads::handoff` | |
 //! | `watch` | before the run starts | the owner; while the run goes on, any thread |
@@ -35,7 +35,7 @@
 //! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
 //! | `host_stack`, `fiber`, `child_fiber`, `outer_worker` | by the owner | the owner |
 //! | `until_injector`, `wakes_until_behind`, `ended_until_own` | by the owner | the owner |
-//! | `past_loops` | by the owner | the owner |
+//! | `turns`, `past_loops` | by the owner | the owner |
 //! | `next_record` | once, before the record is in the list of all | any thread |
 //! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
@@ -63,6 +63,7 @@ use crate::fiber::switch::Context;
 use crate::idle::quiescence::Waiting;
 use crate::lock::mutex::Mutex;
 use crate::policy::operations::Operations;
+use crate::policy::turns::Turns;
 use crate::policy::{Awaited, Place, TICK};
 use crate::profile::run::Profile;
 use crate::queue::length::Lengths;
@@ -186,6 +187,10 @@ pub struct Worker {
     /// How many more tasks may be suspended here before the worker looks at the injector. Kind
     /// `cont` counts each spawn, too.
     pub(super) until_injector: Countdown,
+    /// The result of `Policy::outside`; null: none.
+    pub(super) outside: Cell<*const AtomicUsize>,
+    /// The turns of tasks from outside the run.
+    pub(super) turns: Turns,
     /// The fiber that the owner's thread is on.
     pub fiber: Cell<*const Fiber>,
     /// Kind `cont`: a copy of `fiber.child_fiber`, so that a spawn does not load `fiber` first,
@@ -267,6 +272,14 @@ impl Worker {
         self.until_injector.tick(TICK)
     }
 
+    /// True if a task from outside the run waits, on every kind whose policy gives such tasks turns.
+    /// A hint; two loads.
+    #[inline(always)]
+    pub fn has_outside(&self) -> bool {
+        // SAFETY: null, or a word of the run's policy, which lives as long as the run.
+        unsafe { self.outside.get().as_ref() }.is_some_and(|n| n.load(Ordering::Relaxed) != 0)
+    }
+
     /// Counts a woken task. True once in `WAKES_IN_TURN` calls: that task is queued behind all
     /// others. The caller occupies this place.
     #[inline]
@@ -321,7 +334,8 @@ pub struct Fiber {
     /// None: this is a thread's own stack. In the memory of a new stack, which is all zero, `stack`
     /// is None, too: see `Fiber::on`.
     pub(super) stack: Option<Stack>,
-    /// Where the loop that begins here looks for its first task.
+    /// Where the loop that begins here looks for its first task. `Injector` also while tasks from
+    /// outside the run have a turn here ([`outside`](super::outside)).
     pub(super) loop_start: Cell<LoopStart>,
     /// A task that the loop runs before those in the queues.
     pub(super) first_task: Cell<Option<Task>>,

@@ -5,6 +5,7 @@ use crate::fiber::overflow::{Hooks, On};
 use crate::fiber::stack::free::StackCache;
 use crate::fiber::{overflow, stack};
 use crate::lock::mutex::Mutex;
+use crate::policy::turns::Turns;
 use crate::policy::{Policy, TICK};
 use crate::profile;
 use crate::runtime::arg_blocks::BlockCache;
@@ -126,6 +127,8 @@ impl Lease {
                 join: Cell::new(Join::Suspend),
                 float_control: Cell::new(FloatControl::get()),
                 until_injector: Countdown::new(TICK),
+                outside: Cell::new(ptr::null()),
+                turns: Turns::default(),
                 fiber: Cell::new(ptr::null()),
                 child_fiber: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
@@ -332,6 +335,8 @@ impl Worker {
         self.policy.set(ptr::from_ref(policy).cast());
         self.policy_deque.set(deque.map_or(ptr::null(), |deque| ptr::from_ref(deque).cast()));
         self.waiting.set(policy.waiting(index).map_or(ptr::null(), ptr::from_ref));
+        self.outside.set(policy.outside(index).map_or(ptr::null(), ptr::from_ref));
+        self.turns.end();
         self.index.set(index);
         self.watch.set(run.watch(index).map_or(ptr::null(), ptr::from_ref));
         self.is_idle.store(index > 0, Ordering::Relaxed);
@@ -349,6 +354,7 @@ impl Worker {
     /// Closes the record when its run has ended: from now on a call with this `s` gives EINVAL.
     pub(super) fn retire(&self) {
         self.built_in.store(ptr::null_mut(), Ordering::Relaxed);
+        self.outside.set(ptr::null());
         self.run_lock.with(|()| self.run_tag.store(0, Ordering::Release)); // pairs with `has_ended`
     }
 }

@@ -24,7 +24,7 @@ use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, listeners, switch};
 use crate::policy::{LookFirst, LoopStack, Place, Turn, UNAWAITED};
 use crate::runtime::continuation::{
-    Continuation, RETIRED, Unpublished, detach_spawner, finish_switch,
+    Continuation, RETIRED, Unpublished, detach_spawner, finish_switch, spawner_fiber,
 };
 use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
@@ -226,6 +226,33 @@ pub(super) unsafe fn leave_for_new_loop(
     first_task: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
+    // SAFETY: by the caller's promise.
+    unsafe { leave_for_loop(fiber, first_task, |left| FiberOrigin::Suspended(left), publish) }
+}
+
+/// As `leave_for_new_loop`; the loop looks for tasks from outside the run first.
+///
+/// # Safety
+/// As for `leave_fiber`.
+#[cold]
+#[inline(never)] // as above
+pub(super) unsafe fn leave_for_outside(
+    fiber: &Fiber,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    // SAFETY: by the caller's promise.
+    unsafe { leave_for_loop(fiber, None, |left| FiberOrigin::GivesWay(left), publish) }
+}
+
+/// # Safety
+/// As for `leave_fiber`.
+#[inline(always)]
+unsafe fn leave_for_loop(
+    fiber: &Fiber,
+    first_task: Option<Task>,
+    origin: impl for<'a> FnOnce(*mut Unpublished<'a>) -> FiberOrigin<'a>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
     let worker = fiber.worker();
     // SAFETY: the caller is on the fiber.
     let stack = unsafe { fiber.mine() }.take_stack()?;
@@ -234,8 +261,7 @@ pub(super) unsafe fn leave_for_new_loop(
     let continuation = Continuation { context: ptr::null_mut(), fiber };
     let mut left = Unpublished { continuation, resume, publish };
     let this = &raw mut left;
-    let start =
-        FiberStart { worker, stack: Some(stack), first_task, origin: FiberOrigin::Suspended(this) };
+    let start = FiberStart { worker, stack: Some(stack), first_task, origin: origin(this) };
     // SAFETY: no other code uses the stack. The context is stored before `publish` is called, and
     // whoever gets the task from `publish` continues it once.
     unsafe {
@@ -282,6 +308,23 @@ pub(super) fn spawner_task(room: *mut c_void) -> Task {
 #[inline(always)]
 pub(super) fn is_spawner(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
+}
+
+/// The fiber that the task continues; None if it is neither a continuation nor a spawner.
+///
+/// # Safety
+/// If `task` is one, it was published, and only the caller continues it.
+pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
+    // SAFETY: by the caller's promise; what was published is complete.
+    unsafe {
+        if is_suspended(task) {
+            Some(&*(*task.closure.cast::<Continuation>()).fiber)
+        } else if is_spawner(task) {
+            Some(spawner_fiber(task.closure))
+        } else {
+            None
+        }
+    }
 }
 
 /// The functions of the tasks that continue a suspended task, and a spawner.

@@ -108,6 +108,14 @@ impl Worker {
         !deque.is_null() && unsafe { (*deque).is_asked() }
     }
 
+    /// True if the alarm of a built-in deque is set: perhaps tasks from outside the run have their turn.
+    #[inline]
+    pub fn is_alarmed(&self) -> bool {
+        let deque = self.built_in.load(Ordering::Relaxed);
+        // SAFETY: as in `is_asked`.
+        !deque.is_null() && unsafe { (*deque).is_alarmed() }
+    }
+
     /// See `Policy::share`.
     ///
     /// # Safety

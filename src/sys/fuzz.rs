@@ -35,6 +35,8 @@ pub enum Point {
     SplitPublish,
     /// The owner has armed `lim`, and will look for sleepers again.
     SplitRearm,
+    /// The owner has removed the alarm, and will look for its reason.
+    SplitSilence,
     /// A raid has counted the private tasks, and will write `split`.
     RaidCounted,
     /// A raid has written `split`, and will execute its fence.

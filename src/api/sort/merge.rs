@@ -10,6 +10,8 @@ use std::hint::select_unpredictable;
 
 /// The fewest elements that two workers may merge together.
 const MIN_FORKED_MERGE: usize = 8192;
+/// The most steps of a merge from both ends before the worker looks for tasks from outside the run.
+const MOST_STEPS: usize = 64;
 /// The fewest elements of a run in which groups of equal elements are looked for.
 const MIN_GROUPED: usize = 128;
 /// The fewest equal elements that make a group.
@@ -41,9 +43,9 @@ impl<E: Elements> Sorter<E> {
                     |on| self.merge(upper_left, upper_right, self.at(to, n / 2), on),
                 );
             } else if self.has_groups(left) && self.has_groups(right) {
-                self.merge_groups(left, right, to);
+                self.merge_groups(left, right, to, worker);
             } else {
-                self.merge_alone(left, right, to);
+                self.merge_alone(left, right, to, worker);
             }
         }
     }
@@ -69,9 +71,15 @@ impl<E: Elements> Sorter<E> {
     /// # Safety
     /// The contract of places.
     #[inline(never)]
-    unsafe fn merge_alone(self, mut left: Run, mut right: Run, mut to: *mut u8) {
+    unsafe fn merge_alone(
+        self,
+        mut left: Run,
+        mut right: Run,
+        mut to: *mut u8,
+        mut worker: &Worker,
+    ) {
         loop {
-            let steps = left.count.min(right.count);
+            let steps = left.count.min(right.count).min(MOST_STEPS);
             if steps < MIN_RECURSION {
                 break;
             }
@@ -81,6 +89,9 @@ impl<E: Elements> Sorter<E> {
             };
             (left, right) = rest;
             to = self.at(to, steps);
+            if worker.has_outside() {
+                worker = worker.give_way();
+            }
         }
         // SAFETY: by the contract of places.
         unsafe { self.merge_from_one_end(left, right, to) };
@@ -103,7 +114,7 @@ impl<E: Elements> Sorter<E> {
     /// The contract of places.
     #[cold]
     #[inline(never)] // few sorts need it
-    unsafe fn merge_groups(self, mut left: Run, mut right: Run, mut to: *mut u8) {
+    unsafe fn merge_groups(self, mut left: Run, mut right: Run, mut to: *mut u8, worker: &Worker) {
         let (mut group, mut other_group);
         while left.count > 0 && right.count > 0 {
             // SAFETY: by the contract of places.
@@ -123,7 +134,7 @@ impl<E: Elements> Sorter<E> {
             }
         }
         // SAFETY: by the contract of places.
-        unsafe { self.merge_alone(left, right, to) };
+        unsafe { self.merge_alone(left, right, to, worker) };
     }
 
     /// The number of elements at the front of the run for which `is_front` is true: it is for all

@@ -33,7 +33,9 @@
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
-use crate::api::sort::{INDIRECT_SIZE, MIN_SAMPLED, PREFETCH_DISTANCE, Run, Sorter, To};
+use crate::api::sort::{
+    INDIRECT_SIZE, MIN_GIVING_WAY, MIN_SAMPLED, PREFETCH_DISTANCE, Run, Sorter, To,
+};
 use crate::runtime::record::Worker;
 use crate::sys::unwind::Comparison;
 use std::hint::select_unpredictable;
@@ -147,7 +149,7 @@ impl<E: Elements> Sorter<E> {
         unsafe {
             let chosen = self.sample(here, there, n, worker)?;
             self.copy(chosen, pivot);
-            Some(self.partition(here, there, n, pivot))
+            Some(self.partition(here, there, n, pivot, worker))
         }
     }
 
@@ -204,11 +206,15 @@ impl<E: Elements> Sorter<E> {
         there: *mut u8,
         n: usize,
         pivot: *const u8,
+        mut worker: &Worker,
     ) -> (usize, usize) {
         let size = self.elements.size();
         let (mut before, mut behind, mut equal) = (here, there, self.at(there, n));
         let (mut from, last) = (here, self.at(here, n - 1));
-        for _ in 0..n {
+        for i in 0..n {
+            if i % MIN_GIVING_WAY == 0 && worker.has_outside() {
+                worker = worker.give_way();
+            }
             // SAFETY: by the contract of places.
             unsafe {
                 self.elements.announce(|| from.wrapping_add(PREFETCH_DISTANCE * size).min(last));

@@ -3,8 +3,8 @@
 use crate::policy::Place;
 use crate::queue::End;
 use crate::queue::ended::Ended;
-use crate::queue::length::Length;
-use crate::queue::room::{IsLong, Long, TaskQueue};
+use crate::queue::length::{Length, QUEUES_FOR_ALL};
+use crate::queue::room::{IsLong, Long, QueueOf, TaskQueue};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
@@ -35,56 +35,127 @@ impl Order for Fifo {
     const NEXT: End = End::Oldest;
 }
 
+/// Which tasks a task is added to.
+#[derive(Clone, Copy)]
+pub(super) enum Line {
+    /// The run's own.
+    Own,
+    /// Those from outside the run.
+    Outside,
+}
+
+/// A task that was taken out of the queue.
+#[derive(Clone, Copy)]
+pub(super) enum Next {
+    Own(Task),
+    Outside(Task),
+}
+
+impl Next {
+    pub(super) fn task(self) -> Task {
+        match self {
+            Next::Own(task) | Next::Outside(task) => task,
+        }
+    }
+}
+
+#[repr(C)]
+struct FromOutside {
+    task: Task,
+    /// The value of `Queue::added` by which the run's tasks before this one are told from those behind it.
+    added: usize,
+}
+
+/// Long buffers of the two queues, on their way to be discarded.
+#[derive(Default)]
+pub(super) struct Buffers {
+    own: Option<Long>,
+    outside: Option<Long<FromOutside>>,
+}
+
+impl Buffers {
+    /// See `Long::discard`.
+    pub(super) fn discard(&mut self) {
+        self.own.iter_mut().for_each(Long::discard);
+        self.outside.iter_mut().for_each(Long::discard);
+    }
+}
+
 /// Tasks, the oldest in front.
 #[derive(Default)]
 pub(super) struct Queue {
     tasks: TaskQueue,
+    /// Tasks from outside the run, which have turns: see `policy::turns`.
+    outside: QueueOf<FromOutside>,
+    /// How many tasks of the run were ever added.
+    added: usize,
     /// How many of the tasks were suspended. No limit counts these. Otherwise tasks that yield
     /// could fill the queue to its limit, and each spawn of theirs would be refused for ever.
     suspended: usize,
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
     is_long: IsLong,
+    is_outside_long: IsLong,
     /// The tasks whose blocking section has ended: they go first, in every order.
     ended: Ended,
 }
 
 impl Queue {
-    /// Where a debugger finds the length.
-    pub(super) const LENGTH: Length =
-        Length::of_vec_deque(offset_of!(Queue, tasks) + TaskQueue::TASKS);
-
-    pub(super) const LENGTH_OF_ENDED: Length = Ended::LENGTH.within(offset_of!(Queue, ended));
+    /// Where a debugger finds the tasks, if the queue is at this offset.
+    pub(super) const fn lengths(at: usize) -> [Length; QUEUES_FOR_ALL] {
+        let (tasks, outside) = (offset_of!(Queue, tasks), offset_of!(Queue, outside));
+        [
+            Length::of_vec_deque(at + tasks + TaskQueue::TASKS),
+            Length::of_vec_deque(at + outside + QueueOf::<FromOutside>::TASKS)
+                .with_slots_of(size_of::<FromOutside>()),
+            Ended::LENGTH.within(at + offset_of!(Queue, ended)),
+        ]
+    }
 
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
-        self.tasks.len() - self.suspended
+        self.tasks.len() + self.outside.len() - self.suspended
     }
 
     pub(super) fn len(&self) -> usize {
-        self.tasks.len() + self.ended.len()
+        self.tasks.len() + self.outside()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.ended.is_empty()
+        self.tasks.is_empty() && self.outside() == 0
+    }
+
+    /// The number of tasks from outside the run, and of those whose blocking section has ended.
+    pub(super) fn outside(&self) -> usize {
+        self.outside.len() + self.ended.len()
     }
 
     /// Makes room for one task beside the reserved slots.
-    pub(super) fn make_room(&mut self) -> Result<(), NoMemory> {
-        self.tasks.make_room(self.reserved.saturating_add(1), &self.is_long)
+    #[inline(always)]
+    pub(super) fn make_room(&mut self, line: Line) -> Result<(), NoMemory> {
+        self.make_room_for(self.reserved.saturating_add(1), line)
     }
 
     /// Makes room for one task that was suspended. If a slot was reserved for the task, this
     /// succeeds.
-    pub(super) fn make_room_for_suspended(&mut self) -> Result<(), NoMemory> {
-        self.tasks.make_room(1, &self.is_long)
+    pub(super) fn make_room_for_suspended(&mut self, line: Line) -> Result<(), NoMemory> {
+        self.make_room_for(1, line)
+    }
+
+    #[inline(always)]
+    fn make_room_for(&mut self, n: usize, line: Line) -> Result<(), NoMemory> {
+        match line {
+            Line::Own => self.tasks.make_room(n, &self.is_long),
+            Line::Outside => self.outside.make_room(n, &self.is_outside_long),
+        }
     }
 
     /// Reserves `more` slots for tasks that are suspended, or releases -`more`.
     pub(super) fn reserve(&mut self, more: isize) -> Result<(), NoMemory> {
         let reserved = self.reserved.saturating_add_signed(more);
         if more > 0 {
-            self.tasks.make_room(reserved, &self.is_long)?;
+            self.make_room_for(reserved, Line::Own)?;
+            self.make_room_for(reserved, Line::Outside)?;
             self.ended.reserve(reserved)?;
         }
         self.reserved = reserved;
@@ -92,24 +163,36 @@ impl Queue {
     }
 
     pub(super) fn keeps_memory(&self) -> bool {
-        self.is_long.get()
+        self.is_long.get() || self.is_outside_long.get()
     }
 
     /// See `TaskQueue::take_long`.
-    pub(super) fn take_long(&mut self) -> Option<Long> {
-        self.tasks.take_long(self.reserved, &self.is_long)
+    pub(super) fn take_long(&mut self) -> Buffers {
+        Buffers {
+            own: self.tasks.take_long(self.reserved, &self.is_long),
+            outside: self.outside.take_long(self.reserved, &self.is_outside_long),
+        }
     }
 
-    pub(super) fn keep(&mut self, long: Long) {
-        self.tasks.keep(long);
+    pub(super) fn keep(&mut self, buffers: Buffers) {
+        if let Some(long) = buffers.own {
+            self.tasks.keep(long);
+        }
+        if let Some(long) = buffers.outside {
+            self.outside.keep(long);
+        }
     }
 
-    /// Adds a task at `end`. The caller has made room.
-    pub(super) fn push<P: Place>(&mut self, task: Task, end: End) {
+    /// Adds a task as the youngest of its line, in which the caller has made room.
+    #[inline(always)]
+    pub(super) fn push<P: Place>(&mut self, task: Task, line: Line) {
         self.suspended += usize::from(P::is_suspended(task));
-        match end {
-            End::Oldest => self.tasks.push_front(task),
-            End::Youngest => self.tasks.push_back(task),
+        match line {
+            Line::Own => {
+                self.added = self.added.wrapping_add(1);
+                self.tasks.push_back(task);
+            }
+            Line::Outside => self.outside.push_back(FromOutside { task, added: self.added }),
         }
     }
 
@@ -121,6 +204,13 @@ impl Queue {
 
     pub(super) fn has_ended(&self) -> bool {
         !self.ended.is_empty()
+    }
+
+    /// True if the next task is one from outside the run, though no section of it has ended.
+    fn is_outside_next<O: Order>(&self, place: &impl Place) -> bool {
+        let Some(&FromOutside { added, .. }) = self.outside.front() else { return false };
+        let in_order = O::NEXT == End::Oldest && self.added.wrapping_sub(self.tasks.len()) >= added;
+        in_order || self.tasks.is_empty() || place.turns().is_due(self.outside())
     }
 
     pub(super) fn peek(&self, end: End) -> Option<Task> {
@@ -140,30 +230,65 @@ impl Queue {
         Some(task)
     }
 
+    fn pop_outside<P: Place>(&mut self, place: &P) -> Option<Task> {
+        let FromOutside { task, .. } = self.outside.pop_front()?;
+        place.turns().took(self.outside() > 0);
+        self.suspended -= usize::from(P::is_suspended(task));
+        Some(task)
+    }
+
     #[inline(always)]
-    pub(super) fn arrange<O: Order>(&mut self, place: &impl Place) {
+    pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Next> {
+        if self.outside() > 0
+            && let Some(task) = self.next_of_others::<O, P>(place)
+        {
+            return Some(Next::Outside(task));
+        }
         if !self.tasks.is_empty() {
             O::arrange(&mut self.tasks, place);
         }
+        self.pop::<P>(O::NEXT).map(Next::Own)
     }
 
-    pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
-        let ended = self.ended.next(!self.tasks.is_empty());
-        if ended.is_some() {
-            return ended;
+    /// Takes the next task, if it is not one of the run's own.
+    #[cold]
+    #[inline(never)]
+    fn next_of_others<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+        let others_wait = !self.tasks.is_empty() || !self.outside.is_empty();
+        if let Some(task) = self.ended.next(others_wait) {
+            place.turns().took(self.outside() > 0);
+            return Some(task);
         }
-        self.arrange::<O>(place);
-        self.pop::<P>(O::NEXT)
+        if self.is_outside_next::<O>(place) { self.pop_outside(place) } else { None }
+    }
+
+    /// Takes the next task, if it was suspended and no task of a section waits.
+    pub(super) fn next_suspended<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+        if self.has_ended() {
+            return None;
+        }
+        if self.is_outside_next::<O>(place) {
+            let fits = self.outside.front().is_some_and(|next| P::is_suspended(next.task));
+            return if fits { self.pop_outside(place) } else { None };
+        }
+        if !self.tasks.is_empty() {
+            O::arrange(&mut self.tasks, place);
+        }
+        if self.peek(O::NEXT).is_some_and(P::is_suspended) { self.pop::<P>(O::NEXT) } else { None }
     }
 
     /// Removes `task`, which has not begun, if it is queued.
     pub(super) fn take_back(&mut self, task: Task) -> bool {
-        take_back(&mut self.tasks, task)
+        take_back(&mut self.tasks, |queued| *queued == task)
+            || take_back(&mut self.outside, |queued| queued.task == task)
     }
 }
 
-/// Removes `task` from `tasks`, if it is there. The search begins at the youngest task.
-pub(in crate::policy) fn take_back(tasks: &mut VecDeque<Task>, task: Task) -> bool {
-    let at = tasks.iter().rposition(|queued| *queued == task);
+/// Removes the youngest task for which `is_wanted` is true, if there is one.
+pub(in crate::policy) fn take_back<T>(
+    tasks: &mut VecDeque<T>,
+    is_wanted: impl Fn(&T) -> bool,
+) -> bool {
+    let at = tasks.iter().rposition(is_wanted);
     at.is_some_and(|at| tasks.remove(at).is_some())
 }

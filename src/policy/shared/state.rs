@@ -4,14 +4,12 @@
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::Guests;
-use crate::policy::shared::queue::{Order, Queue};
+use crate::policy::shared::queue::{Next, Order, Queue};
 use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
-use crate::queue::End;
-use crate::queue::length::Length;
-use crate::queue::room::Long;
+use crate::queue::length::{Length, QUEUES_FOR_ALL};
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::settings::Idle;
-use crate::sys::atomic::{Ordering, Pad, UnsafeCell};
+use crate::sys::atomic::{AtomicUsize, Ordering, Pad, UnsafeCell};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 use crate::sys::fuzz::{self, Point};
@@ -25,6 +23,9 @@ pub struct Shared<L: Monitor, O: Order> {
     /// A word per worker, on which it sleeps in the middle of a task: AWAKE or WAITING.
     pub(super) joiner_words: Box<[Pad<Futex>]>,
     pub(super) guests: Guests,
+    /// The number of tasks from outside in the queue, readable without the lock, under which it is
+    /// changed. Relaxed: a hint.
+    pub(super) outside: Pad<AtomicUsize>,
     pub(super) rests: Rests,
     pub(super) limit: usize,
     pub(super) processors: usize,
@@ -34,11 +35,9 @@ pub struct Shared<L: Monitor, O: Order> {
 }
 
 impl<L: Monitor, O: Order> Shared<L, O> {
-    /// Where a debugger finds the length of the queue. (The state begins where its cell does.)
-    pub(super) const LENGTH: Length =
-        Queue::LENGTH.within(offset_of!(Self, state) + offset_of!(State, queue));
-    pub(super) const LENGTH_OF_ENDED: Length =
-        Queue::LENGTH_OF_ENDED.within(offset_of!(Self, state) + offset_of!(State, queue));
+    /// Where a debugger finds the tasks. (The state begins where its cell does.)
+    pub(super) const LENGTHS_FOR_ALL: [Length; QUEUES_FOR_ALL] =
+        Queue::lengths(offset_of!(Self, state) + offset_of!(State, queue));
 }
 
 pub(super) struct State {
@@ -70,9 +69,6 @@ pub(super) enum Wake {
 unsafe impl<L: Monitor, O: Order> Sync for Shared<L, O> {}
 
 impl<L: Monitor, O: Order> Shared<L, O> {
-    /// The end behind all other tasks.
-    pub(super) const LAST: End = O::NEXT.opposite();
-
     /// # Safety
     /// The caller holds the lock. No reference lives on after the unlocking or across `wait`.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
@@ -89,6 +85,20 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };
         result
+    }
+
+    /// The number of tasks from outside may have changed. The caller holds the lock.
+    pub(super) fn count_outside(&self, state: &State) {
+        self.outside.store(state.queue.outside(), Ordering::Relaxed);
+    }
+
+    /// Counts anew if `next`, which was taken just now, has come from outside. The caller holds the lock.
+    #[inline(always)]
+    pub(super) fn counted(&self, next: Option<Next>, state: &State) -> Option<Next> {
+        if let Some(Next::Outside(_)) = next {
+            self.count_outside(state);
+        }
+        next
     }
 
     /// Decides which sleeper is woken for a task that is queued now. The caller holds the lock; it
@@ -215,13 +225,11 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         let mut long = unsafe { self.state() }.queue.take_long();
         // SAFETY: as above.
         unsafe { self.monitor.unlock() };
-        long.iter_mut().for_each(Long::discard);
+        long.discard();
         place.give_back();
         self.monitor.lock();
-        if let Some(long) = long {
-            // SAFETY: locked just now.
-            unsafe { self.state() }.queue.keep(long);
-        }
+        // SAFETY: locked just now.
+        unsafe { self.state() }.queue.keep(long);
     }
 
     /// Tells the place that its worker has been idle for long while tasks wait. The caller holds

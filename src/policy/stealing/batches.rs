@@ -60,9 +60,9 @@ impl<D: Deque> Stealing<D> {
         else {
             return Err(Full);
         };
-        self.injector.put_back_some(n, limit, |n, put| oldest.spill(n, put))?;
+        self.injector.spill(n, limit, |n, put| oldest.spill(n, put))?;
         // The ring may still be full: a thief's tasks are in it until the thief has copied them.
-        own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
+        own.push(task).or_else(|Full| self.injector.spill(1, limit, |_, put| put(task)))
     }
 
     /// Takes the next task of the injector. With `SCHED_GLOBAL=all` also moves the other tasks into

@@ -163,7 +163,7 @@ impl<D: Deque> Stealing<D> {
         fuzz::at(Point::GuestLeaves);
         if self.guests.leave(index) {
             self.queue_token(index);
-            self.wake_for_injected(place);
+            self.added_outside(place);
         }
     }
 
@@ -187,7 +187,7 @@ impl<D: Deque> Stealing<D> {
             }
         }
         if self.work_visible() {
-            self.wake_for_injected(place); // a processor is free
+            self.added_outside(place); // a processor is free
         }
         sleep();
         if waits {

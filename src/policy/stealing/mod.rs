@@ -21,6 +21,7 @@ mod batches;
 mod demands;
 mod guests;
 mod lending;
+mod outside;
 mod search;
 mod state;
 
@@ -43,10 +44,10 @@ use crate::policy::{
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::{RestAwaited, Rests};
-use crate::queue::{Deque, End, Full, Portion};
+use crate::queue::{Deque, End, Full, Portion, PrivatePart};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
-use crate::sys::atomic::Pad;
+use crate::sys::atomic::{AtomicUsize, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -119,10 +120,11 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: by the caller's promise. (No other pop has come between `pop_quickly` and this
         // one.)
         let own = || unsafe {
-            let mut own = self.own(place);
             match first {
-                LookFirst::AtHome => own.pop_slowly(),
-                LookFirst::Outside => own.pop(),
+                LookFirst::AtHome => {
+                    self.own(place).pop_slowly().map(|task| self.after_turn(place, task))
+                }
+                LookFirst::Outside => self.own(place).pop(),
             }
         };
         overdue
@@ -175,11 +177,8 @@ impl<D: Deque> Stealing<D> {
 
 impl<D: Deque> Policy for Stealing<D> {
     const ACCEPTED: Accepted = amounts::accepted::<D>();
-    const LENGTHS: Lengths = Lengths {
-        each: D::LENGTH,
-        for_all: Injector::LENGTH.within(offset_of!(Self, injector)),
-        ended: Injector::ENDED.within(offset_of!(Self, injector)),
-    };
+    const LENGTHS: Lengths =
+        Lengths { each: D::LENGTH, for_all: Injector::lengths(offset_of!(Self, injector)) };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
@@ -263,8 +262,17 @@ impl<D: Deque> Policy for Stealing<D> {
 
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
         self.injector.push(task)?;
-        self.wake_for_injected(place);
+        self.added_outside(place);
         Ok(())
+    }
+
+    fn outside(&self, index: usize) -> Option<&AtomicUsize> {
+        (index < self.guests.workers()).then(|| self.injector.outside())
+    }
+
+    unsafe fn is_turn_due(&self, place: &impl Place) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.is_due(place) }
     }
 
     fn waiting(&self, index: usize) -> Option<&Waiting> {
@@ -282,9 +290,7 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     unsafe fn restored(&self, place: &impl Place) {
-        if !self.deques[place.index()].looks_empty() {
-            self.published(place); // the task was restored before: `queue::split`, 5
-        }
+        self.look_for_sleepers(place);
     }
 
     unsafe fn share(&self, place: &impl Place, takes: Option<Duration>) {
@@ -352,13 +358,13 @@ impl<D: Deque> Policy for Stealing<D> {
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.injector.put_back(task)?;
-        self.wake_for_injected(place);
+        self.added_outside(place);
         Ok(())
     }
 
     fn requeue_ended(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.injector.put_back_ended(task)?;
-        self.wake_for_injected(place);
+        self.added_outside(place);
         Ok(())
     }
 
@@ -371,9 +377,8 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        let put = self.injector.put_back_some(1, usize::MAX, |_, put| put(task));
-        put.map_err(|Full| NoMemory)?;
-        self.wake_for_injected(place);
+        self.injector.put_back_new(task)?;
+        self.added_outside(place);
         Ok(())
     }
 
@@ -399,6 +404,9 @@ impl<D: Deque> Policy for Stealing<D> {
             if first == LookFirst::AtHome
                 && let Some(task) = self.own(place).pop_quickly()
             {
+                if self.looks_each_time(self.deque_at(place)) {
+                    return Some(self.after_turn(place, task));
+                }
                 return Some(task);
             }
             self.next_in_line_slowly(place, first)
@@ -430,6 +438,10 @@ impl<D: Deque> Policy for Stealing<D> {
         let until = Until::Over(awaited);
         let mut countdown = TICK;
         while !awaited.over() {
+            // SAFETY: by the caller's promise.
+            if self.has_outside() && unsafe { self.is_due(stack.place()) } {
+                stack.give_way();
+            }
             let place = stack.place();
             countdown -= 1;
             let injected = if countdown == 0 {
@@ -530,11 +542,9 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut activity = stack.activity();
-        if stack.begins_outside()
+        if stack.begins_outside() {
             // SAFETY: by the caller's promise.
-            && let Some(task) = unsafe { self.take_overdue(stack.place(), D::OWNER_POPS) }
-        {
-            stack.run(task);
+            unsafe { self.serve_outside(stack) };
         }
         'fiber: loop {
             let place = stack.place();
@@ -557,7 +567,21 @@ impl<D: Deque> Policy for Stealing<D> {
                         if !ptr::eq(stack.place(), place) {
                             continue 'fiber;
                         }
+                    } else if self.looks_each_time(deque)
+                        && !deque.looks_empty()
+                        // SAFETY: by the caller's promise.
+                        && unsafe { self.is_due(place) }
+                    {
+                        // SAFETY: by the caller's promise.
+                        unsafe { self.serve_outside(stack) };
+                        continue 'fiber;
                     }
+                }
+                if deque.private_part().is_some_and(|private| private.is_alarmed())
+                    // SAFETY: by the caller's promise.
+                    && unsafe { self.heed_alarm(stack) }
+                {
+                    continue 'fiber;
                 }
                 place.stay();
                 stack.out_of_tasks();

@@ -248,15 +248,21 @@ impl<D: Deque> Stealing<D> {
         if !self.parks() {
             return;
         }
-        if self.sleepers.stop_search() {
+        if !self.sleepers.stop_search() {
+            return;
+        }
+        if self.sleepers.has_sleepers() {
             self.listen();
             if self.work_visible() {
                 let woke = self.sleepers.wake_one(|worker| place.start(worker));
                 place.counters().wakes.add(usize::from(woke));
                 if woke {
-                    place.note(Event::Wake(1));
+                    return place.note(Event::Wake(1));
                 }
             }
+        }
+        if self.has_outside() {
+            self.alarm_all(); // the thread that has added the task relied on this search
         }
     }
 

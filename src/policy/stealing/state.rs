@@ -108,10 +108,11 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// As `published`, for any thread: the place's counters do not belong to the caller.
-    pub(super) fn wake_for_injected(&self, place: &impl Place) {
-        if self.parks() {
-            self.sleepers.published(|worker| place.start(worker));
+    /// The worker at `place` has taken its youngest task and has restored it: see
+    /// `Policy::restored`.
+    pub(super) fn look_for_sleepers(&self, place: &impl Place) {
+        if !self.deques[place.index()].looks_empty() {
+            self.published(place); // the task was restored before: `queue::split`, 5
         }
     }
 

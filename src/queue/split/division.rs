@@ -1,6 +1,6 @@
 //! How tasks become public: the owner publishes them, or thieves request and raid them.
 
-use crate::queue::split::record::{Held, Split, slots};
+use crate::queue::split::record::{EACH, Held, Split, slots};
 use crate::queue::{Deque, Portion, Press, PrivatePart, Published};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
 use crate::sys::fence::Mode;
@@ -45,6 +45,33 @@ impl<M: Mode> PrivatePart for Split<M> {
         let Some(_held) = Held::as_thief(&self.thieves) else { return false };
         self.raid_held();
         self.top() < self.open()
+    }
+
+    fn alarm(&self) {
+        if self.watched.alarm.load(Ordering::Relaxed) != EACH {
+            self.thieves.lock.lock();
+            self.set_alarm(EACH);
+            // SAFETY: locked just now.
+            unsafe { self.thieves.lock.unlock() };
+        }
+    }
+
+    #[inline]
+    fn is_alarmed(&self) -> bool {
+        !self.watched.alarm.load(Ordering::Relaxed).is_null()
+    }
+
+    unsafe fn silence(&self) {
+        let held = Held::wait(&self.thieves);
+        self.set_alarm(ptr::null_mut());
+        drop(held);
+        fuzz::at(Point::SplitSilence);
+        processor_fence(Ordering::SeqCst); // with the alarming thread's: see the essay, 6
+    }
+
+    unsafe fn defer_alarm(&self) {
+        let _held = Held::wait(&self.thieves);
+        self.set_alarm(self.bot());
     }
 
     unsafe fn publish(&self, portion: Portion) -> Published {
@@ -106,7 +133,7 @@ impl<M: Mode> Split<M> {
         }
         let wanted = open.wrapping_offset((private + 1) / 2);
         fuzz::at(Point::RaidCounted);
-        self.watched.split.store(wanted, Ordering::Relaxed);
+        self.watched.split.store(wanted.max(self.alarm()), Ordering::Relaxed);
         fuzz::at(Point::RaidWritten);
         let safe = if M::heavy() {
             // Acquire: pairs with the Release store of the push, so that the slots below are

@@ -69,6 +69,9 @@ impl Slot {
 /// The value of `split` in a forked child.
 pub(super) const ABANDONED: *mut Slot = ptr::without_provenance_mut(usize::MAX);
 
+/// The value of `alarm` for which each pop takes the slow path. No slot has this address.
+pub(super) const EACH: *mut Slot = ptr::without_provenance_mut(usize::MAX - 1);
+
 /// `M`: how the fences between the owner and the raiders are made.
 #[repr(C)]
 pub struct Split<M: Mode> {
@@ -114,6 +117,9 @@ pub(super) struct Watched {
     pub(super) split: AtomicPtr<Slot>,
     /// A push here or beyond takes the slow path; null: somebody asks for the owner's attention.
     pub(super) lim: AtomicPtr<Slot>,
+    /// `split` is not below this: a pop below it takes the slow path, where the owner finds the alarm.
+    /// Null: no alarm is set.
+    pub(super) alarm: AtomicPtr<Slot>,
 }
 
 pub(super) struct Thieves {
@@ -216,12 +222,24 @@ impl<M: Mode> Split<M> {
         self.thieves.open.load(Ordering::Relaxed)
     }
 
+    #[inline(always)]
+    pub(super) fn alarm(&self) -> *mut Slot {
+        self.watched.alarm.load(Ordering::Relaxed)
+    }
+
     /// Makes the tasks below `end` public and the others private. The caller holds the lock. The
     /// caller is the owner, or a raider that set `split` to `end` or above before its fence (essay,
     /// 1).
     pub(super) fn divide(&self, end: *mut Slot) {
         self.thieves.open.store(end, Ordering::Relaxed);
-        self.watched.split.store(end, Ordering::Relaxed);
+        self.watched.split.store(end.max(self.alarm()), Ordering::Relaxed);
+    }
+
+    /// Sets the alarm, or removes it (null). The caller holds the lock; if it removes the alarm, it is
+    /// the owner.
+    pub(super) fn set_alarm(&self, alarm: *mut Slot) {
+        self.watched.alarm.store(alarm, Ordering::Relaxed);
+        self.divide(self.open());
     }
 
     /// Requests the private tasks, if there are any. The caller holds the lock, and no task is
@@ -239,7 +257,8 @@ impl<M: Mode> Split<M> {
     pub(super) fn redivide(&self, bot: *mut Slot) {
         let (top, open) = (self.top(), self.open());
         let private = slots(open, bot);
-        if private >= 0 && self.is_requested() {
+        let by_thief = self.split() != self.alarm();
+        if private >= 0 && by_thief && self.is_requested() {
             self.divide(open.wrapping_offset((private + 1) / 2));
         } else {
             let half = slots(top, open) / 2;

@@ -157,6 +157,11 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
         // it. The caller is on this fiber and owns its worker.
         unsafe {
+            let policy = worker.policy::<P>();
+            if f == 0 && worker.has_outside() && policy.is_turn_due(worker) {
+                fiber.first_task.set(next.filter(|&next| policy.spawn(worker, next).is_err()));
+                Self::run_outside(fiber);
+            }
             if let Some(next) = next.and_then(|task| continuation_of(task)) {
                 let context = adopt(worker, next);
                 if listeners::any() {
@@ -168,6 +173,16 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             fiber.run_to_end()
         }
     }
+}
+
+/// True if tasks from outside the run have their turn; for a deque without an alarm.
+///
+/// # Safety
+/// The caller owns the worker, whose policy is `P`.
+#[inline]
+unsafe fn is_turn_due_unalarmed<P: DequePolicy>(worker: &Worker) -> bool {
+    // SAFETY: by the caller's promise.
+    worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker) }
 }
 
 /// Continues a spawn whose continuation no queue has room for.
@@ -219,7 +234,12 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// As for `run`; the continuation is queued.
     #[inline(always)]
     unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
-        if worker.tick() {
+        // SAFETY: the caller owns the worker, whose policy and deque have these types.
+        let is_due = unsafe {
+            let is_unalarmed = worker.deque::<P::Deque>().private_part().is_none();
+            is_unalarmed && is_turn_due_unalarmed::<P>(worker)
+        };
+        if worker.tick() || is_due {
             // SAFETY: the same contract as this function's.
             return unsafe { Self::call_after_outside(f, closure, worker, fiber) };
         }
@@ -253,10 +273,19 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
             if policy.spawn(worker, task).is_err() {
                 fiber.first_task.set(Some(task));
             }
-            fiber.loop_start.set(LoopStart::Injector);
-            fiber.nesting.set(0); // the tasks from outside are nested in none
-            fiber.run_to_end()
+            Self::run_outside(fiber)
         }
+    }
+
+    /// Begins a loop on the child's fiber that looks for tasks from outside the run first.
+    ///
+    /// # Safety
+    /// As for `Fiber::run_to_end`.
+    unsafe fn run_outside(fiber: &Fiber) -> ! {
+        fiber.loop_start.set(LoopStart::Injector);
+        fiber.nesting.set(0); // the tasks from outside are nested in none
+        // SAFETY: by the caller's promise.
+        unsafe { fiber.run_to_end() }
     }
 
     /// # Safety

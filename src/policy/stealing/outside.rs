@@ -1,0 +1,205 @@
+//! Tasks from outside the run beside workers that never run out of tasks of their own.
+//!
+//! A worker takes tasks from outside when it searches, and once in `TICK` tasks that it pops. But a
+//! worker within a tree of forks and joins, or within a long loop, does neither. So a task from
+//! outside has a *turn* ([`turns`](crate::policy::turns)) at each point where the worker's task may
+//! wait anyway: when a task has ended, at a join, when the task is suspended, and between two parts
+//! of a loop.
+//!
+//! # How the worker learns of it
+//!
+//! A word counts the tasks from outside. A worker in a loop loads it between two chunks. With a deque
+//! that has no private part, the worker also loads it at each pop and join, where the load costs
+//! nothing beside the deque's fence or lock. A pop and a join of a deque with a private part load
+//! nothing more: the thread that adds the task sets an *alarm* in each such deque, and the owner's
+//! next pop or join takes its slow path (`queue::split`, 6).
+//!
+//! If a worker searches, or was woken just now, no alarm is needed. So this holds whenever no thread
+//! is between two steps of this file: *if a task from outside is in the injector, a worker searches,
+//! or the deque of each worker has an alarm.*
+//!
+//! - A thread that adds a task fences, and then looks for searchers. If there is none, it sets the
+//!   alarms that are not set.
+//! - The last worker that stops searching fences, and then looks at the injector. If there is a
+//!   task, it sets the alarms.
+//! - An owner removes its alarm, fences, and then looks at the injector. If a task is left there,
+//!   the owner sets its alarm again.
+//!
+//! In each pair of these, one sees what the other has written.
+//!
+//! # The price
+//!
+//! An alarm that is set before a turn is due stays set. Then each pop takes its slow path, some 50 ns,
+//! for a millisecond at most. If these pops follow each other closely, the alarm is deferred: it stops
+//! only the pops of the tasks that are queued by now. With each deferral a recursion comes to these
+//! tasks half as often.
+//!
+//! Rejected: the alarm of one worker instead of all. That worker may be in a long task while
+//! another would look within a microsecond.
+
+use crate::policy::stealing::state::Stealing;
+use crate::policy::{LoopStack, Place};
+use crate::queue::{Deque, Owner, PrivatePart};
+use crate::sys::atomic::{Ordering, fence};
+use crate::task::Task;
+use std::ptr;
+
+impl<D: Deque> Stealing<D> {
+    /// A task was added to the injector, by any thread: makes sure that a worker takes it soon. The
+    /// place's counters do not belong to the caller.
+    pub(super) fn added_outside(&self, place: &impl Place) {
+        if self.parks() {
+            if self.sleepers.published(|worker| place.start(worker)) {
+                return;
+            }
+            fence(Ordering::SeqCst); // with the fence in `stop_search`
+            if self.sleepers.searching() > 0 {
+                return;
+            }
+        } else {
+            fence(Ordering::SeqCst); // with the fence in `silence`
+        }
+        self.alarm_all();
+    }
+
+    /// Sets the alarm of each worker's deque that has one. (Guests run no tasks from outside.) The
+    /// caller has executed a full fence since the task was added, or since it stopped searching.
+    pub(super) fn alarm_all(&self) {
+        for deque in &self.deques[..self.guests.workers()] {
+            let Some(private) = deque.private_part() else { return };
+            private.alarm();
+        }
+    }
+
+    /// True if a task waits in the injector that is not a spilled one. A hint.
+    #[inline(always)]
+    pub(super) fn has_outside(&self) -> bool {
+        self.injector.outside().load(Ordering::Relaxed) > 0
+    }
+
+    /// True if each pop or join looks at the injector, since no alarm could tell its worker.
+    #[inline(always)]
+    pub(super) fn looks_each_time(&self, deque: &D) -> bool {
+        deque.private_part().is_none() && self.has_outside()
+    }
+
+    /// See `Policy::is_turn_due`.
+    ///
+    /// # Safety
+    /// As for `own`.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn is_due(&self, place: &impl Place) -> bool {
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { self.own(place) };
+        let mut alarmed = own.private_part().filter(|private| private.is_alarmed());
+        if let Some(private) = &mut alarmed
+            && !self.has_outside()
+        {
+            private.silence();
+            if self.has_outside() {
+                private.alarm();
+            }
+        }
+        if !self.has_outside() {
+            place.turns().end();
+            return false;
+        }
+        let due = place.turns().is_due(self.injector.outside().load(Ordering::Relaxed));
+        if let Some(mut private) = alarmed.filter(|_| !due)
+            && place.turns().alarms_often()
+        {
+            private.defer_alarm();
+        }
+        due
+    }
+
+    /// Takes a task from outside for a turn.
+    ///
+    /// # Safety
+    /// As for `own`.
+    #[cold]
+    pub(super) unsafe fn take_for_turn(&self, place: &impl Place) -> Option<Task> {
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { self.own(place) };
+        let mut private = own.private_part();
+        if let Some(private) = private.as_mut().filter(|private| private.is_alarmed()) {
+            private.silence();
+        }
+        let mut task = None;
+        while task.is_none() && self.has_outside() {
+            let Some(outside) = self.injector.take_outside() else { break };
+            task = self.resolved(outside, place); // None for the token of a place without tasks
+        }
+        place.turns().took(task.is_some());
+        match task {
+            Some(_) if self.has_outside() => private.iter_mut().for_each(Owner::alarm),
+            _ => (),
+        }
+        task
+    }
+
+    /// The task that the worker runs next in place of `task`, which it has just popped: a task from
+    /// outside, if its turn is due. Then `task` is in the deque again.
+    ///
+    /// # Safety
+    /// As for `own`.
+    #[cold]
+    pub(super) unsafe fn after_turn(&self, place: &impl Place, task: Task) -> Task {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if !self.is_due(place) {
+                return task;
+            }
+            let Some(outside) = self.take_for_turn(place) else { return task };
+            let mut own = self.own(place);
+            if own.push(task).is_err() {
+                // A thief's tasks are in the deque until the thief has copied them.
+                let put = self.injector.spill(1, usize::MAX, |_, put| put(task));
+                put.expect("there is memory");
+            }
+            self.added(&mut own, place);
+            outside
+        }
+    }
+
+    /// Runs tasks from outside as long as their turn lasts; one of them if no turn is due.
+    ///
+    /// # Safety
+    /// The caller runs on `stack`, which belongs to this run.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn serve_outside(&self, stack: &impl LoopStack) {
+        let place = stack.place();
+        // SAFETY: by the caller's promise.
+        while let Some(task) = unsafe { self.take_for_turn(place) } {
+            stack.run_from_outside(task);
+            if !ptr::eq(stack.place(), place) || !place.turns().lasts() {
+                break;
+            }
+        }
+        stack.ends_outside();
+        stack.place().turns().returned();
+    }
+
+    /// An alarm has stopped the loop of the worker on `stack`. False if its deque is empty: then the
+    /// worker searches anyway.
+    ///
+    /// # Safety
+    /// As for `serve_outside`.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn heed_alarm(&self, stack: &impl LoopStack) -> bool {
+        let place = stack.place();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.look_for_sleepers(place); // the pop was undone: `queue::split`, 5
+            if !self.deque_at(place).looks_empty() && self.is_due(place) {
+                self.serve_outside(stack);
+                return true;
+            }
+            let task = self.own(place).pop();
+            task.map(|task| stack.run(task)).is_some()
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A task gives way to tasks from outside the run: at a join, and between two parts of a loop.
+//!
+//! Tasks from outside have turns ([`policy::turns`](crate::policy::turns)), so that none waits for
+//! the end of another job. They must not run on top of the task that gives way: one of them might
+//! want a lock that this task holds, and could then not wait for it. So the task is suspended, as if
+//! it yielded, and its worker begins a loop on another stack, with tasks from outside.
+//!
+//! The task that was suspended is the youngest of its worker's own tasks, which the worker turns to
+//! after the turn. So a tree of forks and joins is interrupted, and not reordered, and at most one
+//! stack is used for it at a time. But if the task has itself come from outside and has had its
+//! turn, it goes behind the others from outside, and they take turns with each other. (Rejected:
+//! every task that gives way goes behind the others from outside. Then each turn suspends another
+//! branch of a tree, and a flood from outside costs a stack each millisecond.)
+
+use crate::runtime::record::{LoopStart, Worker};
+use crate::runtime::suspend::leave_for_outside;
+use crate::task::Task;
+use std::ptr;
+
+impl Worker {
+    /// Lets tasks from outside the run go before the calling task, if their turn is due. This
+    /// function is called where the task may be suspended. Returns the worker on which the task
+    /// continues: `self`, if it is not a task of this worker's run.
+    #[cold]
+    #[inline(never)]
+    pub fn give_way(&self) -> &Worker {
+        let Some(mine) = self.mine() else { return self };
+        let fiber = mine.fiber();
+        // SAFETY: the thread occupies the place, so its run goes on, and the row is that of the run.
+        let gives_way =
+            fiber.prepare_to_leave() && unsafe { (mine.row().operations.is_turn_due)(&mine) };
+        if !gives_way {
+            return mine.worker();
+        }
+        let from_outside = fiber.loop_start.get() == LoopStart::Injector;
+        fiber.loop_start.set(LoopStart::OwnQueue);
+        let mut publish = move |task: Task| {
+            // (The thread still occupies `mine`.)
+            if from_outside {
+                mine.requeue(task)
+            } else {
+                mine.queue_soon(task)
+            }
+            true
+        };
+        // SAFETY: the caller is a task on the fiber, which can be left; a queue has the task when
+        // `publish` returns. If there is no stack, the task goes on.
+        unsafe {
+            let _ = leave_for_outside(fiber, &mut publish);
+            // The fiber's worker is that of the thread which continues the task.
+            &*ptr::from_ref(fiber.worker())
+        }
+    }
+}
