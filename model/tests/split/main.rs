@@ -3,6 +3,7 @@
 //! a spare slot.
 #![cfg(loom)]
 
+mod alarms;
 mod joins;
 mod raids;
 mod requests;

@@ -1,0 +1,88 @@
+//! Tasks from outside the run beside a worker that has tasks of its own: whenever all threads are
+//! between two steps, a task in the injector has a worker that searches, or an alarm
+//! (`policy::stealing::outside`).
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::JoinHandle;
+use sched::idle::eventcount::Role;
+use sched::policy::{LookFirst, Policy};
+use sched::queue::PrivatePart;
+use sched::queue::split::Split;
+use sched::sys::fence::Asymmetric;
+use sched_model::{Reached, count, explore, join};
+
+type Scene = sched_model::Scene<Split<Asymmetric>>;
+
+/// Another thread adds the task of cell `i`.
+fn stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
+    Scene::thread(scene, move |scene| {
+        scene.places[0].inject(count, scene.cells[i].closure());
+    })
+}
+
+/// Worker 1 stops searching, since it has found another task.
+fn finder(scene: &Arc<Scene>) -> JoinHandle<()> {
+    assert_eq!(scene.scheduler.sleepers().start_search(1), Role::Searcher);
+    Scene::thread(scene, |scene| scene.scheduler.wake_for_more(&scene.places[1]))
+}
+
+/// Runs the next task of worker 0. False if there is none.
+fn run_next(scene: &Scene) -> bool {
+    // SAFETY: the main thread occupies place 0, and runs each task once.
+    unsafe {
+        let next = scene.scheduler.next_in_line(&scene.places[0], LookFirst::AtHome);
+        next.map(|task| (task.f)(task.closure, std::ptr::null_mut())).is_some()
+    }
+}
+
+fn is_alarmed(scene: &Scene) -> bool {
+    scene.scheduler.deque(0).is_alarmed()
+}
+
+#[test]
+fn a_task_beside_the_last_searcher() {
+    explore("outside, the last searcher stops", 4, 20, || {
+        let scene = Scene::new(2, 1);
+        let finder = finder(&scene);
+        join([stranger(&scene, 0), finder]);
+        assert!(is_alarmed(&scene), "nobody looks for the task");
+    });
+}
+
+#[test]
+fn two_tasks_beside_a_busy_owner() {
+    static SEEN: Reached = Reached::not_yet();
+    explore("outside, two tasks and a busy owner", 2, 1000, || {
+        let scene = Scene::new(2, 3);
+        scene.places[0].spawn(count, scene.cells[2].closure());
+        let threads = [stranger(&scene, 0), stranger(&scene, 1)];
+        assert!(run_next(&scene));
+        SEEN.note(scene.scheduler.queued(0) == Some(1));
+        join(threads);
+        let waiting = scene.scheduler.queued_for_all();
+        assert!(waiting == 0 || is_alarmed(&scene), "nobody looks for the task");
+        while run_next(&scene) {}
+        assert!(scene.cells.iter().all(|cell| cell.get() == 1));
+    });
+    SEEN.expect("a task from outside before an own one");
+}
+
+/// The worker is within a task, and looks whether it must give way.
+#[test]
+fn a_task_beside_an_owner_that_looks() {
+    static SILENCED: Reached = Reached::not_yet();
+    explore("outside, an owner that looks", 4, 100, || {
+        let scene = Scene::new(2, 2);
+        scene.places[0].inject(count, scene.cells[0].closure());
+        assert!(run_next(&scene)); // the alarm stays: it may stand for more than one task
+        let stranger = stranger(&scene, 1);
+        // SAFETY: the main thread occupies place 0.
+        let due = unsafe { scene.scheduler.is_turn_due(&scene.places[0]) };
+        SILENCED.note(!due);
+        stranger.join().unwrap();
+        assert!(is_alarmed(&scene), "nobody looks for the task");
+        assert!(run_next(&scene) && !run_next(&scene));
+    });
+    SILENCED.expect("an owner that sees no task");
+}

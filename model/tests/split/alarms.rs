@@ -1,0 +1,102 @@
+//! Alarms: the owner does not miss what an alarm was set for, and no task is lost beside one. In each
+//! model at most one thread waits for the deque's lock while another holds it: loom follows two
+//! waiting threads without end.
+
+use crate::{Shared, raider};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+use loom::thread::{self, JoinHandle};
+use sched::queue::{Owner, PrivatePart};
+use sched_model::{Reached, explore, join, take};
+
+/// Adds to what the owner is to see, and sets the alarm.
+fn alarming(shared: &Arc<Shared>, outside: &Arc<AtomicUsize>) -> JoinHandle<()> {
+    let (shared, outside) = (Arc::clone(shared), Arc::clone(outside));
+    thread::spawn(move || {
+        outside.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        shared.deque.alarm();
+    })
+}
+
+/// A pop of the owner's loop. Returns what the owner sees, if an alarm stops it.
+fn pop_or_look(
+    shared: &Shared,
+    owner: &mut Owner<crate::Deck>,
+    outside: &AtomicUsize,
+) -> Option<usize> {
+    if owner.pop_into(take) || !shared.deque.is_alarmed() {
+        return None;
+    }
+    owner.private_part().expect("a split deque").silence();
+    Some(outside.load(Ordering::Relaxed))
+}
+
+/// The thread may find the alarm set, although the owner has seen what that one was set for.
+#[test]
+fn the_alarm_for_what_was_seen() {
+    static SEEN: Reached = Reached::not_yet();
+    explore("split, an alarm beside an alarm", 4, 20, || {
+        let (shared, outside) = (Shared::new(1), Arc::new(AtomicUsize::new(1)));
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.deque.alarm();
+        let thread = alarming(&shared, &outside);
+        let seen = pop_or_look(&shared, &mut owner, &outside).expect("the alarm is set");
+        SEEN.note(seen == 1);
+        thread.join().unwrap();
+        if seen < 2 {
+            assert_eq!(pop_or_look(&shared, &mut owner, &outside), Some(2), "an alarm was lost");
+        }
+        shared.check(owner);
+    });
+    SEEN.expect("an owner that does not see the second reason");
+}
+
+#[test]
+fn an_alarmed_owner_beside_a_raid() {
+    explore("split, an alarmed owner beside a raid", 4, 1000, || {
+        let (shared, outside) = (Shared::new(3), Arc::new(AtomicUsize::new(1)));
+        let mut owner = shared.owner();
+        (0..2).for_each(|i| shared.push(&mut owner, i));
+        shared.deque.alarm();
+        let raider = raider(&shared, 1);
+        shared.push(&mut owner, 2);
+        let seen = pop_or_look(&shared, &mut owner, &outside);
+        raider.join().unwrap();
+        assert_eq!(seen, Some(1), "the alarm does not stop the owner");
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn an_alarm_beside_a_raid() {
+    explore("split, an alarm beside a raid", 4, 500, || {
+        let (shared, outside) = (Shared::new(3), Arc::new(AtomicUsize::new(0)));
+        let mut owner = shared.owner();
+        (0..3).for_each(|i| shared.push(&mut owner, i));
+        join([alarming(&shared, &outside), raider(&shared, 1)]);
+        let seen = pop_or_look(&shared, &mut owner, &outside);
+        assert_eq!(seen, Some(1), "the alarm does not stop the owner");
+        shared.check(owner);
+    });
+}
+
+/// A deferred alarm stops the pops of the tasks that were queued, and of no others.
+#[test]
+fn a_deferred_alarm() {
+    explore("split, a deferred alarm", 3, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = raider(&shared, 1);
+        shared.deque.alarm();
+        owner.private_part().expect("a split deque").defer_alarm();
+        shared.push(&mut owner, 1);
+        assert!(owner.pop_into(take), "the alarm stops a pop of a younger task");
+        assert!(!owner.pop_into(take), "the alarm does not stop the pop");
+        assert!(shared.deque.is_alarmed());
+        join([raider]);
+        shared.check(owner);
+    });
+}
