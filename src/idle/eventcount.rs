@@ -105,6 +105,7 @@
 //! | other accesses of parkers | Relaxed | the list's lock, or the thread's creation |
 //! | `wake_all`: store of `over`, then load of `dozing` | SeqCst | `doze`: Dekker's pattern |
 //! | `doze`: addition to `dozing`, then the wait | SeqCst | `wake_all`; the kernel fences before it reads |
+//! | `call`: store of `calls` | SeqCst | `await_call`: loads of `calls`, then `over` |
 //!
 //! # Waking is bounded
 //!
@@ -142,6 +143,9 @@ use crate::sys::time::Instant;
 use crate::sys::{fence, memory};
 use std::time::Duration;
 
+/// What `EventCount::guests` gains at each visit of a guest, beside 1.
+const VISIT: usize = 1 << 16;
+
 // Values of a parker.
 const AWAKE: u32 = 0;
 const WAITING: u32 = 1;
@@ -170,10 +174,13 @@ pub struct EventCount {
     /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
-    /// Guests that work (`policy::guests`): each takes a processor that a worker could use.
-    guests: AtomicU32,
+    /// Guests that work (`policy::guests`): each takes a processor that a worker could use. And how
+    /// often one has begun to: `VISIT` for each time.
+    guests: AtomicUsize,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
+    /// How often a worker in surplus was called, in these bits; it sleeps on this word.
+    calls: Futex,
 }
 
 /// What the event count has of each worker.
@@ -228,8 +235,9 @@ impl EventCount {
             began: Instant::now(),
             missing: AtomicU32::new(0),
             dozing: AtomicU32::new(0),
-            guests: AtomicU32::new(0),
+            guests: AtomicUsize::new(0),
             over: Futex::new(0),
+            calls: Futex::new(0),
             processors,
             most_searching: most_searching(workers, processors),
         })
@@ -258,13 +266,13 @@ impl EventCount {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
             + self.dozing.load(Ordering::Relaxed);
-        let all = self.parkers.len() + self.guests.load(Ordering::Relaxed) as usize;
+        let all = self.parkers.len() + self.guests.load(Ordering::Relaxed) % VISIT;
         all.saturating_sub(away as usize)
     }
 
     /// A guest begins to work. Relaxed, here and below: a stale count delays a decision about wake-ups.
     pub fn guest_comes(&self) {
-        self.guests.fetch_add(1, Ordering::Relaxed);
+        self.guests.fetch_add(1 + VISIT, Ordering::Relaxed);
     }
 
     /// A guest does not work any more.
@@ -274,7 +282,12 @@ impl EventCount {
 
     /// True if a guest works. A hint.
     pub fn has_guests(&self) -> bool {
-        self.guests.load(Ordering::Relaxed) != 0
+        self.guests.load(Ordering::Relaxed) % VISIT != 0
+    }
+
+    /// How often a guest has begun to work, modulo some power of two.
+    pub fn visits(&self) -> usize {
+        self.guests.load(Ordering::Relaxed) / VISIT
     }
 
     /// The record of the worker's last waits, for the worker itself.
@@ -414,6 +427,7 @@ impl EventCount {
         self.over.store(1, Ordering::SeqCst); // SeqCst: Dekker's pattern with `doze`
         if self.dozing.load(Ordering::SeqCst) != 0 {
             self.over.wake(i32::MAX);
+            self.call(i32::MAX);
         }
         self.list.with(|list| {
             let mut woken = 0;
@@ -495,22 +509,33 @@ impl EventCount {
         self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// As `doze`, for a searcher that has found more workers and guests awake than processors. Returns
-    /// false at once if that is not so any more: several searchers may have found the same.
-    #[cold]
-    pub fn doze_as_surplus(&self, limit: Duration) -> bool {
-        let mut dozes = false;
-        self.while_dozing(|| {
-            dozes = self.awake() >= self.processors;
-            if dozes {
-                self.over.wait(0, limit); // as in `doze`
-            }
-        });
-        dozes
+    /// Calls a worker that dozes in surplus, if there is one: a processor is free. (If this call comes
+    /// before the doze, that may take its whole time.)
+    pub fn call_surplus(&self) {
+        if self.dozing.load(Ordering::Relaxed) > 0 {
+            self.call(1);
+        }
     }
 
-    /// True if a processor would be free without the caller, which has announced its sleep.
-    pub fn leaves_a_processor(&self) -> bool {
+    fn call(&self, workers: i32) {
+        let calls = self.calls.load(Ordering::Relaxed); // two threads may write the same new value
+        self.calls.store(calls.wrapping_add(1), Ordering::SeqCst);
+        self.calls.wake(workers);
+    }
+
+    /// For a worker in surplus that counts as dozing: sleeps for `limit`, until it is called, or until
+    /// the run ends.
+    pub fn await_call(&self, limit: Duration) {
+        let calls = self.calls.load(Ordering::SeqCst);
+        // SeqCst: if this load comes before the store in `wake_all`, the load of `calls` comes before the
+        // call there.
+        if self.over.load(Ordering::SeqCst) == 0 {
+            self.calls.wait(calls, limit);
+        }
+    }
+
+    /// True if a processor is free, the caller's not counted: it has announced its sleep, or dozes.
+    pub fn has_free_processor(&self) -> bool {
         self.awake() < self.processors
     }
 

@@ -187,7 +187,8 @@ impl<D: Deque> Stealing<D> {
             }
         }
         if self.work_visible() {
-            self.added_outside(place); // a processor is free
+            self.sleepers.call_surplus(); // a processor is free
+            self.added_outside(place);
         }
         sleep();
         if waits {
