@@ -266,7 +266,7 @@ impl EventCount {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
             + self.dozing.load(Ordering::Relaxed);
-        let all = self.parkers.len() + self.guests.load(Ordering::Relaxed) % VISIT;
+        let all = self.parkers.len() + self.working_guests();
         all.saturating_sub(away as usize)
     }
 
@@ -280,9 +280,13 @@ impl EventCount {
         self.guests.fetch_sub(1, Ordering::Relaxed);
     }
 
+    fn working_guests(&self) -> usize {
+        self.guests.load(Ordering::Relaxed) % VISIT
+    }
+
     /// True if a guest works. A hint.
     pub fn has_guests(&self) -> bool {
-        self.guests.load(Ordering::Relaxed) % VISIT != 0
+        self.working_guests() > 0
     }
 
     /// How often a guest has begun to work, modulo some power of two.
