@@ -133,7 +133,7 @@
 //! 87 times as fast as one. If each woken worker wakes two others, they are 187 times as fast as
 //! one; with four others 218 times, and with eight 217 times.
 
-use crate::idle::LastWaits;
+use crate::idle::{LastWaits, Source};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
@@ -297,6 +297,13 @@ impl EventCount {
     /// The record of the worker's last waits, for the worker itself.
     pub fn last_waits(&self, worker: usize) -> &LastWaits {
         &self.parkers[worker].last_waits
+    }
+
+    /// Notes where the worker or guest at that place has taken a task.
+    pub fn took(&self, place: usize, from: Source) {
+        if let Some(worker) = self.parkers.get(place) {
+            worker.last_waits.took(from);
+        }
     }
 
     /// The time from a wake-up until the woken worker runs, as measured in this run.

@@ -146,7 +146,9 @@ impl Injector {
         }
     }
 
-    pub fn push(&self, task: Task) -> Result<(), Refused> {
+    /// Adds a task from outside the run. This function and those that put tasks back return the number
+    /// of tasks from outside in the queue, that one included.
+    pub fn push(&self, task: Task) -> Result<usize, Refused> {
         self.state.with(|state| {
             if state.gate.is_closed() {
                 return Err(Refused::Closed);
@@ -155,8 +157,7 @@ impl Injector {
                 return Err(Refused::Full);
             }
             state.queue.push_back(task);
-            self.note_length(state);
-            Ok(())
+            Ok(self.note_length(state))
         })
     }
 
@@ -175,21 +176,19 @@ impl Injector {
 
     /// Like `push`, for a task that has begun: no limit refuses it. If a slot was reserved for the
     /// task, this cannot fail.
-    pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
+    pub fn put_back(&self, task: Task) -> Result<usize, NoMemory> {
         self.state.with(|state| {
             state.queue.make_room(1, &self.is_long)?;
             state.queue.push_back(task);
-            self.note_length(state);
-            Ok(())
+            Ok(self.note_length(state))
         })
     }
 
     /// Like `put_back`, for a task whose blocking section has ended: see `queue::ended`.
-    pub fn put_back_ended(&self, task: Task) -> Result<(), NoMemory> {
+    pub fn put_back_ended(&self, task: Task) -> Result<usize, NoMemory> {
         self.state.with(|state| {
             state.ended.push(task)?;
-            self.note_length(state);
-            Ok(())
+            Ok(self.note_length(state))
         })
     }
 
@@ -198,12 +197,14 @@ impl Injector {
         self.ended.load(Ordering::Relaxed) > 0
     }
 
-    fn note_length(&self, state: &State) {
+    /// Returns the number of tasks that are not spilled ones.
+    fn note_length(&self, state: &State) -> usize {
         let (others, ended, spilled) = (state.queue.len(), state.ended.len(), state.spilled.len());
         self.exchangeable.store(if ended + spilled > 0 { 0 } else { others }, Ordering::Relaxed);
         self.outside.store(others + ended, Ordering::Relaxed);
         self.ended.store(ended, Ordering::Relaxed);
         self.len.store(others + ended + spilled, Ordering::Release);
+        others + ended
     }
 
     /// Adds spilled tasks, whether the gate is open or not; they take no reserved slots. Calls `give`
@@ -228,12 +229,11 @@ impl Injector {
     }
 
     /// Like `put_back`, for a task that has not begun: it takes no reserved slot.
-    pub fn put_back_new(&self, task: Task) -> Result<(), NoMemory> {
+    pub fn put_back_new(&self, task: Task) -> Result<usize, NoMemory> {
         self.state.with(|state| {
             state.make_room(1, &self.is_long)?;
             state.queue.push_back(task);
-            self.note_length(state);
-            Ok(())
+            Ok(self.note_length(state))
         })
     }
 

@@ -5,7 +5,7 @@ use crate::policy::guests::{Purpose, Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
 use crate::queue::{Deque, Owner, Portion, Published, Steal};
-use crate::sys::atomic::{Ordering, spin_loop};
+use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::fuzz::{self, Point};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -20,7 +20,10 @@ unsafe extern "C" fn go_back<D: Deque>(token: *mut c_void, _s: *mut Scheduler) {
     // SAFETY: by the caller's promise; the run has not ended, since the caller runs a task of it.
     unsafe {
         let token = &*token.cast::<Token<D>>();
-        (*token.policy.load(Ordering::Relaxed)).queue_token(token.index);
+        let policy = &*token.policy.load(Ordering::Relaxed);
+        policy.put_token(token.index);
+        fence(Ordering::SeqCst); // as in `added_outside`; the caller is awake
+        policy.alarm_all();
     }
 }
 
@@ -36,9 +39,14 @@ impl<D: Deque> Stealing<D> {
         Task { f: go_back::<D>, closure: ptr::from_ref(token).cast_mut().cast() }
     }
 
-    fn queue_token(&self, index: usize) {
-        let queued = self.injector.put_back(self.token(index));
-        queued.expect("a slot is reserved for each token");
+    /// Puts the token of a place into the injector. Returns the number of tasks from outside there.
+    fn put_token(&self, index: usize) -> usize {
+        self.injector.put_back(self.token(index)).expect("a slot is reserved for each token")
+    }
+
+    fn queue_token(&self, index: usize, place: &impl Place) {
+        let waiting = self.put_token(index);
+        self.added_outside(place, waiting);
     }
 
     /// The task to run instead of one that was taken out of the injector: the task itself, or if it is
@@ -63,7 +71,7 @@ impl<D: Deque> Stealing<D> {
         loop {
             task = task.or_else(|| Self::stolen_from(deque));
             if task.is_some() && deque.offers() {
-                self.queue_token(index); // the usual case: the state does not change
+                self.queue_token(index, place); // the usual case: the state does not change
                 break;
             }
             match self.guests.serve(index) {
@@ -82,7 +90,7 @@ impl<D: Deque> Stealing<D> {
                         // SAFETY: as above.
                         unsafe { self.open_all(index) };
                         self.guests.leave(index); // with its token
-                        self.queue_token(index);
+                        self.queue_token(index, place);
                     }
                     break;
                 }
@@ -162,8 +170,7 @@ impl<D: Deque> Stealing<D> {
     fn leave_tasks(&self, index: usize, place: &impl Place) {
         fuzz::at(Point::GuestLeaves);
         if self.guests.leave(index) {
-            self.queue_token(index);
-            self.added_outside(place);
+            self.queue_token(index, place);
         }
     }
 
@@ -183,12 +190,12 @@ impl<D: Deque> Stealing<D> {
             // SAFETY: the caller owns the place.
             unsafe { self.open_all(index) };
             if self.guests.begin_sleep(index) {
-                self.queue_token(index);
+                self.queue_token(index, place);
             }
         }
         if self.work_visible() {
             self.sleepers.call_surplus(); // a processor is free
-            self.added_outside(place);
+            self.published(place);
         }
         sleep();
         if waits {

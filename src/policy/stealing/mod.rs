@@ -261,8 +261,8 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
-        self.injector.push(task)?;
-        self.added_outside(place);
+        let waiting = self.injector.push(task)?;
+        self.added_outside(place, waiting);
         Ok(())
     }
 
@@ -357,14 +357,14 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.injector.put_back(task)?;
-        self.added_outside(place);
+        let waiting = self.injector.put_back(task)?;
+        self.added_outside(place, waiting);
         Ok(())
     }
 
     fn requeue_ended(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.injector.put_back_ended(task)?;
-        self.added_outside(place);
+        let waiting = self.injector.put_back_ended(task)?;
+        self.added_outside(place, waiting);
         Ok(())
     }
 
@@ -377,8 +377,8 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.injector.put_back_new(task)?;
-        self.added_outside(place);
+        let waiting = self.injector.put_back_new(task)?;
+        self.added_outside(place, waiting);
         Ok(())
     }
 

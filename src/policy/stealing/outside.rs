@@ -18,14 +18,15 @@
 //! is between two steps of this file: *if a task from outside is in the injector, a worker searches,
 //! or the deque of each worker has an alarm.*
 //!
-//! - A thread that adds a task fences, and then looks for searchers. If there is none, it sets the
-//!   alarms that are not set.
+//! - A thread that adds a task where there was none fences, and then looks for searchers. If there is
+//!   none, it sets the alarms that are not set.
 //! - The last worker that stops searching fences, and then looks at the injector. If there is a
 //!   task, it sets the alarms.
 //! - An owner removes its alarm, fences, and then looks at the injector. If a task is left there,
 //!   the owner sets its alarm again.
 //!
-//! In each pair of these, one sees what the other has written.
+//! In each pair of these, one sees what the other has written. Where the injector has tasks already,
+//! the thread that adds one relies on the step that is due for these.
 //!
 //! # The price
 //!
@@ -45,21 +46,27 @@ use crate::task::Task;
 use std::ptr;
 
 impl<D: Deque> Stealing<D> {
-    /// A task was added to the injector, by any thread: makes sure that a worker takes it soon. The
-    /// place's counters do not belong to the caller.
-    pub(super) fn added_outside(&self, place: &impl Place) {
+    /// A task was added to the injector, by any thread, and `waiting` tasks from outside are there now:
+    /// makes sure that workers take them soon. The place's counters do not belong to the caller.
+    pub(super) fn added_outside(&self, place: &impl Place, waiting: usize) {
         if self.parks() {
             if self.sleepers.published(|worker| place.start(worker)) {
                 return;
             }
-            fence(Ordering::SeqCst); // with the fence in `stop_search`
-            if self.sleepers.searching() > 0 {
-                return;
+            let searching = self.sleepers.searching();
+            if self.sleepers.has_sleepers() && waiting > searching {
+                // A task for each of the searchers, and this one. (If the first searcher woke the next,
+                // jobs of 10 us from three threads waited for 27 us instead of 16.)
+                self.sleepers.wake_another(searching, |worker| place.start(worker));
             }
-        } else {
-            fence(Ordering::SeqCst); // with the fence in `silence`
         }
-        self.alarm_all();
+        if waiting > 1 {
+            return; // the invariant held before
+        }
+        fence(Ordering::SeqCst); // with the fences in `stop_search` and in `silence`
+        if !self.parks() || self.sleepers.searching() == 0 {
+            self.alarm_all();
+        }
     }
 
     /// Sets the alarm of each worker's deque that has one. (Guests run no tasks from outside.) The

@@ -9,7 +9,7 @@
 //! | all else | as in the deque, the event count and `idle::quiescence` | |
 
 use crate::idle::eventcount::{Role, Slept};
-use crate::idle::{LongWait, Naps, Next};
+use crate::idle::{LongWait, Naps, Next, Source};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{Activity, Awaited, DequePolicy, Event, Place, UNAWAITED, wait_once};
@@ -104,8 +104,9 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: a worker that searches occupies its place, and uses no other owner's end
         // meanwhile.
         let task = unsafe { self.take_injected(place) };
-        if task.is_none() {
-            failed();
+        match task {
+            Some(_) => self.sleepers.took(place.index(), Source::Outside),
+            None => failed(),
         }
         task
     }
@@ -139,6 +140,7 @@ impl<D: Deque> Stealing<D> {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
+                    self.sleepers.took(place.index(), Source::Worker);
                     place.note(Event::Steal(owner));
                     if let Some(private) = victim.private_part() {
                         if private.is_requested() {
