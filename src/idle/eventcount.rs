@@ -174,12 +174,12 @@ pub struct EventCount {
     /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
-    /// Guests that work (`policy::guests`): each takes a processor that a worker could use. And how
-    /// often one has begun to: `VISIT` for each time.
+    /// The number of guests that work (`policy::guests`), each on a processor that a worker could use,
+    /// and `VISIT` times the number of visits so far.
     guests: AtomicUsize,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
-    /// How often a worker in surplus was called, in these bits; it sleeps on this word.
+    /// Changes when a worker in surplus is called; such a worker sleeps on this word.
     calls: Futex,
 }
 
@@ -289,7 +289,7 @@ impl EventCount {
         self.working_guests() > 0
     }
 
-    /// How often a guest has begun to work, modulo some power of two.
+    /// The number of times that a guest has begun to work, modulo a power of two.
     pub fn visits(&self) -> usize {
         self.guests.load(Ordering::Relaxed) / VISIT
     }

@@ -133,14 +133,16 @@ impl LongWait {
 ///
 /// An idle worker searches for about as long as a wake-up takes, as measured in this run. So
 /// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
-/// competitive spinning", 1991). If its last task has come from outside the run, it searches for
-/// `SHORTEST` only: the next such task wakes it at the expense of the thread that adds the task, and
-/// a searcher takes a processor from that thread. (Jobs of 10 µs that three threads submit with
-/// pauses of 200 µs, on two processors: 50 µs of processor time a job instead of 75.) A worker searches for `LONG` if one of its [`LastWaits`] was
+/// competitive spinning", 1991). A worker searches for `LONG` if one of its [`LastWaits`] was
 /// short. So workers stay awake between parallel phases that follow each other closely. When the
 /// phases become far apart, each worker searches for `LONG` twice in vain. (Rejected: a worker
 /// searches for `LONG` only if both were short. On 16 workers a loop of 100 µs, after a gap of 50
 /// µs, then took 26 µs instead of 18.)
+///
+/// If the worker's last task has come from outside the run, the worker searches for `SHORTEST` only.
+/// The thread that adds the next such task pays for the wake-up, and a searcher would take a
+/// processor from that thread. (Jobs of 10 µs that three threads submit with pauses of 200 µs, on two
+/// processors: 50 µs of processor time a job instead of 75.)
 ///
 /// Suppose that a worker is woken for a task and finds nothing, because the spawner has run the
 /// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While
