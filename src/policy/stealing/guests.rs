@@ -144,9 +144,6 @@ impl<D: Deque> Stealing<D> {
         let deque: &D = &self.deques[index];
         if purpose == Purpose::Work {
             self.sleepers.guest_goes();
-            if self.sleepers.has_sleepers() && self.work_visible() {
-                self.published(place); // a processor is free
-            }
         } else if self.guests.has_token(index) && !deque.looks_empty() {
             // Who serves the place opens its tasks. (A token for it is queued as long as it has some, so a
             // flood takes no lock here.)

@@ -257,10 +257,7 @@ impl<D: Deque> Stealing<D> {
         if !self.sleepers.stop_search() {
             return;
         }
-        // (Beside guests a worker without a processor is left asleep: the next spawn wakes it, or the
-        // guest that goes. To wake it takes 26 µs, before the task that was found.)
-        let has_no_place = self.sleepers.has_guests() && !self.sleepers.has_free_processor();
-        if self.sleepers.has_sleepers() && !has_no_place {
+        if self.sleepers.has_sleepers() {
             self.listen();
             if self.work_visible() {
                 let woke = self.sleepers.wake_one(|worker| place.start(worker));
