@@ -46,11 +46,11 @@ static inline int read_said(int fd, size_t *got)
     return n > 0;
 }
 
-/* Runs body(arg) in a child process, which then ends by _exit(0). */
-static inline void in_child(void (*body)(void *), void *arg)
+/* Begins body(arg) in a child process, which then ends by _exit(0). *said: the end of a pipe from which to read what the
+ * child writes. */
+static inline pid_t begin_child(void (*body)(void *), void *arg, int *said)
 {
     int ends[2];
-    size_t got = 0;
 
     CHECK_EQ(pipe(ends), 0);
     pid_t pid = fork();
@@ -66,9 +66,19 @@ static inline void in_child(void (*body)(void *), void *arg)
         _exit(0);
     }
     close(ends[1]);
-    while (read_said(ends[0], &got))
+    *said = ends[0];
+    return pid;
+}
+
+/* Runs body(arg) in a child process to its end. */
+static inline void in_child(void (*body)(void *), void *arg)
+{
+    int said;
+    size_t got = 0;
+    pid_t pid = begin_child(body, arg, &said);
+    while (read_said(said, &got))
         continue;
-    close(ends[0]);
+    close(said);
     child.status = wait_for(pid);
 }
 

@@ -4,42 +4,14 @@
  * queued. The process goes on if such a task can be run, and while another thread could still help.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=2 */
-#include "child.h"
-#include "pool.h"
+#include "stuck.h"
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#define APART static __attribute__((noinline))
-
-static sched_mutex held = SCHED_MUTEX_INIT;
-static sched_sem never;
-static struct sched_pool *a, *b;
-
-APART void wants(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    CHECK_EQ(sched_mutex_lock(&held, s), 0);
-    check_say("locked\n");
-}
-
-APART void waits_for_ever(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    CHECK_EQ(sched_sem_wait(&never, s), 0);
-    check_say("posted\n");
-}
 
 APART void nothing(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
-}
-
-APART void posts(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    (void)s;
-    CHECK_EQ(sched_sem_post(&never), 0);
 }
 
 /* --- what the guest's call does -------------------------------------------------------- */
@@ -89,9 +61,7 @@ static void (*call)(size_t, size_t, void *, struct scheduler *);
 static void as_guest(void *arg)
 {
     (void)arg;
-    alarm(60);
-    a = pool_of(2);
-    b = pool_of(2);
+    pools(2);
     CHECK_EQ(sched_for(0, 1, 1, call, NULL, sched_pool_scheduler(a)), 0);
 }
 
@@ -109,10 +79,8 @@ static void beside_one_worker(void *arg)
 {
     struct timespec shortly = {0, 100000000};
     (void)arg;
-    alarm(60);
     setenv("SCHED_THREADS", "1", 1);
-    a = pool_of(1);
-    b = pool_of(1);
+    pools(1);
     CHECK_EQ(sched_pool_submit(a, runs_other, NULL), 0);
     while (!runs_b)
         pause_us(1000);
@@ -120,16 +88,7 @@ static void beside_one_worker(void *arg)
     CHECK_EQ(sched_for(0, 1, 1, spawns_what_posts, NULL, sched_pool_scheduler(a)), 0);
 }
 
-/* A thread of the program's posts late, while the guest sleeps and the tasks that it has spawned have ended. */
-static void *posts_late(void *arg)
-{
-    struct timespec late = {2, 500000000};
-    (void)arg;
-    nanosleep(&late, NULL);
-    posts(NULL, NULL);
-    return NULL;
-}
-
+/* The thread posts while the guest sleeps, and the tasks that the guest has spawned have ended. */
 static void beside_a_thread(void *arg)
 {
     pthread_t t;

@@ -19,46 +19,27 @@ static void gives_up(int number)
     signal(number, SIG_DFL);
 }
 
-static void waits(void (*handler)(int))
+static void waits(void *handler)
 {
     sched_sem_init(&never, 0);
     alarm(60);
-    signal(SIGINT, handler);
+    signal(SIGINT, *(void (**)(int))handler);
     sched_init(2, 10, wait_for_ever, NULL);
 }
 
-/* A child whose task waits for ever, and the end of a pipe to which it writes. */
 static pid_t begin(void (*handler)(int), int *said)
 {
-    int ends[2];
-    CHECK_EQ(pipe(ends), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        struct rlimit no_core = {0, 0};
-        setrlimit(RLIMIT_CORE, &no_core);
-        dup2(ends[1], 2);
-        close(ends[0]);
-        close(ends[1]);
-        waits(handler);
-        _exit(0);
-    }
-    close(ends[1]);
-    *said = ends[0];
-    return pid;
+    child.said[0] = 0;
+    return begin_child(waits, &handler, said);
 }
 
 /* Reads until the text has come, or the child has ended. */
 static int reads(int from, const char *text)
 {
     size_t got = strlen(child.said);
-    while (strstr(child.said, text) == NULL) {
-        ssize_t more = read(from, child.said + got, sizeof child.said - 1 - got);
-        if (more <= 0)
+    while (strstr(child.said, text) == NULL)
+        if (!read_said(from, &got))
             return 0;
-        got += (size_t)more;
-        child.said[got] = 0;
-    }
     return 1;
 }
 
@@ -74,7 +55,6 @@ static void told_once(void)
 {
     int said;
     pid_t pid = begin(ends, &said);
-    child.said[0] = 0;
     CHECK(reads(said, "libsched: deadlock: 1 task waits, and nothing is left that could help but the handler of SIGINT; "
                       "the process goes on\n"));
     pause_us(LOOKS_MS * 1000L);
@@ -91,7 +71,6 @@ static void nothing_left(void)
 {
     int said;
     pid_t pid = begin(gives_up, &said);
-    child.said[0] = 0;
     CHECK(reads(said, "; the process goes on\n"));
     CHECK_EQ(kill(pid, SIGINT), 0);
     CHECK(reads(said, "deadlock: a task waits for ever, and nothing is left that could wake it\n"));

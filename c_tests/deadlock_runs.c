@@ -4,35 +4,7 @@
  * process goes on.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=1,4 */
-#include "child.h"
-#include "pool.h"
-
-#define APART static __attribute__((noinline))
-
-static sched_mutex held = SCHED_MUTEX_INIT;
-static sched_sem never;
-static struct sched_pool *a, *b;
-
-static void pools(void)
-{
-    alarm(60);
-    a = pool_of(2);
-    b = pool_of(2);
-}
-
-APART void wants(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    CHECK_EQ(sched_mutex_lock(&held, s), 0);
-    check_say("locked\n");
-}
-
-APART void waits_for_ever(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    CHECK_EQ(sched_sem_wait(&never, s), 0);
-    check_say("posted\n");
-}
+#include "stuck.h"
 
 APART void holds_and_runs(void *closure, struct scheduler *s)
 {
@@ -45,7 +17,7 @@ APART void holds_and_runs(void *closure, struct scheduler *s)
 static void mutex_of_caller(void *arg)
 {
     (void)arg;
-    pools();
+    pools(2);
     CHECK_EQ(sched_pool_run(a, holds_and_runs, NULL), 0);
 }
 
@@ -60,7 +32,7 @@ APART void holds_and_inits(void *closure, struct scheduler *s)
 static void run_within(void *arg)
 {
     (void)arg;
-    pools();
+    pools(2);
     CHECK_EQ(sched_pool_run(a, holds_and_inits, NULL), 0);
 }
 
@@ -84,18 +56,11 @@ APART void in_section(void *closure, struct scheduler *s)
 static void blocking_section(void *arg)
 {
     (void)arg;
-    pools();
+    pools(2);
     CHECK_EQ(sched_pool_run(a, in_section, NULL), 0);
 }
 
 /* Each of a's workers waits for b; the task that would wake b's is queued in a. */
-APART void posts(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    (void)s;
-    CHECK_EQ(sched_sem_post(&never), 0);
-}
-
 APART void runs_other(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(posts, NULL, s), 0);
@@ -108,7 +73,7 @@ static void all_wait(void *arg)
     setenv("SCHED_THREADS", "1", 1);
     if (kind_is("cont")) /* there the spawn calls the task */
         unsetenv("SCHED_KIND");
-    pools();
+    pools(2);
     CHECK_EQ(sched_pool_run(a, runs_other, NULL), 0);
 }
 
@@ -119,25 +84,15 @@ static void one_does_not(void *arg)
     setenv("SCHED_THREADS", "2", 1);
     if (kind_is("serial"))
         unsetenv("SCHED_KIND");
-    pools();
+    pools(2);
     CHECK_EQ(sched_pool_run(a, runs_other, NULL), 0);
-}
-
-/* A thread of the program's posts late. */
-static void *posts_late(void *arg)
-{
-    struct timespec late = {2, 500000000};
-    (void)arg;
-    nanosleep(&late, NULL);
-    posts(NULL, NULL);
-    return NULL;
 }
 
 static void beside_a_thread(void *arg)
 {
     pthread_t t;
     (void)arg;
-    pools();
+    pools(2);
     CHECK_EQ(pthread_create(&t, NULL, posts_late, NULL), 0);
     CHECK_EQ(sched_pool_run(a, holds_and_inits, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);

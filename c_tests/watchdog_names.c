@@ -3,64 +3,12 @@
  * compiler puts spawns and forks into the program (sched_inline.h), too.
  * ctest: static debug sleeps
  * ctest: matrix idle=park steal=half overflow=grow threads=1,4 */
-#include "child.h"
-#include <poll.h>
+#include "shown.h"
 #include <sched_inline.h>
-#include <sched_tasks.h>
-#include <stdatomic.h>
 
 #define APART static __attribute__((noinline))
 
-static atomic_int has_begun, may_end;
-static int from_stderr, is_cont;
-static char said[1 << 14];
-
-/* Reads what the library says until the text has come, or nothing more comes for so long. */
-static int reads(const char *text, int ms)
-{
-    struct pollfd input = {.fd = from_stderr, .events = POLLIN};
-    size_t got = strlen(said);
-    while (strstr(said, text) == NULL) {
-        if (poll(&input, 1, ms) <= 0)
-            return 0;
-        ssize_t more = read(from_stderr, said + got, sizeof said - 1 - got);
-        CHECK(more > 0);
-        got += (size_t)more;
-        said[got] = 0;
-    }
-    return 1;
-}
-
-/* Asks for the state until the text is in it. */
-static void *asks(void *text)
-{
-    struct timespec shortly = {0, 10000000};
-    while (!has_begun)
-        nanosleep(&shortly, NULL);
-    do {
-        said[0] = 0;
-        CHECK_EQ(kill(getpid(), SIGQUIT), 0);
-        CHECK(reads("libsched: SIGQUIT\n", -1));
-    } while (!reads(text, 200));
-    may_end = 1;
-    return NULL;
-}
-
-/* Runs root with n workers until a state is shown that has the text. */
-static void shows(int n, taskfunc root, const char *text)
-{
-    int ends[2];
-    pthread_t thread;
-    CHECK_EQ(pipe(ends), 0);
-    CHECK_EQ(dup2(ends[1], 2), 2);
-    from_stderr = ends[0];
-    alarm(60);
-    setenv("SCHED_WATCHDOG", "10min", 1);
-    unsetenv("SCHED_THREADS");
-    CHECK_EQ(pthread_create(&thread, NULL, asks, (void *)text), 0);
-    CHECK_EQ(sched_init(n, 100, root, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-}
+static int is_cont;
 
 /* Calls nothing meanwhile, so that there is no return address into it. */
 APART void computes(void *closure, struct scheduler *s)
@@ -80,7 +28,7 @@ APART void spawns(void *closure, struct scheduler *s)
 static void a_spawned_task(void *arg)
 {
     (void)arg;
-    shows(2, spawns, ": runs a task (computes)");
+    shows(2, spawns, ": runs a task (computes)", NULL);
 }
 
 static void fork_and_join(taskfunc f, void *closure, struct scheduler *s)
@@ -107,7 +55,8 @@ static void tasks_in_joins(void *arg)
     (void)arg;
     /* In kind cont each task has a stack of its own. */
     shows(1, forks_twice,
-          is_cont ? ": runs a task (computes)" : ": runs a task (computes) on top of another (forks_twice)");
+          is_cont ? ": runs a task (computes)" : ": runs a task (computes) on top of another (forks_twice)",
+          NULL);
 }
 
 APART void blocks(void *closure, struct scheduler *s)
@@ -124,7 +73,7 @@ APART void blocks(void *closure, struct scheduler *s)
 static void a_blocking_section(void *arg)
 {
     (void)arg;
-    shows(2, blocks, " (blocks) is in a blocking section");
+    shows(2, blocks, " (blocks) is in a blocking section", NULL);
 }
 
 APART void joins_running(void *closure, struct scheduler *s)
@@ -140,7 +89,7 @@ APART void joins_running(void *closure, struct scheduler *s)
 static void a_join_of_a_running_task(void *arg)
 {
     (void)arg;
-    shows(2, joins_running, " (joins_running) joins a task (computes), which worker ");
+    shows(2, joins_running, " (joins_running) joins a task (computes), which worker ", NULL);
 }
 
 int main(void)

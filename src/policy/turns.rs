@@ -27,7 +27,7 @@ const OFTEN: Duration = Duration::from_micros(10);
 pub struct Turns {
     /// The start of the present turn; None: the own tasks have theirs.
     begun: Cell<Option<Instant>>,
-    /// How many more tasks it has.
+    /// How many more tasks the present turn has.
     left: Cell<usize>,
     /// The end of the last turn; None: there was none.
     ended: Cell<Option<Instant>>,
@@ -37,8 +37,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// So many tasks from outside wait, at least one: true if the first one goes before the worker's
-    /// own tasks.
+    /// True if a task from outside goes before the worker's own tasks. `waiting`: the number of tasks
+    /// from outside, at least one.
     #[cold]
     pub fn is_due(&self, waiting: usize) -> bool {
         if cfg!(loom) {
@@ -99,7 +99,8 @@ impl Turns {
         }
     }
 
-    /// The worker has found an alarm, and no turn was due. True if that was so a moment ago, too.
+    /// Notes that the worker has found an alarm although no turn was due. True if it did so within the
+    /// last `OFTEN`, too.
     #[cold]
     pub fn alarms_often(&self) -> bool {
         let now = Instant::now();

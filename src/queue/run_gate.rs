@@ -92,7 +92,7 @@ impl RunGate {
     /// the next rest is announced to this thread, unless the rest for which it waits has come.
     /// Called under the lock, like `rest`.
     pub fn expect_rest(&mut self, rests: bool, thread: &RestAwaited) -> bool {
-        // Relaxed, here and below: the lock orders these with `announce`
+        // Relaxed: the lock orders these accesses with those of `announce`
         if rests {
             thread.state.store(FOUND, Ordering::Relaxed);
         } else if thread.count_is_same() && !thread.counted.swap(true, Ordering::Relaxed) {
@@ -137,9 +137,9 @@ impl<'a> RestAwaited<'a> {
         self.state.store(self.rests.0.load(Ordering::Relaxed) as usize, Ordering::Relaxed);
     }
 
-    /// For other threads: the run was at rest since the wait has begun. The caller knows that a
-    /// task is left in the run, and has seen what the begin of that task has seen; and no `begin`
-    /// happens at the same time.
+    /// For other threads: true if the run was at rest after the wait began. The caller knows a task
+    /// of the run that has not ended, and sees what was written before that task began. The caller
+    /// excludes `begin`.
     pub fn is_over(&self) -> bool {
         // Relaxed: the lock of the run, under which that task came in
         match self.state.load(Ordering::Relaxed) {

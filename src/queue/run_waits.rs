@@ -1,8 +1,8 @@
 //! The tasks of the process that wait for a whole run: for its end (`sched_init` in a task,
 //! `sched_pool_destroy`), or for a rest of it (`sched_pool_run`, `sched_pool_wait`). Such a task
-//! keeps its thread. The list finds a *circle*: runs of which each has a task that waits for the
-//! next. The call of a guest (`policy::guests`) counts as a task here: the run neither rests nor
-//! ends before the call is over.
+//! keeps its thread. The list finds a *circle*: runs, each with a task that waits for the next run.
+//! The call of a guest (`policy::guests`) counts as a task of its run, which neither rests nor ends
+//! before the call does.
 //!
 //! # States
 //!
@@ -23,12 +23,12 @@
 //!
 //! # Proof
 //!
-//! *No wait is refused that could end.* Each run that is found has a task that does not end before
-//! the caller's wait does; so the run neither rests nor ends before. By induction: the caller is
-//! such a task of C. Suppose that K is kept, and that a wait of a task T for K is then seen to go
-//! on. The wait ends only if K rests or ends after that, which K does not. So T is such a task of
-//! its run. Therefore, if A is kept, the caller would wait for a rest of A that does not come
-//! before its wait is over.
+//! *No wait is refused that could end.* Claim: each kept run has a task that does not end before the
+//! caller's wait ends, so the run neither rests nor ends before that. By induction: for C, the task
+//! is the caller. Suppose that the claim holds for K, and that the search then sees a task T whose
+//! wait for K goes on. This wait ends only when K rests or ends, so not before the caller's wait.
+//! So T is the task of its run. Therefore, if A is kept, the caller would wait for a rest of A that
+//! comes only after the caller's wait.
 //!
 //! The order of the steps matters. Suppose that a wait for K was looked at before K was known to be
 //! kept. Then K could have rested in between, and have got the task that keeps it later.
@@ -45,20 +45,20 @@
 //! here: the run K of the induction has a task that was seen by the caller, or is the caller, and
 //! that came in after each rest before (`queue::run_gate`).
 //!
-//! *The wait that has not begun.* `sched_pool_run` enters its wait, adds a task, and then waits for
-//! a rest that is later than that. A rest in between must not end the wait in the eyes of others.
-//! So its `RestAwaited` begins when the task was added, and until then the wait goes on. It begins
-//! under the lock of the list: otherwise an observer that does not see the beginning could take a
-//! wait for one that goes on although a rest has come after the beginning.
+//! *The wait that has not begun.* `sched_pool_run` enters its wait into the list, adds a task, and
+//! then waits for a rest that comes after the task. A rest before the task does not end the wait. So
+//! the `RestAwaited` begins after the task was added; until then the wait counts as going on. It
+//! begins under the lock of the list: otherwise an observer could miss the beginning and a rest
+//! after it, and take a wait that is over for one that goes on.
 //!
-//! *Two at once.* Of two tasks that wait for each other's run, each could find the other's wait,
-//! and both be refused. Under one lock one of them comes first, and waits.
+//! *Two at once.* Two tasks are about to wait for each other's run. If each entered its wait before it
+//! searched, both would be refused. Under one lock the first one finds no circle, and waits.
 //!
 //! # What is not in the list
 //!
-//! A thread that is not in a task may wait, too; but no run waits for it. A circle that contains
-//! other waits (for a mutex, a group, a semaphore) is not certain when it is closed, since any task
-//! may end such a wait: `inspect::deadlock` finds it when nothing happens any more.
+//! A thread that is not in a task may wait for a run, but no run waits for that thread. A circle with
+//! other waits (for a mutex, a group, a semaphore) is not certain when it closes, since any task may
+//! end such a wait: `inspect::deadlock` finds the circle when nothing happens any more.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::RestAwaited;

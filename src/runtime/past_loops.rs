@@ -48,9 +48,10 @@ pub struct PastLoops {
 const CLOSE: Duration = Duration::from_micros(100);
 
 impl PastLoops {
-    /// How long the worker may begin a loop without help, if it takes `wake_cost` to wake a worker and
-    /// the loop is expected to take `takes`; None: it should wake a worker at once. A loop that is long for
-    /// a wake-up is worth one; so are several short ones that follow each other closely.
+    /// For how long the worker should do a loop alone before it wakes another worker; None: it should wake
+    /// one at once. `wake_cost`: the time that a wake-up takes. `takes`: the time that the loop took the
+    /// last time. A wake-up pays if the loop takes much longer than it, or if several loops that follow
+    /// each other closely do.
     pub fn lone_time(&self, wake_cost: Duration, takes: Duration) -> Option<Duration> {
         let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE);
         let before = close.map_or(Duration::ZERO, |(_, sum)| sum);

@@ -144,9 +144,9 @@ fn entity_of_cpp(name: &str, to: &mut Text) -> Option<()> {
     Some(())
 }
 
-/// `_RNvNtCs1234_7program5outer4task`: `N`, a letter, a path, and a part; or `C` and a part. A part
-/// may begin with `s`, a number in letters, and `_`; and an `_` may stand between length and
-/// letters.
+/// `_RNvNtCs1234_7program5outer4task`. A path is `N`, a letter, a path, and a part; or it is `C` and a
+/// part. A part is a length and so many letters. Before the length there may be a hash, which begins
+/// with `s` and ends with `_`; between length and letters there may be a `_`.
 fn path_of_rust(name: &str, to: &mut Text) -> Option<()> {
     let mut rest = name.strip_prefix("_R")?;
     let mut parts = 1;

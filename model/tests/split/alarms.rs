@@ -1,6 +1,6 @@
-//! Alarms: the owner does not miss what an alarm was set for, and no task is lost beside one. In each
-//! model at most one thread waits for the deque's lock while another holds it: loom follows two
-//! waiting threads without end.
+//! Alarms: the owner does not miss the reason of an alarm, and no task is lost beside an alarm. In each
+//! model at most one thread waits for the deque's lock, since loom explores the turns of two waiting
+//! threads without end.
 
 use crate::{Shared, raider};
 use loom::sync::Arc;
@@ -9,7 +9,7 @@ use loom::thread::{self, JoinHandle};
 use sched::queue::{Owner, PrivatePart};
 use sched_model::{Reached, explore, join, take};
 
-/// Adds to what the owner is to see, and sets the alarm.
+/// Writes a reason, and sets the alarm.
 fn alarming(shared: &Arc<Shared>, outside: &Arc<AtomicUsize>) -> JoinHandle<()> {
     let (shared, outside) = (Arc::clone(shared), Arc::clone(outside));
     thread::spawn(move || {
@@ -19,7 +19,7 @@ fn alarming(shared: &Arc<Shared>, outside: &Arc<AtomicUsize>) -> JoinHandle<()> 
     })
 }
 
-/// A pop of the owner's loop. Returns what the owner sees, if an alarm stops it.
+/// A pop in the owner's loop. If an alarm stops the pop, returns the number of reasons that the owner sees.
 fn pop_or_look(
     shared: &Shared,
     owner: &mut Owner<crate::Deck>,
@@ -32,7 +32,8 @@ fn pop_or_look(
     Some(outside.load(Ordering::Relaxed))
 }
 
-/// The thread may find the alarm set, although the owner has seen what that one was set for.
+/// The thread may find the alarm still set although the owner has looked already, and has not seen what
+/// this thread wrote.
 #[test]
 fn the_alarm_for_what_was_seen() {
     static SEEN: Reached = Reached::not_yet();

@@ -40,7 +40,7 @@
 
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{LoopStack, Place};
-use crate::queue::{Deque, Owner, PrivatePart};
+use crate::queue::{Deque, PrivatePart};
 use crate::sys::atomic::{Ordering, fence};
 use crate::task::Task;
 use std::ptr;
@@ -61,7 +61,7 @@ impl<D: Deque> Stealing<D> {
             }
         }
         if waiting > 1 {
-            return; // the invariant held before
+            return; // whoever sees to the tasks before this one sees to this one, too
         }
         fence(Ordering::SeqCst); // with the fences in `stop_search` and in `silence`
         if !self.parks() || self.sleepers.searching() == 0 {
@@ -139,9 +139,11 @@ impl<D: Deque> Stealing<D> {
             task = self.resolved(outside, place); // None for the token of a place without tasks
         }
         place.turns().took(task.is_some());
-        match task {
-            Some(_) if self.has_outside() => private.iter_mut().for_each(Owner::alarm),
-            _ => (),
+        if task.is_some()
+            && self.has_outside()
+            && let Some(private) = &mut private
+        {
+            private.alarm();
         }
         task
     }

@@ -158,7 +158,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // it. The caller is on this fiber and owns its worker.
         unsafe {
             let policy = worker.policy::<P>();
-            if f == 0 && worker.has_outside() && policy.is_turn_due(worker) {
+            if f == 0 && is_turn_due::<P>(worker) {
                 fiber.first_task.set(next.filter(|&next| policy.spawn(worker, next).is_err()));
                 Self::run_outside(fiber);
             }
@@ -175,12 +175,12 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     }
 }
 
-/// True if tasks from outside the run have their turn; for a deque without an alarm.
+/// True if tasks from outside the run have their turn.
 ///
 /// # Safety
 /// The caller owns the worker, whose policy is `P`.
 #[inline]
-unsafe fn is_turn_due_unalarmed<P: DequePolicy>(worker: &Worker) -> bool {
+unsafe fn is_turn_due<P: DequePolicy>(worker: &Worker) -> bool {
     // SAFETY: by the caller's promise.
     worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker) }
 }
@@ -237,7 +237,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         // SAFETY: the caller owns the worker, whose policy and deque have these types.
         let is_due = unsafe {
             let is_unalarmed = worker.deque::<P::Deque>().private_part().is_none();
-            is_unalarmed && is_turn_due_unalarmed::<P>(worker)
+            is_unalarmed && is_turn_due::<P>(worker)
         };
         if worker.tick() || is_due {
             // SAFETY: the same contract as this function's.
