@@ -15,6 +15,8 @@ use std::time::Duration;
 /// A run at some moment.
 pub struct SeenRun {
     pub id: usize,
+    /// When it began, on the clock of `sys::clock`. With `id` this tells the run from an earlier one.
+    pub began: u64,
     pub kind: &'static str,
     pub deque: Option<&'static str>,
     pub watchdog: Option<Duration>,
@@ -192,6 +194,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     let &Config { kind, watchdog, .. } = run.config();
     Ok(SeenRun {
         id,
+        began: run.began(),
         kind: kind.word(),
         deque: run.deque().map(|deque| deque.word()),
         watchdog,

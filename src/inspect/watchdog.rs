@@ -19,12 +19,20 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// What the thread remembers of a run.
 struct Known {
     id: usize,
+    began: u64,
     ended: usize,
     since: Instant,
     /// The state was shown since a task has ended.
     is_shown: bool,
     /// The progress of each worker, and since when it is this.
     workers: Vec<(usize, Instant)>,
+}
+
+impl Known {
+    /// True if this is that run, and not an earlier one at the same address.
+    fn is_of(&self, run: &SeenRun) -> bool {
+        (self.id, self.began) == (run.id, run.began)
+    }
 }
 
 thread_local! {
@@ -55,7 +63,7 @@ pub fn look(reason: Reason) -> Duration {
 fn look_at_runs(reason: Reason, known: &mut Vec<Known>) -> Result<Duration, NoMemory> {
     let (runs, _) = walk()?;
     let now = Instant::now();
-    known.retain(|known| runs.iter().any(|run| run.id == known.id));
+    known.retain(|known| runs.iter().any(|run| known.is_of(run)));
     let mut hangs = None;
     let mut pause = LONGEST;
     for run in &runs {
@@ -84,11 +92,11 @@ fn remember<'a>(
     run: &SeenRun,
     now: Instant,
 ) -> Result<&'a mut Known, NoMemory> {
-    let at = all.iter().position(|known| known.id == run.id);
+    let at = all.iter().position(|known| known.is_of(run));
     if at.is_none() {
         let workers = memory::list(run.workers.iter().map(|worker| (worker.progress, now)))?;
-        let known = Known { id: run.id, ended: run.ended, since: now, is_shown: false, workers };
-        memory::push(all, known)?;
+        let &SeenRun { id, began, ended, .. } = run;
+        memory::push(all, Known { id, began, ended, since: now, is_shown: false, workers })?;
     }
     let at = at.unwrap_or(all.len() - 1);
     let known = &mut all[at];
