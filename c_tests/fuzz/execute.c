@@ -249,7 +249,7 @@ static uint64_t execute_statement(const struct statement *now, uint64_t path, st
     case CANCEL:
         return do_cancel(now, path, task, s);
     case FOR:
-        return do_for(now, path, task, s);
+        return path + loop_over(now, (struct range){now->n[0], now->n[1]}, path, task, s);
     case REDUCE:
         return do_reduce(now, path, s);
     case SORT:

@@ -3,6 +3,7 @@
 
 struct loop {
     const struct statement *now;
+    struct range range;
     uint64_t path;
     struct task *task;
     unsigned char *done; /* of each number */
@@ -12,27 +13,26 @@ struct loop {
 static void loop_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     struct loop *loop = ctx;
-    size_t n = loop->now->n[0], grain = loop->now->n[1];
+    size_t n = loop->range.n, grain = loop->range.grain;
     CHECK(lo < hi && hi <= n);
     CHECK(grain == 0 || hi - lo == grain || hi == n);
     for (size_t i = lo; i < hi; i++) {
         CHECK_EQ(loop->done[i]++, 0);
-        uint64_t value = execute(&loop->now->block[0], part(loop->path, i), loop->task, s);
+        uint64_t value = execute(block_of(loop->now, i), part(loop->path, i), loop->task, s);
         atomic_fetch_add_explicit(&loop->value, value, memory_order_relaxed);
     }
 }
 
-uint64_t do_for(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s)
 {
-    size_t n = now->n[0];
-    struct loop loop = {now, path, task, calloc(n + 1, 1), path};
+    struct loop loop = {now, range, path, task, calloc(range.n + 1, 1), 0};
     CHECK(loop.done != NULL);
-    if (!accepted(sched_for(0, n, now->n[1], loop_body, &loop, s)))
-        for (size_t i = 0; i < n; i++) {
+    if (!accepted(sched_for(0, range.n, range.grain, loop_body, &loop, s)))
+        for (size_t i = 0; i < range.n; i++) {
             loop.done[i]++;
-            loop.value += execute(&now->block[0], part(path, i), task, s);
+            loop.value += execute(block_of(now, i), part(path, i), task, s);
         }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < range.n; i++)
         CHECK_EQ(loop.done[i], 1);
     free(loop.done);
     return loop.value;

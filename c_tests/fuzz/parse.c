@@ -23,7 +23,7 @@ static const struct {
     [SEM] = {"sem", 1, 1, MOST_BLOCKS, 0, 1},
     [BARRIER] = {"barrier", 1, 1, MOST_BLOCKS, 0, 1},
     [PIPE] = {"pipe", 4, 0, 0, 0, 0},
-    [FOREIGN] = {"foreign", 1, 1, MOST_BLOCKS, 0, 0},
+    [FOREIGN] = {"foreign", 3, 1, MOST_BLOCKS, 0, 0},
     [POOL] = {"pool", 1, 1, MOST_BLOCKS, 0, 0},
     [RUN] = {"run", 2, 1, 1, 0, 0},
     [UP] = {"up", 0, 1, 1, 0, 0},
@@ -86,6 +86,8 @@ static struct statement *parse_statement(const char **text, struct place place)
     }
     if (new->word == PIPE && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
         refuse(at, "a pipe that is too large");
+    if (new->word == FOREIGN && new->n[0] > MOST_BLOCKS)
+        refuse(at, "too many threads");
     if (new->word == CROWD && new->n[0] > MOST_BLOCKS)
         refuse(at, "a crowd that is too large");
     if ((new->word == SEM || new->word == PIPE || new->word == BARRIER) && new->n[0] == 0)

@@ -14,10 +14,46 @@ static void predict_alone(const struct block *block, uint64_t path, struct total
     totals->sum += value;
 }
 
+static uint64_t predict_loop(const struct statement *now, size_t n, uint64_t path, struct totals *totals)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        value += predict(block_of(now, i), part(path, i), totals);
+    return value;
+}
+
+static uint64_t predict_reduction(size_t n, uint64_t path)
+{
+    struct map map = {1, 0};
+    for (size_t i = 0; i < n; i++)
+        map = after(map_of(path, i), map);
+    return value_of_map(map);
+}
+
+/* A thread of the statement `foreign`. */
+static uint64_t predict_foreign(const struct statement *now, uint64_t path, struct totals *totals)
+{
+    uint64_t value = path;
+    switch (now->n[1] % HOWS) {
+    case SPAWNED:
+        for (int i = 0; i < now->blocks; i++)
+            predict_alone(&now->block[i], part(path, i), totals);
+        return value;
+    case SORTED:
+        value += predict_reduction(FOREIGN_TERMS, path);
+        /* fall through */
+    case LOOPED:
+        return value + predict_loop(now, foreign_loop(now).n, path, totals);
+    default:
+        for (int i = 0; i < now->blocks; i++)
+            value += predict_task(&now->block[i], part(path, i), totals);
+        return value;
+    }
+}
+
 static uint64_t predict_statement(const struct statement *now, uint64_t path, struct totals *totals)
 {
     uint64_t value = path;
-    struct map map = {1, 0};
     switch (now->word) {
     case WORK:
         return compute(path, now->n[0]);
@@ -32,12 +68,9 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         predict_alone(&now->block[0], path, totals);
         return path;
     case FOREIGN:
-        if (now->n[0] % 4 == 0) {
-            for (int i = 0; i < now->blocks; i++)
-                predict_alone(&now->block[i], part(path, i), totals);
-            return path;
-        }
-        /* fall through */
+        for (size_t i = 0; i < now->n[0]; i++)
+            value += predict_foreign(now, part(path, i), totals);
+        return value;
     case GROUP:
     case MEANWHILE:
     case SEM:
@@ -60,13 +93,9 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
     case CANCEL: /* which of its tasks run is open */
         return path;
     case FOR:
-        for (size_t i = 0; i < now->n[0]; i++)
-            value += predict(&now->block[0], part(path, i), totals);
-        return value;
+        return path + predict_loop(now, now->n[0], path, totals);
     case REDUCE:
-        for (size_t i = 0; i < now->n[0]; i++)
-            map = after(map_of(path, i), map);
-        return value_of_map(map);
+        return predict_reduction(now->n[0], path);
     case SORT: /* compares with what it sorts */
         return path;
     case BARRIER:

@@ -20,7 +20,9 @@
  *     sem UNITS {...}...        a task for each block, at most UNITS of which go on at a time      leaves only
  *     barrier ROUNDS {...}...   a task for each block, which meet after each round                 leaves only
  *     pipe P C ROOM N           P producers and C consumers of N items, in a queue with ROOM for so many
- *     foreign HOW {...}...      a thread that adds the tasks: spawned (0), grouped (1), forked (2), in the default pool (3)
+ *     foreign T HOW WHERE {...}...   T threads, each of which adds the tasks: spawned (0), grouped (1), forked (2), or as
+ *                               parts of a loop (3), after a sort and a reduction (4); in this run (0), by NULL in the
+ *                               default pool (1), or in a pool of their own (2)
  *     pool T {...}...           a pool of T threads with a task for each block
  *     run T QLEN {...}          a run in a task
  *     up {...}                  a task in the run around this one
@@ -79,6 +81,10 @@ enum word {
     FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 
+/* How the threads of `foreign` add tasks, and the run that these are in. */
+enum how { SPAWNED, GROUPED, FORKED, LOOPED, SORTED, HOWS };
+enum where { HERE, IN_DEFAULT, IN_POOL, WHERES };
+
 struct statement;
 struct meeting;
 
@@ -93,6 +99,25 @@ struct statement {
     struct block block[MOST_BLOCKS];
     struct statement *next;
 };
+
+/* The numbers of a loop. */
+struct range {
+    size_t n, grain;
+};
+
+/* The block for the number i of a loop. */
+static inline const struct block *block_of(const struct statement *now, size_t i)
+{
+    return &now->block[i % (unsigned)now->blocks];
+}
+
+/* What each thread of `foreign` does by itself: a loop that comes to each block several times, a sort, a reduction. */
+static inline struct range foreign_loop(const struct statement *now)
+{
+    return (struct range){3 * (unsigned)now->blocks, now->n[1] % 2};
+}
+
+enum { FOREIGN_SORTED = 500, FOREIGN_TERMS = 100 };
 
 /* Reads the next program of the text; NULL: there is none. A mistake ends the process with status 2. */
 struct block *parse(const char **text);
@@ -150,7 +175,8 @@ void spawn_alone(const struct block *block, uint64_t path, struct task *task, st
 int accepted(int result);
 
 /* The statements, by file: loops.c, together.c, meet.c, outside.c. */
-uint64_t do_for(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+/* Executes the blocks, in turn, as the bodies of a loop; the sum of their values. */
+uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_crowd(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);

@@ -86,6 +86,8 @@ impl Statement {
             });
         let times = match self.word {
             "for" | "repeat" | "barrier" => number(0),
+            "foreign" if number(1) > 2 => 3 * number(0), // a loop
+            "foreign" => number(0),
             _ => 1,
         };
         let waiters = if self.word == "crowd" { number(0) } else { 0 };
@@ -95,7 +97,8 @@ impl Statement {
             "sort" => 20 * number(0),
             "pipe" => 500 * number(3),
             "block" => 1_000,
-            "foreign" | "pool" | "run" => 50_000,
+            "foreign" => 50_000 * (1 + number(0)),
+            "pool" | "run" => 50_000,
             _ => 100,
         };
         Cost { tasks: waiters + times * blocks.tasks, work: own + times * blocks.work }
@@ -167,7 +170,7 @@ fn any_statement(depth: usize) -> Statements {
             (2, many("cancel", &[0..6])),
             (3, one("for", &[0..24, 0..5])),
             (2, one("repeat", &[1..5])),
-            (2, many("foreign", &[0..4])),
+            (4, many("foreign", &[1..9, 0..5, 0..3])),
             (2, many("pool", &[1..4])),
             (1, one("run", &[1..5, 1..16])),
         ]);
