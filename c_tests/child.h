@@ -46,6 +46,25 @@ static inline int read_said(int fd, size_t *got)
     return n > 0;
 }
 
+/* Reads what the child writes until it has written the text; false if it ends before. child.said has all that was read. */
+static inline int reads_until(int from, const char *text)
+{
+    size_t got = strlen(child.said);
+    while (strstr(child.said, text) == NULL)
+        if (!read_said(from, &got))
+            return 0;
+    return 1;
+}
+
+/* How often the text stands in what the child wrote. */
+static inline int count_said(const char *text)
+{
+    int n = 0;
+    for (const char *at = child.said; (at = strstr(at, text)) != NULL; at++)
+        n++;
+    return n;
+}
+
 /* Begins body(arg) in a child process, which then ends by _exit(0). *said: the end of a pipe from which to read what the
  * child writes. */
 static inline pid_t begin_child(void (*body)(void *), void *arg, int *said)

@@ -33,35 +33,17 @@ static pid_t begin(void (*handler)(int), int *said)
     return begin_child(waits, &handler, said);
 }
 
-/* Reads until the text has come, or the child has ended. */
-static int reads(int from, const char *text)
-{
-    size_t got = strlen(child.said);
-    while (strstr(child.said, text) == NULL)
-        if (!read_said(from, &got))
-            return 0;
-    return 1;
-}
-
-static int count(const char *text)
-{
-    int n = 0;
-    for (const char *at = child.said; (at = strstr(at, text)) != NULL; at++)
-        n++;
-    return n;
-}
-
 static void told_once(void)
 {
     int said;
     pid_t pid = begin(ends, &said);
-    CHECK(reads(said, "libsched: deadlock: 1 task waits, and nothing is left that could help but the handler of SIGINT; "
+    CHECK(reads_until(said, "libsched: deadlock: 1 task waits, and nothing is left that could help but the handler of SIGINT; "
                       "the process goes on\n"));
     pause_us(LOOKS_MS * 1000L);
     CHECK_EQ(kill(pid, SIGINT), 0);
-    CHECK(!reads(said, "(all)"));
-    CHECK_EQ(count("deadlock: "), 1);
-    CHECK_EQ(count("(wait_for_ever) waits for the semaphore 0x"), 1);
+    CHECK(!reads_until(said, "(all)"));
+    CHECK_EQ(count_said("deadlock: "), 1);
+    CHECK_EQ(count_said("(wait_for_ever) waits for the semaphore 0x"), 1);
     child.status = wait_for(pid);
     CHECK_CHILD_EXITED(3);
     close(said);
@@ -71,10 +53,10 @@ static void nothing_left(void)
 {
     int said;
     pid_t pid = begin(gives_up, &said);
-    CHECK(reads(said, "; the process goes on\n"));
+    CHECK(reads_until(said, "; the process goes on\n"));
     CHECK_EQ(kill(pid, SIGINT), 0);
-    CHECK(reads(said, "deadlock: a task waits for ever, and nothing is left that could wake it\n"));
-    CHECK(!reads(said, "(all)"));
+    CHECK(reads_until(said, "deadlock: a task waits for ever, and nothing is left that could wake it\n"));
+    CHECK(!reads_until(said, "(all)"));
     child.status = wait_for(pid);
     CHECK_CHILD_ABORTED("waits for ever");
     close(said);

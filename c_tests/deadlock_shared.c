@@ -50,25 +50,13 @@ static void ends(void *body)
 /* Reads what a process with the body says until it says `until`, then kills it; returns its status. */
 static int until_said(void (*body)(void), const char *until)
 {
-    int pipes[2];
-    size_t got = 0;
-    CHECK_EQ(pipe(pipes), 0);
+    int said;
     child.said[0] = 0;
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        dup2(pipes[1], 2);
-        close(pipes[0]);
-        close(pipes[1]);
-        map_and_do(body);
-        _exit(0);
-    }
-    close(pipes[1]);
-    while (strstr(child.said, until) == NULL && read_said(pipes[0], &got))
-        continue;
+    pid_t pid = begin_child(ends, &body, &said);
+    reads_until(said, until);
     pause_us(300000); /* it has time to end by itself */
     kill(pid, SIGKILL);
-    close(pipes[0]);
+    close(said);
     return wait_for(pid);
 }
 

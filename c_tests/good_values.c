@@ -25,7 +25,7 @@ static const char *const goods[][4] = {
     {"SCHED_WARM", "100ms"}, {"SCHED_WARM", "0"}, {"SCHED_WARM", "2s"}, {"SCHED_WARM", "500us"},
     {"SCHED_WARM", "1min"}, {"SCHED_WARM", "0", "SCHED_KIND", "lifo"}, {"SCHED_WARM", "1us", "SCHED_KIND", "serial"},
     {"SCHED_BLOCKING", "1"}, {"SCHED_BLOCKING", "65536"}, {"SCHED_BLOCKING", "512", "SCHED_KIND", "serial"},
-    {"SCHED_STATS", "0"}, {"SCHED_HELP", "0"}, {"SCHED_WATCHDOG", "0"}, {"SCHED_WATCHDOG", "30s"}, {"SCHED_PROFILE_BURDEN", "2us"},
+    {"SCHED_STATS", "0"}, {"SCHED_HELP", "0"}, {"SCHED_WATCHDOG", "0"}, {"SCHED_WATCHDOG", "30s"}, {"SCHED_DEADLOCK", "auto"}, {"SCHED_DEADLOCK", "off"}, {"SCHED_PROFILE_BURDEN", "2us"},
     {"SCHED_SEED", "0"}, {"SCHED_SEED", "12345678901234567890"},
 };
 

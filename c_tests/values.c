@@ -35,6 +35,7 @@ static const struct bad bads[] = {
     {"SCHED_HELP", "maybe", NULL, NULL},
     {"SCHED_WATCHDOG", "5", "5s", NULL},
     {"SCHED_WATCHDOG", "on", "5s", NULL},
+    {"SCHED_DEADLOCK", "0", "report", NULL},
     {"SCHED_WARM", "100", "100ms", NULL},
     {"SCHED_WARM", "-1ms", "100ms", NULL},
     {"SCHED_WARM", "100 ms", "100ms", NULL},

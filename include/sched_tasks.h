@@ -95,6 +95,12 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_OVERFLOW_HALF 3
 #define SCHED_OVERFLOW_REFUSE 4
 
+/* Values of the member deadlock: the words of SCHED_DEADLOCK. */
+#define SCHED_DEADLOCK_AUTO 1
+#define SCHED_DEADLOCK_ABORT 2
+#define SCHED_DEADLOCK_REPORT 3
+#define SCHED_DEADLOCK_OFF 4
+
 /* A scheduler that lives until it is destroyed. */
 struct sched_pool;
 
@@ -169,6 +175,10 @@ struct sched_options {
   int overflow;
   /* How many tasks may be in blocking sections at once; at most 65536. */
   size_t blocking;
+  /* SCHED_DEADLOCK_AUTO and so on. */
+  int deadlock;
+  /* Must be 0. */
+  int reserved;
 };
 
 /* What all workers of a run did together. */

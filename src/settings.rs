@@ -31,5 +31,7 @@ pub use self::messages::{Constant, Refused, Shown};
 pub use self::resolve::{Resolved, resolve};
 pub use self::suits::{Accepted, Combination, Transfers};
 pub use self::variables::{LEAST_STACK, MOST_BLOCKING};
-pub use self::words::{Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch};
+pub use self::words::{
+    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+};
 pub use crate::sys::processors::MOST_WORKERS;

@@ -67,7 +67,7 @@ use crate::settings::Join;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
-use crate::sys::time;
+use crate::sys::{thread, time};
 use crate::task::Task;
 use std::time::Duration;
 
@@ -134,6 +134,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
 /// Waits without running other tasks: the calling thread sleeps.
 fn sleep_until_over(latch: &impl Latch) {
     let mut counted = false;
+    let _deferred = thread::CancelDeferred::begin();
     while !latch.is_over() {
         if let Some(value) = latch.register(Waiter::Thread) {
             if !std::mem::replace(&mut counted, true) {

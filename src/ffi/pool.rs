@@ -4,7 +4,7 @@ use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
 use crate::settings;
-use crate::settings::{Config, Deque, Idle, Kind, Overflow, Refused};
+use crate::settings::{Config, Deadlock, Deque, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
 use crate::sys::{detector, errno, memory, output, probe, symbol, thread};
 use crate::task::Scheduler;
@@ -45,6 +45,12 @@ pub const SCHED_OVERFLOW_ONE: c_int = 2;
 pub const SCHED_OVERFLOW_HALF: c_int = 3;
 pub const SCHED_OVERFLOW_REFUSE: c_int = 4;
 
+/// Values of the member deadlock: the words of SCHED_DEADLOCK.
+pub const SCHED_DEADLOCK_AUTO: c_int = 1;
+pub const SCHED_DEADLOCK_ABORT: c_int = 2;
+pub const SCHED_DEADLOCK_REPORT: c_int = 3;
+pub const SCHED_DEADLOCK_OFF: c_int = 4;
+
 /// The options of a pool. Each member except size may be 0, which means the default.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -65,6 +71,10 @@ pub struct sched_options {
     pub overflow: c_int,
     /// How many tasks may be in blocking sections at once; at most 65536.
     pub blocking: usize,
+    /// SCHED_DEADLOCK_AUTO and so on.
+    pub deadlock: c_int,
+    /// Must be 0.
+    pub reserved: c_int,
 }
 
 /// A scheduler that lives until it is destroyed.
@@ -72,7 +82,7 @@ pub struct sched_options {
 pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] Pool);
 
 impl sched_options {
-    /// The size of the struct in its first version. It had no padding, so the next member begins
+    /// The size of the struct in its first version. No version has padding, so the next member begins
     /// here.
     const FIRST_SIZE: usize = 32;
 
@@ -85,6 +95,8 @@ impl sched_options {
         idle: 0,
         overflow: 0,
         blocking: 0,
+        deadlock: 0,
+        reserved: 0,
     };
 
     /// The caller's options, as far as both versions know them. Options are refused, with a line on
@@ -151,7 +163,17 @@ impl sched_options {
             (SCHED_OVERFLOW_HALF, Overflow::Half),
             (SCHED_OVERFLOW_REFUSE, Overflow::Refuse),
         ];
+        const DEADLOCKS: &[(c_int, Deadlock)] = &[
+            (SCHED_DEADLOCK_AUTO, Deadlock::Auto),
+            (SCHED_DEADLOCK_ABORT, Deadlock::Abort),
+            (SCHED_DEADLOCK_REPORT, Deadlock::Report),
+            (SCHED_DEADLOCK_OFF, Deadlock::Off),
+        ];
         let defaults = Config::defaults();
+        if self.reserved != 0 {
+            let value = self.reserved;
+            return Err(refuse(format_args!("options.reserved is {value}; accepted: 0")));
+        }
         let blocking = (self.blocking > 0).then_some(self.blocking);
         if blocking.is_some_and(|n| n > settings::MOST_BLOCKING) {
             let most = settings::MOST_BLOCKING;
@@ -166,6 +188,8 @@ impl sched_options {
             idle: chosen("idle", self.idle, IDLES, Idle::word)?.unwrap_or(defaults.idle),
             overflow: chosen("overflow", self.overflow, OVERFLOWS, Overflow::word)?,
             blocking,
+            deadlock: chosen("deadlock", self.deadlock, DEADLOCKS, Deadlock::word)?
+                .unwrap_or(defaults.deadlock),
             ..defaults
         })
     }

@@ -1,4 +1,5 @@
-//! The proof that no task of the process can ever go on: then the process ends, and says why.
+//! The proof that no task of the process can ever go on: then the process says why, and ends if nothing
+//! else could help (`SCHED_DEADLOCK`).
 //!
 //! # What is proved
 //!
@@ -20,11 +21,8 @@
 //! asynchronous input, is one of these, too.) Nor is a thread that rests between two runs counted:
 //! it ends some time, and then calls the destructors of the program's thread-local variables.
 //!
-//! If the first two rules hold and the third does not, only a handler can help: no other code of
-//! the program runs any more. A handler cannot wake a task, since no function that does so may be
-//! called there; but it can end the process, or leave a wait by a jump. So the text is written,
-//! once in the life of the process, and the process goes on. (Most programs handle SIGINT, and
-//! nobody sends it.)
+//! If only the first two rules hold, or something that is no thread of the process might help
+//! (`inspect::doubt`), the text is written, once in the life of the process, and the process goes on.
 //!
 //! # How
 //!
@@ -89,13 +87,10 @@
 //! The state of a deadlock is stable. As a further guard the look is repeated after a pause
 //! (`PAUSE`), and counts only if both looks prove the same and neither count has changed.
 //!
-//! *Rule 3.* The actions of all signals are read, except for those that faults raise.
+//! If the thread of `main` has ended, /proc/self/task lists it all the same (`sys::thread`).
 //!
-//! # Other processes
-//!
-//! The objects of this library are for one process. If one lies in shared memory all the same,
-//! another process might try to end the wait (`inspect::shared_memory`). Then the state is shown,
-//! once in the life of the process, and the process goes on.
+//! *Rule 3.* The actions of all signals are read, except for those that faults raise. (SIGABRT comes
+//! from outside, too: `timeout -s ABRT`.)
 //!
 //! # What is not found
 //!
@@ -105,11 +100,12 @@
 //! the state.
 
 use crate::idle::quiescence::{LockedRun, Sleepers};
+use crate::inspect::doubt::{Doubt, doubt};
 use crate::inspect::dump::{self, Title};
-use crate::inspect::shared_memory;
 use crate::policy::Place;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::{registry, run_wait, waiter};
+use crate::settings::Deadlock;
 use crate::sync::outside::Count;
 use crate::sys::atomic::{AtomicU32, Ordering, fence};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
@@ -140,9 +136,13 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 static LOOKING: AtomicU32 = AtomicU32::new(0);
 
 /// The generation of the process in which the text was written although the process goes on; 0:
-/// none. Relaxed: used by one thread at a time.
+/// none. Relaxed: used by one thread at a time, as is the next one.
 #[unsafe(link_section = "sched_words")]
 static TOLD: AtomicU32 = AtomicU32::new(0);
+
+/// The same, if nothing more is to be done even when the handlers of all signals are gone.
+#[unsafe(link_section = "sched_words")]
+static TOLD_ALL: AtomicU32 = AtomicU32::new(0);
 
 /// Looks whether the proof holds; if so, acts.
 pub fn check() {
@@ -154,8 +154,9 @@ pub fn check() {
     let _uncancelled = Uncancelled::begin();
     let now = clock::nanos();
     if now.saturating_sub(LAST.load(Ordering::Relaxed)) >= LEAST_GAP.as_nanos() as u64 {
-        let handled = thread::handled_signal(&watcher::handlers());
-        let is_told = handled.is_some() && TOLD.load(Ordering::Relaxed) == here;
+        let is_told = TOLD_ALL.load(Ordering::Relaxed) == here
+            || TOLD.load(Ordering::Relaxed) == here
+                && thread::handled_signal(&watcher::handlers()).is_some();
         if !is_told && let Some(first) = proof() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
@@ -174,13 +175,14 @@ struct Proof {
     tasks: usize,
     runs_made: usize,
     threads: Count,
+    word: Deadlock,
 }
 
 /// The state, if the first two rules hold.
 fn proof() -> Option<Proof> {
     let runs_made = registry::runs_made();
-    let (threads, tasks) = waiter::while_threads_wait(tasks_for_ever)?;
-    (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads })
+    let (threads, Sum { tasks, word, .. }) = waiter::while_threads_wait(wait_for_ever)?;
+    (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads, word })
 }
 
 /// A locked run, and those that were locked before it.
@@ -198,15 +200,19 @@ struct Locked<'a> {
     has_queued: Cell<bool>,
 }
 
-/// Tasks that wait and threads that sleep.
+/// Of all runs.
 struct Sum {
+    /// Tasks that wait.
     tasks: usize,
+    /// Threads that sleep.
     threads: usize,
+    /// What is to be done.
+    word: Deadlock,
 }
 
-/// The number of tasks that wait for ever, if the first two rules hold, and neither count changes
-/// meanwhile. `waiting`: the threads that wait for an object.
-fn tasks_for_ever(waiting: Count) -> Option<usize> {
+/// The tasks that wait for ever, if the first two rules hold, and neither count changes meanwhile.
+/// `waiting`: the threads that wait for an object.
+fn wait_for_ever(waiting: Count) -> Option<Sum> {
     let mut found = 0;
     let mut runs: [Option<&Worker>; MOST_RUNS] = [None; MOST_RUNS];
     for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
@@ -219,9 +225,11 @@ fn tasks_for_ever(waiting: Count) -> Option<usize> {
     }
     let mut proved = None;
     when_all_locked(&runs[..found], None, &mut |all| {
-        proved = sum(all).filter(|sum| sum.tasks > 0 && is_every_thread(sum.threads, waiting));
+        proved = sum(all).filter(|sum| {
+            sum.tasks > 0 && sum.word != Deadlock::Off && is_every_thread(sum.threads, waiting)
+        });
     });
-    proved.map(|sum| sum.tasks)
+    proved
 }
 
 /// Calls `then` while all these runs are locked, and those before them.
@@ -266,7 +274,7 @@ fn sum(all: &Locked) -> Option<Sum> {
         has_queued.update(|before| before | have_tasks);
     }
     fence(Ordering::SeqCst); // a thief that has emptied one of these queues was active before
-    let mut sum = Sum { tasks: 0, threads: 0 };
+    let mut sum = Sum { tasks: 0, threads: 0, word: Deadlock::Abort };
     for Locked { run, state, workers, guests, sleepers, has_queued, .. } in runs() {
         let (workers, sleepers) = (workers.get(), sleepers.get());
         let still = workers + guests.get() + sleepers;
@@ -276,10 +284,17 @@ fn sum(all: &Locked) -> Option<Sum> {
         if !is_still || has_idle && has_queued {
             return None;
         }
+        sum.word = gentler(sum.word, run.config().deadlock);
         sum.tasks += (state.tasks)() + still;
         sum.threads += run.threads_inside() - workers + state.threads;
     }
     Some(sum)
+}
+
+/// What is to be done if two runs have these words.
+fn gentler(a: Deadlock, b: Deadlock) -> Deadlock {
+    use Deadlock::{Abort, Auto, Off, Report};
+    [Off, Report, Auto].into_iter().find(|word| [a, b].contains(word)).unwrap_or(Abort)
 }
 
 /// True if these threads and those without a run are all threads of the process: rule 2.
@@ -314,26 +329,23 @@ fn tell_by_thread(proof: &Proof) {
 /// What is done about a deadlock: the only place that decides it.
 extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
     // SAFETY: `tell_by_thread` passes a proof.
-    let &Proof { tasks, threads, .. } = unsafe { &*proof.cast_const().cast() };
-    if shared_memory::may_hold_awaited(threads.number()) {
-        write_once(&Title::PerhapsDeadlock(tasks));
-    } else if let Some(signal) = thread::handled_signal(&watcher::handlers()) {
-        write_once(&Title::Handled(tasks, signal));
-    } else {
-        if cannot_peek() {
-            peek::read_directly();
-        }
-        dump::write(&Title::Deadlock(tasks), &|_, _| None);
+    let &Proof { tasks, threads, word, .. } = unsafe { &*proof.cast_const().cast() };
+    let doubt = doubt(threads);
+    let ends = word == Deadlock::Abort || word == Deadlock::Auto && doubt.is_none();
+    let here = process::generation();
+    let was_told = TOLD.swap(here, Ordering::Relaxed) == here;
+    if !matches!(doubt, None | Some(Doubt::Handler(_))) || word == Deadlock::Report {
+        TOLD_ALL.store(here, Ordering::Relaxed);
+    }
+    if ends && cannot_peek() {
+        peek::read_directly();
+    }
+    if ends || !was_told {
+        dump::write(&Title::Deadlock { tasks, doubt, ends }, &|_, _| None);
+    }
+    if ends {
         // SAFETY: abort takes nothing and does not return.
         unsafe { libc::abort() }
     }
     ptr::null_mut()
-}
-
-/// Writes a text after which the process goes on, unless one was written before.
-fn write_once(title: &Title) {
-    let here = process::generation();
-    if TOLD.swap(here, Ordering::Relaxed) != here {
-        dump::write(title, &|_, _| None);
-    }
 }

@@ -2,6 +2,7 @@
 //! waits for and where, and the circles of tasks that wait for each other.
 
 use crate::fiber::trace::MOST;
+use crate::inspect::doubt::Doubt;
 use crate::inspect::known::{Known, KnownRun, KnownTask, KnownWorker, Name, find_out};
 use crate::inspect::objects::Awaited;
 use crate::inspect::records::Records;
@@ -10,18 +11,13 @@ use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
 use crate::sys::{signal, symbol};
-use std::ffi::c_int;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
 /// Why the state is shown.
 pub enum Title {
-    /// So many tasks wait for ever, and nothing else goes on.
-    Deadlock(usize),
-    /// As `Deadlock`, but another process may share what is awaited.
-    PerhapsDeadlock(usize),
-    /// As `Deadlock`, but the process handles this signal.
-    Handled(usize, c_int),
+    /// So many tasks wait for ever, and nothing else goes on. The process ends, or goes on.
+    Deadlock { tasks: usize, doubt: Option<Doubt>, ends: bool },
     /// No task has ended for so long.
     NoEnd(Duration),
     /// SIGQUIT.
@@ -42,29 +38,47 @@ pub fn write(title: &Title, since: Since) {
 
 fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
     match *title {
-        Title::Deadlock(1) => writeln!(
-            out,
-            "libsched: deadlock: a task waits for ever, and nothing is left that could wake it"
-        ),
-        Title::Deadlock(n) => writeln!(
-            out,
-            "libsched: deadlock: {n} tasks wait for ever, and nothing is left that could wake them"
-        ),
-        Title::PerhapsDeadlock(n) => writeln!(
-            out,
-            "libsched: perhaps a deadlock: {}, and nothing in this process is left that could end the \
-             wait; what is awaited may lie in memory that another process shares, although the \
-             objects of this library are for one process",
-            Count(n, "task waits", "tasks wait")
-        ),
-        Title::Handled(n, signal) => {
-            let tasks = Count(n, "task waits", "tasks wait");
-            write!(out, "libsched: deadlock: {tasks}, and nothing is left that could help but ")?;
-            writeln!(out, "the handler of {}; the process goes on", signal::Name(signal))
-        }
+        Title::Deadlock { tasks, doubt, ends } => write_deadlock(out, tasks, doubt, ends),
         Title::NoEnd(time) => writeln!(out, "libsched: no task has ended for {time:.1?}"),
         Title::Asked => writeln!(out, "libsched: SIGQUIT"),
     }
+}
+
+fn write_deadlock(out: &mut Out, tasks: usize, doubt: Option<Doubt>, ends: bool) -> fmt::Result {
+    let wait = Count(tasks, "task waits", "tasks wait");
+    match doubt {
+        None if tasks == 1 => out.write_str(
+            "libsched: deadlock: a task waits for ever, and nothing is left that could wake it",
+        ),
+        None => write!(
+            out,
+            "libsched: deadlock: {tasks} tasks wait for ever, and nothing is left that could wake them"
+        ),
+        Some(Doubt::SharedMemory) => write!(
+            out,
+            "libsched: perhaps a deadlock: {wait}, and nothing in this process is left that could end \
+             the wait; what is awaited may lie in memory that another process shares, although the \
+             objects of this library are for one process"
+        ),
+        Some(Doubt::SharedProcess) => write!(
+            out,
+            "libsched: perhaps a deadlock: {wait}, and nothing in this process is left that could end \
+             the wait; another process runs in its memory"
+        ),
+        Some(Doubt::Handler(signal)) => {
+            write!(out, "libsched: deadlock: {wait}, and nothing is left that could help but ")?;
+            write!(out, "the handler of {}", signal::Name(signal))
+        }
+        Some(Doubt::Threads(threads)) => {
+            let threads = Count(threads, "thread waits", "threads wait");
+            write!(
+                out,
+                "libsched: deadlock: {wait}, {threads} outside all runs, and nothing is left "
+            )?;
+            out.write_str("that could help but a signal that ends the process")
+        }
+    }?;
+    out.write_str(if ends { "\n" } else { "; the process goes on\n" })
 }
 
 fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) -> fmt::Result {

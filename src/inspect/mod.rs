@@ -22,6 +22,7 @@
 
 pub mod deadlock;
 pub mod description;
+mod doubt;
 mod dump;
 mod known;
 mod live;

@@ -15,7 +15,7 @@ use std::ops::Range;
 pub fn may_hold_awaited(threads: usize) -> bool {
     let Ok((_, tasks)) = walk() else { return false };
     let mut may = false;
-    cgroup::each_line_of(c"/proc/self/maps", |line| {
+    cgroup::each_line_of(c"/proc/thread-self/maps", |line| {
         if let Some(memory) = shared(line) {
             let holds = |awaited: Awaited| addresses(awaited).iter().any(|at| memory.contains(at));
             may |= threads > 0 || tasks.iter().filter_map(awaited).any(holds);
@@ -37,7 +37,7 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
     }
 }
 
-/// The addresses of a line of /proc/self/maps, if it is a shared mapping that may be written:
+/// The addresses of a line of /proc/thread-self/maps, if it is a shared mapping that may be written:
 /// `7f1234560000-7f1234561000 rw-s ...`.
 fn shared(line: &[u8]) -> Option<Range<usize>> {
     let mut words = line.split(|&byte| byte == b' ').map(std::str::from_utf8);

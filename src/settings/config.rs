@@ -1,7 +1,7 @@
 //! What a program and its user ask for, before it is compared with the table of kinds.
 
 use crate::settings::words::{
-    Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 use std::ffi::CStr;
 use std::time::Duration;
@@ -45,6 +45,7 @@ pub struct Config {
     pub trace_lives: Switch,
     /// After so long without the end of a task the state is shown; None: never.
     pub watchdog: Option<Duration>,
+    pub deadlock: Deadlock,
     pub profile: Profile,
     /// What it costs that a task moves to another worker; None: it is measured.
     pub profile_burden: Option<Duration>,
@@ -73,6 +74,7 @@ impl Config {
             trace_merge: Duration::ZERO,
             trace_lives: Switch::Off,
             watchdog: None,
+            deadlock: Deadlock::Auto,
             profile: Profile::Off,
             profile_burden: None,
             help: Switch::Off,

@@ -5,7 +5,7 @@ use crate::settings::messages::{Refused, Shown};
 use crate::settings::suits::Transfers;
 use crate::settings::told::{self, Told};
 use crate::settings::words::{
-    Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 use crate::sys::output::Out;
 use crate::sys::processors::MOST_WORKERS;
@@ -28,7 +28,7 @@ pub struct Var {
 }
 
 /// `SCHED_FUZZ` is in the build for it alone.
-const COUNT: usize = if cfg!(sched_fuzz) { 23 } else { 22 };
+const COUNT: usize = if cfg!(sched_fuzz) { 24 } else { 23 };
 
 pub static VARS: [Var; COUNT] = [
     Var {
@@ -215,6 +215,13 @@ pub static VARS: [Var; COUNT] = [
         form: "a time (500ms, 5s, 1min)",
         set: |c, v| time(v).map(|time| c.watchdog = Some(time).filter(|time| !time.is_zero())),
         meaning: "show what all tasks wait for, after so long without the end of one, and at SIGQUIT; 0: never",
+    },
+    Var {
+        name: "SCHED_DEADLOCK",
+        words: Deadlock::WORDS,
+        form: "",
+        set: |c, v| Deadlock::parse(v.to_bytes()).map(|d| c.deadlock = d),
+        meaning: "when no task can go on: end the process if nothing could help, end it always, say so once, or do nothing",
     },
     Var {
         name: "SCHED_HELP",

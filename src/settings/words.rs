@@ -65,6 +65,17 @@ words! {
     Profile { Off = "0", Table = "1", Json = "json", Folded = "folded" }
 }
 words! {
+    /// `SCHED_DEADLOCK`: what is done if no task of the process can go on.
+    Deadlock {
+        /// The process ends if nothing at all could help, and goes on otherwise.
+        Auto = "auto",
+        /// The process ends, even if something that is no thread of it might help.
+        Abort = "abort",
+        Report = "report",
+        Off = "off"
+    }
+}
+words! {
     /// `SCHED_HELP`.
     Switch { Off = "0", On = "1" }
 }

@@ -1,5 +1,6 @@
 //! What Linux and the processor provide: one file for each facility, without policy.
 
+pub mod address_space;
 pub mod atomic;
 pub mod cgroup;
 pub mod errno;

@@ -37,7 +37,7 @@ pub unsafe fn copy(from: usize, to: *mut u8, bytes: usize) -> bool {
         // SAFETY: the local range may be written, by the caller's promise; the kernel checks the
         // other one.
         let n = unsafe {
-            libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+            libc::process_vm_readv(libc::gettid(), &raw const local, 1, &raw const remote, 1, 0)
         };
         match usize::try_from(n) {
             Ok(n) if n > 0 => done += n,

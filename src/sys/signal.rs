@@ -9,10 +9,12 @@ pub struct Name(pub c_int);
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        const NAMES: [(c_int, &str); 14] = [
+        const NAMES: [(c_int, &str); 23] = [
             (libc::SIGHUP, "SIGHUP"),
             (libc::SIGINT, "SIGINT"),
             (libc::SIGQUIT, "SIGQUIT"),
+            (libc::SIGTRAP, "SIGTRAP"),
+            (libc::SIGABRT, "SIGABRT"),
             (libc::SIGUSR1, "SIGUSR1"),
             (libc::SIGUSR2, "SIGUSR2"),
             (libc::SIGPIPE, "SIGPIPE"),
@@ -23,7 +25,14 @@ impl fmt::Display for Name {
             (libc::SIGTSTP, "SIGTSTP"),
             (libc::SIGWINCH, "SIGWINCH"),
             (libc::SIGIO, "SIGIO"),
+            (libc::SIGTTIN, "SIGTTIN"),
+            (libc::SIGTTOU, "SIGTTOU"),
+            (libc::SIGURG, "SIGURG"),
+            (libc::SIGXCPU, "SIGXCPU"),
+            (libc::SIGXFSZ, "SIGXFSZ"),
+            (libc::SIGVTALRM, "SIGVTALRM"),
             (libc::SIGPROF, "SIGPROF"),
+            (libc::SIGSYS, "SIGSYS"),
         ];
         match NAMES.iter().find(|(signal, _)| *signal == self.0) {
             Some((_, name)) => f.write_str(name),

@@ -220,7 +220,7 @@ impl Module {
     /// The module's file.
     fn open(&self) -> Option<File> {
         let file = if program_head() == self.base || self.symbol.dli_fname.is_null() {
-            c"/proc/self/exe" // its name may be relative to a former directory
+            c"/proc/thread-self/exe" // its name may be relative to a former directory
         } else {
             // SAFETY: as in `file_name`.
             unsafe { CStr::from_ptr(self.symbol.dli_fname) }

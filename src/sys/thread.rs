@@ -8,13 +8,14 @@ use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
 #[cfg(not(loom))]
 use crate::sys::thread_memory::ThreadMemory;
-use crate::sys::{futex, stack_room, time};
-use std::ffi::{c_int, c_void};
+use crate::sys::{cgroup, futex, stack_room, time};
+use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::time::Duration;
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
     fn pthread_attr_setaffinity_np(
         attributes: *mut libc::pthread_attr_t,
         length: usize,
@@ -28,6 +29,7 @@ unsafe extern "C" {
 }
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
+const CANCEL_DEFERRED: c_int = 0; // PTHREAD_CANCEL_DEFERRED
 
 /// While this value lives, the calling thread is not cancelled: a request stays pending. The
 /// library cannot clean up after a cancellation, so its own code contains no cancellation points:
@@ -62,6 +64,30 @@ fn set_cancel_state(state: c_int) -> c_int {
     old
 }
 
+/// While this value lives, the calling thread is cancelled at cancellation points only, even if it
+/// has chosen `PTHREAD_CANCEL_ASYNCHRONOUS`. Cancelled in a wait, it would leave its name with the
+/// object that it waits for.
+pub struct CancelDeferred(c_int);
+
+impl CancelDeferred {
+    pub fn begin() -> Self {
+        CancelDeferred(set_cancel_type(CANCEL_DEFERRED))
+    }
+}
+
+impl Drop for CancelDeferred {
+    fn drop(&mut self) {
+        set_cancel_type(self.0);
+    }
+}
+
+fn set_cancel_type(kind: c_int) -> c_int {
+    let mut old = 0;
+    // SAFETY: `old` is a valid place, and `kind` is one of the two values.
+    unsafe { pthread_setcanceltype(kind, &raw mut old) };
+    old
+}
+
 /// While this value lives, all signals are blocked, so that a new thread starts with all signals
 /// blocked.
 pub struct SignalsBlocked(libc::sigset_t);
@@ -88,16 +114,12 @@ impl Drop for SignalsBlocked {
     }
 }
 
-/// The signals that a thread raises itself by a fault or by abort. All threads of ours accept them.
-const FAULTS: [c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-    libc::SIGABRT,
-];
+/// The signals that a thread raises itself by a fault.
+const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+
+/// Signals that a thread raises itself, by abort, at a breakpoint, or by a system call that a filter
+/// traps; they also come from outside, from `timeout -s ABRT` or a debugger.
+const OF_THREADS: [c_int; 3] = [libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS];
 
 /// The signals that a write raises in its thread: a write to a pipe without a reader, and a write
 /// beyond the greatest size of a file.
@@ -127,13 +149,13 @@ impl WriteSignals {
     }
 }
 
-/// Lets the calling thread accept the signals of faults and these, and no others.
+/// Lets the calling thread accept the signals that a thread raises itself and these, and no others.
 fn accept_only(others: impl Iterator<Item = c_int>) {
     // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
         libc::sigfillset(&raw mut mask);
-        for signal in FAULTS.into_iter().chain(others) {
+        for signal in FAULTS.into_iter().chain(OF_THREADS).chain(others) {
             libc::sigdelset(&raw mut mask, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
@@ -157,21 +179,39 @@ pub fn prepare_watcher() {
     unsafe { libc::prctl(libc::PR_SET_NAME, c"sched/watch".as_ptr()) };
 }
 
-/// The number of threads of this process, as the kernel knows them. None: it does not tell.
+/// The number of threads of this process, as the kernel knows them. None: it does not tell. If the
+/// first thread has ended, the kernel keeps its entry until the end of the process.
 pub fn count() -> Option<usize> {
     let mut threads = 0;
-    each_number(|_| threads += 1).then_some(threads)
+    each_number(|_| threads += 1).then(|| threads - usize::from(first_has_ended()))
+}
+
+/// True if the thread that main ran on has called pthread_exit.
+fn first_has_ended() -> bool {
+    let mut state = None;
+    // The name before the state may contain any character.
+    cgroup::each_line_of(c"/proc/self/stat", |line| {
+        let name_end = line.iter().rposition(|&byte| byte == b')');
+        state = name_end.and_then(|at| line.get(at + 2).copied());
+    });
+    state == Some(b'Z')
 }
 
 /// Calls `visit` with the kernel's number of each thread of this process. False if the kernel does
 /// not tell all of them.
-pub fn each_number(mut visit: impl FnMut(libc::pid_t)) -> bool {
+pub fn each_number(visit: impl FnMut(libc::pid_t)) -> bool {
+    each_number_in(c"/proc/self/task", visit)
+}
+
+/// Calls `visit` with each name in a directory that is a number. False if the kernel does not tell
+/// all of them.
+pub fn each_number_in(directory: &CStr, mut visit: impl FnMut(libc::pid_t)) -> bool {
     /// The offset of the name in a `linux_dirent64`, and of the record's length.
     const NAME: usize = 19;
     const LENGTH: usize = 16;
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the name is a string.
-    let fd = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
+    let fd = unsafe { libc::open(directory.as_ptr(), flags) };
     if fd < 0 {
         return false;
     }

@@ -1,0 +1,44 @@
+//! What might help if no task and no thread of the process can go on (`inspect::deadlock`). No code of
+//! the program runs any more then, unless
+//!
+//! - a handler does. It cannot wake a task, since no function that does so may be called there; but
+//!   it can end the process, or leave a wait by a jump. (Most programs handle SIGINT, and nobody sends
+//!   it.)
+//! - another process does: one that shares what is awaited (`inspect::shared_memory`), though the
+//!   objects of this library are for one process; or one that runs in this memory.
+//! - a signal ends the process, and a thread outside all runs waits for just that.
+
+use crate::inspect::shared_memory;
+use crate::inspect::walk::walk;
+use crate::sync::outside::Count;
+use crate::sys::{address_space, thread};
+use crate::threads::watcher;
+use std::ffi::c_int;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    SharedMemory,
+    SharedProcess,
+    Handler(c_int),
+    /// So many threads outside all runs wait for an object. Perhaps one of them waits for the end of
+    /// the process.
+    Threads(usize),
+}
+
+/// `waiting`: the threads that wait for an object.
+pub fn doubt(waiting: Count) -> Option<Doubt> {
+    let threads = waiting.number();
+    if shared_memory::may_hold_awaited(threads) {
+        return Some(Doubt::SharedMemory);
+    }
+    if address_space::may_be_shared() {
+        return Some(Doubt::SharedProcess);
+    }
+    if let Some(signal) = thread::handled_signal(&watcher::handlers()) {
+        return Some(Doubt::Handler(signal));
+    }
+    let guests = walk().map_or(0, |(_, tasks)| {
+        tasks.iter().filter(|task| task.is_guest() && task.waits.is_some()).count()
+    });
+    (threads > guests).then_some(Doubt::Threads(threads - guests))
+}
