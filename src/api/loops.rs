@@ -84,8 +84,9 @@
 //! others sleep, and the last loop with the same body was short for a wake-up, a worker begins without
 //! offers. If the loop takes longer than expected, and at least as long as a wake-up takes, as measured in
 //! this run, the worker makes offers, and the first of them wakes a sleeper (ski rental, as in
-//! `idle::Patience`). Short loops that follow each other closely are worth a wake-up together. So a short loop after a
-//! pause is not slower than a serial one.
+//! `idle::Patience`). Short loops that follow each other closely are worth a wake-up together. So a short
+//! loop after a pause is not slower than a serial one. If the loop takes longer than a wake-up, the
+//! worker tries one, and compares the times: it knows how long the loop takes alone.
 //!
 //! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all others
 //! would sleep until its end (c_tests/for_spread.c).
@@ -199,9 +200,9 @@ impl<B: Body> Loop<B> {
                     let known =
                         begun.and_then(|_| mine.past_loops.expects(body.address(), range.units()));
                     let expected = known.filter(|&(takes, _)| takes > WELL_WORTH);
-                    let lone_time = wake_cost
-                        .zip(known)
-                        .and_then(|(cost, (takes, _))| mine.past_loops.lone_time(cost, takes));
+                    let lone_time = wake_cost.and_then(|cost| {
+                        mine.past_loops.lone_time(cost, body.address(), range.units())
+                    });
                     let whole = Loop {
                         range,
                         max_chunk,
@@ -253,8 +254,9 @@ impl<B: Body> Loop<B> {
         if let Some(begun) = begun {
             let shape = self.is_measured().then(|| self.shape().corrected(&times));
             let took = begun.elapsed();
-            worker.past_loops.add(self.body.address(), units, took, shape);
-            if lone_time.is_some() {
+            let was_alone = lone_time.is_some();
+            worker.past_loops.add(self.body.address(), units, took, was_alone, shape);
+            if was_alone {
                 worker.past_loops.add_lone(took);
             }
         }

@@ -175,17 +175,16 @@ impl Reduction {
                 let begun = pace.begun();
                 let mut walk = Walk::new(mine, &shared, pace, is_asked);
                 let body = self.body as usize;
-                let known = wake_cost.and_then(|_| mine.past_loops.expects(body, units));
-                let lone_time = wake_cost
-                    .zip(known)
-                    .and_then(|(cost, (takes, _))| mine.past_loops.lone_time(cost, takes));
+                let lone_time =
+                    wake_cost.and_then(|cost| mine.past_loops.lone_time(cost, body, units));
                 walk.alone =
                     lone_time.zip(begun).map(|(time, since)| Alone { since, time, next_look: 1 });
                 detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
                 if let Some(begun) = begun {
                     let took = begun.elapsed();
-                    walk.worker.past_loops.add(body, units, took, None);
-                    if lone_time.is_some() {
+                    let was_alone = lone_time.is_some();
+                    walk.worker.past_loops.add(body, units, took, was_alone, None);
+                    if was_alone {
                         walk.worker.past_loops.add_lone(took);
                     }
                 }

@@ -156,8 +156,6 @@ const STARTED: u32 = 3;
 
 /// The assumed time of a wake-up in nanoseconds, until one is measured.
 const LIKELY_COST: usize = 20_000;
-/// A longer measured time is recorded as this one: something other than the wake-up took the rest.
-const MOST_COST: usize = 1_000_000;
 
 pub struct EventCount {
     sleeping: Pad<AtomicU32>,
@@ -495,11 +493,17 @@ impl EventCount {
         Role::Sleeper
     }
 
-    /// The calling searcher has found work. True if it was the last searcher. Then, if some worker
-    /// sleeps, the caller makes sure that spawns are noticed, looks whether there is more work, and
-    /// wakes a worker.
+    /// The calling searcher has found work. True if it was the last searcher, or if the others only
+    /// stand by for guests and a processor is free. Then, if some worker sleeps, the caller makes sure
+    /// that spawns are noticed, looks whether there is more work, and wakes a worker.
     pub fn stop_search(&self) -> bool {
-        if self.searching.fetch_sub(1, Ordering::SeqCst) > 1 {
+        let others = self.searching.fetch_sub(1, Ordering::SeqCst) - 1;
+        let is_last = || {
+            self.has_guests()
+                && others <= self.dozing.load(Ordering::Relaxed)
+                && self.has_free_processor()
+        };
+        if others > 0 && !is_last() {
             return false;
         }
         fuzz::at(Point::StopSearch);
@@ -520,10 +524,15 @@ impl EventCount {
         self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// True if a worker dozes. A hint.
+    pub fn has_dozing(&self) -> bool {
+        self.dozing.load(Ordering::Relaxed) > 0
+    }
+
     /// Calls a worker that dozes in surplus, if there is one: a processor is free. (If this call comes
     /// before the doze, that may take its whole time.)
     pub fn call_surplus(&self) {
-        if self.dozing.load(Ordering::Relaxed) > 0 {
+        if self.has_dozing() {
             self.call(1);
         }
     }
@@ -596,11 +605,12 @@ impl EventCount {
                 return Slept::TimedOut;
             }
         }
-        // A moving average: one eighth new, seven eighths old. (`woken_at` may belong to another
-        // worker's wake-up; the times are much alike.)
+        // A moving average: one eighth new, seven eighths old. A time of more than twice the average
+        // counts as twice: something other than the wake-up took the rest. (`woken_at` may belong to
+        // another worker's wake-up; the times are much alike.)
         let taken = self.nanos().saturating_sub(self.woken_at.load(Ordering::Relaxed));
         let cost = self.cost.load(Ordering::Relaxed);
-        self.cost.store(cost - cost / 8 + taken.min(MOST_COST) / 8, Ordering::Relaxed);
+        self.cost.store(cost - cost / 8 + taken.min(2 * cost) / 8, Ordering::Relaxed);
         Slept::Woken
     }
 }

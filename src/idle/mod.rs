@@ -171,7 +171,7 @@ impl LastWaits {
     fn add(&self, length: Duration) {
         let before = self.0.load(Ordering::Relaxed);
         let short = u8::from(length < Patience::LONG);
-        self.0.store(before & OUTSIDE | (before << 1 | short) & 0b11, Ordering::Relaxed);
+        self.0.store(before & SOURCE | (before << 1 | short) & 0b11, Ordering::Relaxed);
     }
 
     fn has_short(&self) -> bool {
@@ -180,26 +180,30 @@ impl LastWaits {
 
     /// Notes where the worker's last task has come from.
     pub fn took(&self, from: Source) {
-        let outside = if from == Source::Outside { OUTSIDE } else { 0 };
         let before = self.0.load(Ordering::Relaxed);
-        if before & OUTSIDE != outside {
-            self.0.store(before ^ OUTSIDE, Ordering::Relaxed);
+        if before & SOURCE != from as u8 {
+            self.0.store(before & !SOURCE | from as u8, Ordering::Relaxed);
         }
     }
 
-    fn is_from_outside(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & OUTSIDE != 0
+    /// True if the worker's last task from elsewhere was from there.
+    pub fn is_from(&self, source: Source) -> bool {
+        self.0.load(Ordering::Relaxed) & SOURCE == source as u8
     }
 }
 
-/// In `LastWaits`: the last task that the worker took elsewhere was from outside the run.
-const OUTSIDE: u8 = 0b100;
+/// The bits of `LastWaits` with the source of the last task that the worker took elsewhere.
+const SOURCE: u8 = 0b1100;
 
 /// Where a worker has taken a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Source {
-    Worker,
-    Outside,
+    Worker = 0b0000,
+    /// The place of a guest.
+    Guest = 0b0100,
+    /// Outside the run.
+    Outside = 0b1000,
 }
 
 /// The next step of a worker that found nothing.
@@ -237,7 +241,7 @@ impl Patience {
     /// `wake_cost`, or `LONG` if one of the last waits was short.
     pub fn begin(&mut self, wake_cost: Duration, last: &LastWaits) {
         self.begun = Instant::now();
-        self.length = if last.is_from_outside() {
+        self.length = if last.is_from(Source::Outside) {
             Self::SHORTEST
         } else if last.has_short() {
             Self::LONG

@@ -24,6 +24,10 @@ const EVEN: f32 = 0.02;
 struct PastLoop {
     /// The time from the loop's beginning to its end, in seconds, divided by its units.
     unit: f64,
+    /// The same for the loop alone. None: it is to be measured.
+    unit_alone: Option<f64>,
+    /// Grows when a wake-up has paid, and falls when it has not. Negative: so many loops are to be lone.
+    gain: i32,
     /// The shape that was measured last; before the first measurement, the shape of equal units.
     shape: LoopShape,
     is_shape_expected: bool,
@@ -41,21 +45,57 @@ pub struct PastLoops {
     /// The end of the last lone loop, and the time of the lone loops that have followed each other closely
     /// up to it.
     lone: Cell<Option<(Instant, Duration)>>,
+    /// The number of lone loops since the last one that was long enough for a wake-up.
+    in_a_row: Cell<u32>,
 }
 
 /// Lone loops follow each other closely if so little time is between them: a woken worker would wait awake
 /// from one to the next (`idle::Patience`).
 const CLOSE: Duration = Duration::from_micros(100);
 
+/// After so many lone loops a worker is woken all the same, if the loop takes longer than the quickest
+/// wake-ups: the cost of a wake-up is measured in no other way, and may have been that of a busy machine.
+const MOST_IN_A_ROW: u32 = 100;
+const LEAST_COST: Duration = Duration::from_micros(20);
+
+/// The most that `PastLoop::gain` grows to.
+const MOST_GAIN: i32 = 4;
+/// When wake-ups do not pay, so many loops are lone before another attempt.
+const LONE_LOOPS: i32 = 16;
+
+impl PastLoop {
+    /// Another loop with this body has taken this time for each unit.
+    fn after(self, unit: f64, was_alone: bool) -> PastLoop {
+        let (unit_alone, gain) = match self.unit_alone {
+            _ if was_alone => (Some(unit), if self.gain < 0 { self.gain + 1 } else { self.gain }),
+            None => (None, self.gain),
+            // Where a wake-up hardly pays, the loop alone does not take twice as long.
+            Some(alone) if unit <= alone => {
+                (Some(alone.min(2.0 * unit)), (self.gain + 1).min(MOST_GAIN))
+            }
+            Some(alone) if self.gain > 0 => (Some(alone), self.gain - 1),
+            Some(alone) => (Some(alone), -LONE_LOOPS),
+        };
+        PastLoop { unit, unit_alone, gain, ..self }
+    }
+}
+
 impl PastLoops {
     /// For how long the worker should do a loop alone before it wakes another worker; None: it should wake
-    /// one at once. `wake_cost`: the time that a wake-up takes. `takes`: the time that the loop took the
-    /// last time. A wake-up pays if the loop takes much longer than it, or if several loops that follow
-    /// each other closely do.
-    pub fn lone_time(&self, wake_cost: Duration, takes: Duration) -> Option<Duration> {
+    /// one at once. `wake_cost`: the time that a wake-up takes. A wake-up is tried if the loop alone takes
+    /// longer than it, or if several loops that follow each other closely do. If the loop then takes
+    /// longer than alone, time after time, the next ones are lone.
+    pub fn lone_time(&self, wake_cost: Duration, body: usize, units: usize) -> Option<Duration> {
+        let past = self.loops[self.place_of(body)?].get()?;
+        let unit = past.unit_alone.unwrap_or(past.unit);
+        let takes = Duration::try_from_secs_f64(unit * units as f64).ok()?;
         let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE);
         let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
-        let is_worth_waking = takes >= wake_cost * 3 / 2 || before + takes >= wake_cost * 4;
+        let is_due = takes >= LEAST_COST && self.in_a_row.get() >= MOST_IN_A_ROW;
+        let pays = if past.unit_alone.is_some() { wake_cost * 3 / 2 } else { wake_cost * 4 };
+        let is_worth_waking =
+            past.gain >= 0 && (takes >= pays || before + takes >= wake_cost * 4) || is_due;
+        self.in_a_row.set(if is_worth_waking { 0 } else { self.in_a_row.get().saturating_add(1) });
         if is_worth_waking {
             self.lone.set(None);
         }
@@ -73,8 +113,16 @@ impl PastLoops {
         self.bodies.iter().position(|known| known.get() == body)
     }
 
-    /// Remembers a loop of at least one unit. `shape`: None if it was not measured.
-    pub fn add(&self, body: usize, units: usize, took: Duration, shape: Option<LoopShape>) {
+    /// Remembers a loop of at least one unit. `was_alone`: it has woken nobody when it began. `shape`:
+    /// None if it was not measured.
+    pub fn add(
+        &self,
+        body: usize,
+        units: usize,
+        took: Duration,
+        was_alone: bool,
+        shape: Option<LoopShape>,
+    ) {
         let unit = took.as_secs_f64() / units as f64;
         let place = self.place_of(body).unwrap_or_else(|| {
             let oldest = self.oldest.get();
@@ -83,14 +131,20 @@ impl PastLoops {
             self.loops[oldest].set(None);
             oldest
         });
-        let unmeasured = PastLoop { unit, shape: LoopShape::EVEN, is_shape_expected: false };
-        let past = self.loops[place].get().unwrap_or(unmeasured);
+        let past = self.loops[place].get().unwrap_or(PastLoop {
+            unit,
+            unit_alone: None,
+            gain: 0,
+            shape: LoopShape::EVEN,
+            is_shape_expected: false,
+        });
+        let past = past.after(unit, was_alone);
         self.loops[place].set(Some(match shape {
-            None => PastLoop { unit, ..past },
+            None => past,
             Some(shape) => {
                 let is_alike = shape.is_within(ALIKE, &past.shape);
                 let is_shape_expected = is_alike && !shape.is_within(EVEN, &LoopShape::EVEN);
-                PastLoop { unit, shape, is_shape_expected }
+                PastLoop { shape, is_shape_expected, ..past }
             }
         }));
     }
@@ -115,19 +169,58 @@ mod tests {
     #[test]
     fn a_loop_with_the_same_body_takes_as_long_for_each_unit() {
         let past = PastLoops::default();
-        past.add(0x1000, 100, MS, None);
+        past.add(0x1000, 100, MS, false, None);
         for (units, takes) in [(100, MS), (300, 3 * MS), (1, MS / 100)] {
             assert_eq!(past.expects(0x1000, units), Some((takes, None)));
         }
+    }
+
+    const COST: Duration = Duration::from_micros(40);
+
+    /// Does a loop that takes this time alone, or with help; true if it was lone.
+    fn does(past: &PastLoops, alone: u64, helped: u64) -> bool {
+        let was_alone = past.lone_time(COST, 0x1000, 16).is_some();
+        let took = Duration::from_micros(if was_alone { alone } else { helped });
+        past.add(0x1000, 16, took, was_alone, None);
+        was_alone
+    }
+
+    fn lone_of(past: &PastLoops, loops: usize, alone: u64, helped: u64) -> usize {
+        (0..loops).filter(|_| does(past, alone, helped)).count()
+    }
+
+    #[test]
+    fn a_wake_up_is_tried_and_given_up_if_it_does_not_pay() {
+        let past = PastLoops::default();
+        assert!(!does(&past, 100, 75)); // not known yet
+        assert!(does(&past, 100, 75)); // to measure it
+        assert_eq!(lone_of(&past, 100, 100, 75), 0);
+        // Now help takes longer: after it has failed as often as it may, one loop in 17 is helped.
+        assert_eq!(lone_of(&past, MOST_GAIN as usize + 1, 100, 110), 0);
+        assert_eq!(lone_of(&past, 170, 100, 110), 160);
+        // And pays again.
+        lone_of(&past, LONE_LOOPS as usize, 100, 75);
+        assert_eq!(lone_of(&past, 100, 100, 75), 0);
+    }
+
+    #[test]
+    fn a_loop_shorter_than_a_wake_up_is_lone_until_the_cost_is_due_to_be_measured() {
+        let past = PastLoops::default();
+        assert!(!does(&past, 30, 30));
+        assert_eq!(lone_of(&past, MOST_IN_A_ROW as usize, 30, 60), MOST_IN_A_ROW as usize);
+        assert!(!does(&past, 30, 60));
+        let short = PastLoops::default();
+        assert!(!does(&short, 10, 10));
+        assert_eq!(lone_of(&short, 1000, 10, 60), 1000);
     }
 
     #[test]
     fn nothing_is_known_of_another_loop() {
         let past = PastLoops::default();
         assert_eq!(past.expects(0x1000, 100), None);
-        past.add(0x1000, 100, MS, None);
+        past.add(0x1000, 100, MS, false, None);
         assert_eq!(past.expects(0x2000, 100), None);
-        past.add(0x1000, 1, Duration::from_secs(1 << 40), None);
+        past.add(0x1000, 1, Duration::from_secs(1 << 40), false, None);
         assert_eq!(past.expects(0x1000, usize::MAX), None); // the time is too long for a Duration
     }
 
@@ -136,13 +229,13 @@ mod tests {
         let past = PastLoops::default();
         for round in 1..4 {
             for body in 1..=LOOPS {
-                past.add(body, 1, (round * body) as u32 * MS, None);
+                past.add(body, 1, (round * body) as u32 * MS, false, None);
             }
         }
         for body in 1..=LOOPS {
             assert_eq!(past.expects(body, 1), Some((3 * body as u32 * MS, None)));
         }
-        past.add(LOOPS + 1, 1, MS, None);
+        past.add(LOOPS + 1, 1, MS, false, None);
         assert_eq!(past.expects(1, 1), None); // added first
         assert!((2..=LOOPS + 1).all(|body| past.expects(body, 1).is_some()));
     }
@@ -172,7 +265,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            past.add(0x1000, 1, MS, measured);
+            past.add(0x1000, 1, MS, false, measured);
             assert_eq!(past.expects(0x1000, 1), Some((MS, expected)), "step {step}");
         }
     }
