@@ -227,7 +227,116 @@ const fn phases(head: &'static str, data: &'static str) -> Column {
     of_data(column(head, "phases", "us_a_phase"), data)
 }
 
+/// The systems that have short calls from main.
+const CALLERS: &[(&str, &str)] = &[
+    LIBSCHED,
+    ("libgomp", "libgomp"),
+    ("libomp", "libomp"),
+    ("onetbb", "onetbb"),
+    ("rayon", "rayon"),
+    ("serial", "serial"),
+];
+
+/// Loops from main.
 const PHASES: Layout = Layout {
+    corner: "work, gap",
+    rows: CALLERS,
+    columns: &[
+        phases("5, 0", "main-for-5-0"),
+        phases("20, 0", "main-for-20-0"),
+        phases("100, 0", "main-for-100-0"),
+        phases("300, 0", "main-for-300-0"),
+        phases("5, 50", "main-for-5-50"),
+        phases("20, 50", "main-for-20-50"),
+        phases("100, 50", "main-for-100-50"),
+        phases("300, 50", "main-for-300-50"),
+        phases("5, 500", "main-for-5-500"),
+        phases("20, 500", "main-for-20-500"),
+        phases("100, 500", "main-for-100-500"),
+        phases("300, 500", "main-for-300-500"),
+    ],
+};
+
+/// Other short calls from main.
+const CALLS: Layout = Layout {
+    corner: "",
+    rows: CALLERS,
+    columns: &[
+        phases("group, 5 µs", "main-group-5-0"),
+        phases("group, 20 µs", "main-group-20-0"),
+        phases("sum of 20,000", "main-sum-20-0"),
+        phases("... after 500 µs", "main-sum-20-500"),
+        phases("sort of 10,000", "main-sort-10-0"),
+    ],
+};
+
+const fn flood(head: &'static str, data: &'static str) -> Column {
+    of_data(column(head, "outside_flood", "ns"), data)
+}
+
+const FLOODS: Layout = Layout {
+    corner: "",
+    rows: &[
+        LIBSCHED,
+        ("libgomp", "libgomp"),
+        ("libomp", "libomp"),
+        ("onetbb", "onetbb"),
+        ("rayon", "rayon"),
+        ("glib", "glib"),
+    ],
+    columns: &[
+        flood("groups: main", "group-1"),
+        flood("2 threads", "group-2"),
+        flood("8 threads", "group-8"),
+        flood("single tasks: main", "pool-1"),
+        flood("2 threads", "pool-2"),
+        flood("8 threads", "pool-8"),
+    ],
+};
+
+const fn sparse(head: &'static str, data: &'static str, value: &'static str) -> Column {
+    of_data(column(head, "outside_sparse", value), data)
+}
+
+const SPARSE: Layout = Layout {
+    corner: "",
+    rows: &[
+        ("**libsched**: `sched_pool_submit`", "libsched"),
+        ("a list, a mutex, a condition", "list"),
+        ("onetbb", "onetbb"),
+        ("rayon", "rayon"),
+        ("glib", "glib"),
+    ],
+    columns: &[
+        sparse("main: median", "pool-1", "p50_us"),
+        sparse("99 %", "pool-1", "p99_us"),
+        sparse("processor", "pool-1", "cpu_us"),
+        sparse("3 threads: median", "pool-3", "p50_us"),
+        sparse("99 %", "pool-3", "p99_us"),
+        sparse("processor", "pool-3", "cpu_us"),
+        sparse("8 threads: median", "pool-8", "p50_us"),
+        sparse("99 %", "pool-8", "p99_us"),
+        sparse("processor", "pool-8", "cpu_us"),
+    ],
+};
+
+const fn long_job(head: &'static str, data: &'static str, value: &'static str) -> Column {
+    of_data(column(head, "outside_beside", value), data)
+}
+
+const LONG_JOBS: Layout = Layout {
+    corner: "",
+    rows: LOOPERS,
+    columns: &[
+        long_job("alone", "loop", "alone_us"),
+        long_job("beside a loop: median", "loop", "p50_us"),
+        long_job("99 %", "loop", "p99_us"),
+        long_job("beside a tree: median", "tree", "p50_us"),
+        long_job("99 %", "tree", "p99_us"),
+    ],
+};
+
+const IN_A_TASK: Layout = Layout {
     corner: "work, gap",
     rows: LOOPERS,
     columns: &[
@@ -295,6 +404,11 @@ pub fn table(name: &str, data: &Measurements, language: Language) -> Result<Stri
         "loops" => LOOPS,
         "reductions" => REDUCTIONS,
         "phases" => PHASES,
+        "calls" => CALLS,
+        "floods" => FLOODS,
+        "sparse" => SPARSE,
+        "long-jobs" => LONG_JOBS,
+        "in-a-task" => IN_A_TASK,
         "groups" => GROUPS,
         "wake-ups" => WAKE_UPS,
         "turns" => return turns(data, language),
@@ -402,6 +516,11 @@ mod tests {
         "loops",
         "reductions",
         "phases",
+        "calls",
+        "floods",
+        "sparse",
+        "long-jobs",
+        "in-a-task",
         "groups",
         "wake-ups",
         "turns",
