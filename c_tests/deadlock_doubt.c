@@ -102,6 +102,22 @@ static void cancelled_wait(void *arg)
     check_say("joined\n");
 }
 
+/* A task that waits in a blocking section sleeps with its thread, which is no thread outside. */
+static void waits_in_section(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    sched_block_begin(s);
+    STAYING(sched_sem_wait(&never, s));
+}
+
+static void section(void *arg)
+{
+    (void)arg;
+    sched_sem_init(&never, 0);
+    alarm(20);
+    sched_init(2, 10, waits_in_section, NULL);
+}
+
 /* --- another process in this memory ---------------------------------------------- */
 
 static int sleeps(void *arg)
@@ -204,6 +220,9 @@ int main(void)
 
     child.status = told(beside_a_process, NULL, "; another process runs in its memory", SIGTERM);
     CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGTERM);
+
+    in_child(section, NULL);
+    CHECK_CHILD_ABORTED("deadlock: a task waits for ever");
 
     in_child(without_main, NULL);
     CHECK_CHILD_ABORTED("deadlock: a task waits for ever");

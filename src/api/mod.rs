@@ -133,13 +133,11 @@ impl<L: Latch> Awaited for Help<'_, L> {
 
 /// Waits without running other tasks: the calling thread sleeps.
 fn sleep_until_over(latch: &impl Latch) {
-    let mut counted = false;
+    let mut sleeping = None;
     let _deferred = thread::CancelDeferred::begin();
     while !latch.is_over() {
         if let Some(value) = latch.register(Waiter::Thread) {
-            if !std::mem::replace(&mut counted, true) {
-                waiter::count_thread();
-            }
+            sleeping.get_or_insert_with(waiter::SleepingThread::count);
             <&Futex>::from(latch.word()).wait(value as u32, MAX_SLEEP);
         }
     }

@@ -185,13 +185,19 @@ pub struct EventCount {
 struct Parker {
     /// The futex word on which the worker sleeps.
     word: Futex,
+    /// When the worker was woken last, as `EventCount::woken_at`.
+    woken_at: AtomicUsize,
     /// Used by the worker itself alone.
     last_waits: LastWaits,
 }
 
 impl Parker {
     fn new() -> Self {
-        Parker { word: Futex::new(AWAKE), last_waits: LastWaits::default() }
+        Parker {
+            word: Futex::new(AWAKE),
+            woken_at: AtomicUsize::new(0),
+            last_waits: LastWaits::default(),
+        }
     }
 }
 
@@ -392,7 +398,6 @@ impl EventCount {
                 None => return false,
                 Some((worker, WAITING)) => {
                     fuzz::at(Point::Waking);
-                    self.woken_at.store(self.nanos(), Ordering::Relaxed);
                     self.parkers[worker].word.wake(1);
                     return true;
                 }
@@ -413,7 +418,6 @@ impl EventCount {
     pub fn rouse(&self, worker: usize) {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
-            self.woken_at.store(self.nanos(), Ordering::Relaxed);
             self.parkers[worker].word.wake(1);
         }
     }
@@ -460,6 +464,9 @@ impl EventCount {
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
         let parker = &self.parkers[worker as usize].word;
         let was = parker.load(Ordering::Relaxed);
+        let now = self.nanos();
+        self.woken_at.store(now, Ordering::Relaxed);
+        self.parkers[worker as usize].woken_at.store(now, Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `commit`.
         parker.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
         was
@@ -522,6 +529,11 @@ impl EventCount {
         self.dozing.fetch_add(1, Ordering::SeqCst);
         work();
         self.dozing.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// When a worker was woken last: a number to compare.
+    pub fn woken_at(&self) -> usize {
+        self.woken_at.load(Ordering::Relaxed)
     }
 
     /// True if a worker dozes. A hint.
@@ -606,9 +618,9 @@ impl EventCount {
             }
         }
         // A moving average: one eighth new, seven eighths old. A time of more than twice the average
-        // counts as twice: something other than the wake-up took the rest. (`woken_at` may belong to
-        // another worker's wake-up; the times are much alike.)
-        let taken = self.nanos().saturating_sub(self.woken_at.load(Ordering::Relaxed));
+        // counts as twice: something other than the wake-up took the rest.
+        let woken_at = self.parkers[worker].woken_at.load(Ordering::Relaxed);
+        let taken = self.nanos().saturating_sub(woken_at);
         let cost = self.cost.load(Ordering::Relaxed);
         self.cost.store(cost - cost / 8 + taken.min(2 * cost) / 8, Ordering::Relaxed);
         Slept::Woken

@@ -9,7 +9,7 @@
 //! - a signal ends the process, and a thread outside all runs waits for just that.
 
 use crate::inspect::shared_memory;
-use crate::inspect::walk::walk;
+use crate::runtime::waiter;
 use crate::sync::outside::Count;
 use crate::sys::{address_space, thread};
 use crate::threads::watcher;
@@ -20,15 +20,14 @@ pub enum Doubt {
     SharedMemory,
     SharedProcess,
     Handler(c_int),
-    /// So many threads outside all runs wait for an object. Perhaps one of them waits for the end of
-    /// the process.
+    /// So many threads in no run wait for an object. Perhaps one of them waits for the end of the
+    /// process.
     Threads(usize),
 }
 
 /// `waiting`: the threads that wait for an object.
 pub fn doubt(waiting: Count) -> Option<Doubt> {
-    let threads = waiting.number();
-    if shared_memory::may_hold_awaited(threads) {
+    if shared_memory::may_hold_awaited(waiting.number()) {
         return Some(Doubt::SharedMemory);
     }
     if address_space::may_be_shared() {
@@ -37,8 +36,6 @@ pub fn doubt(waiting: Count) -> Option<Doubt> {
     if let Some(signal) = thread::handled_signal(&watcher::handlers()) {
         return Some(Doubt::Handler(signal));
     }
-    let guests = walk().map_or(0, |(_, tasks)| {
-        tasks.iter().filter(|task| task.is_guest() && task.waits.is_some()).count()
-    });
-    (threads > guests).then_some(Doubt::Threads(threads - guests))
+    let lone = waiter::lone_threads();
+    (lone > 0).then_some(Doubt::Threads(lone))
 }

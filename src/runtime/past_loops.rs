@@ -28,6 +28,10 @@ struct PastLoop {
     unit_alone: Option<f64>,
     /// Grows when a wake-up has paid, and falls when it has not. Negative: so many loops are to be lone.
     gain: i32,
+    was_alone: bool,
+    /// After so many more loops with help the time alone is measured again, and the interval doubles.
+    until_measured: u32,
+    interval: u32,
     /// The shape that was measured last; before the first measurement, the shape of equal units.
     shape: LoopShape,
     is_shape_expected: bool,
@@ -60,6 +64,9 @@ const LEAST_COST: Duration = Duration::from_micros(20);
 
 /// The most that `PastLoop::gain` grows to.
 const MOST_GAIN: i32 = 4;
+/// `PastLoop::interval` at first, and at most.
+const LEAST_INTERVAL: u32 = 4;
+const MOST_INTERVAL: u32 = 64;
 /// When wake-ups do not pay, so many loops are lone before another attempt.
 const LONE_LOOPS: i32 = 16;
 
@@ -69,6 +76,8 @@ impl PastLoop {
         let (unit_alone, gain) = match self.unit_alone {
             _ if was_alone => (Some(unit), if self.gain < 0 { self.gain + 1 } else { self.gain }),
             None => (None, self.gain),
+            // After a lone loop more workers may have been woken than one.
+            alone if self.was_alone => (alone, self.gain),
             // Where a wake-up hardly pays, the loop alone does not take twice as long.
             Some(alone) if unit <= alone => {
                 (Some(alone.min(2.0 * unit)), (self.gain + 1).min(MOST_GAIN))
@@ -76,7 +85,12 @@ impl PastLoop {
             Some(alone) if self.gain > 0 => (Some(alone), self.gain - 1),
             Some(alone) => (Some(alone), -LONE_LOOPS),
         };
-        PastLoop { unit, unit_alone, gain, ..self }
+        let (until_measured, interval) = if was_alone {
+            (self.interval, (2 * self.interval).min(MOST_INTERVAL))
+        } else {
+            (self.until_measured.saturating_sub(1), self.interval)
+        };
+        PastLoop { unit, unit_alone, gain, was_alone, until_measured, interval, ..self }
     }
 }
 
@@ -92,7 +106,8 @@ impl PastLoops {
         let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE);
         let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
         let is_due = takes >= LEAST_COST && self.in_a_row.get() >= MOST_IN_A_ROW;
-        let pays = if past.unit_alone.is_some() { wake_cost * 3 / 2 } else { wake_cost * 4 };
+        let is_known = past.unit_alone.is_some() && past.until_measured > 0;
+        let pays = if is_known { wake_cost * 7 / 4 } else { wake_cost * 4 };
         let is_worth_waking =
             past.gain >= 0 && (takes >= pays || before + takes >= wake_cost * 4) || is_due;
         self.in_a_row.set(if is_worth_waking { 0 } else { self.in_a_row.get().saturating_add(1) });
@@ -135,6 +150,9 @@ impl PastLoops {
             unit,
             unit_alone: None,
             gain: 0,
+            was_alone: false,
+            until_measured: LEAST_INTERVAL,
+            interval: LEAST_INTERVAL,
             shape: LoopShape::EVEN,
             is_shape_expected: false,
         });
@@ -194,13 +212,13 @@ mod tests {
         let past = PastLoops::default();
         assert!(!does(&past, 100, 75)); // not known yet
         assert!(does(&past, 100, 75)); // to measure it
-        assert_eq!(lone_of(&past, 100, 100, 75), 0);
-        // Now help takes longer: after it has failed as often as it may, one loop in 17 is helped.
-        assert_eq!(lone_of(&past, MOST_GAIN as usize + 1, 100, 110), 0);
-        assert_eq!(lone_of(&past, 170, 100, 110), 160);
+        assert!(lone_of(&past, 1000, 100, 75) < 1000 / 50); // to measure it again
+        // Now help takes longer: after it has failed as often as it may, two loops in 18 are helped.
+        lone_of(&past, MOST_GAIN as usize + 2, 100, 110);
+        assert_eq!(lone_of(&past, 180, 100, 110), 160);
         // And pays again.
         lone_of(&past, LONE_LOOPS as usize, 100, 75);
-        assert_eq!(lone_of(&past, 100, 100, 75), 0);
+        assert!(lone_of(&past, 1000, 100, 75) < 1000 / 50);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The waiters of an object, each packed into one word of that object, and how each is woken.
 
 use crate::policy::Turn;
+use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
 use crate::sync::outside::{Count, Outside};
@@ -8,6 +9,7 @@ use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 /// A waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,9 +26,35 @@ pub enum Waiter {
 #[unsafe(link_section = "sched_words")]
 static OUTSIDE: Outside = Outside::new();
 
-/// The calling thread has left its name as `Waiter::Thread`, for the first time in this wait.
-pub fn count_thread() {
-    OUTSIDE.count();
+/// Those that occupy no worker of any run, and have left none for a section. Relaxed: a number that is
+/// too high or too low for a moment changes what is said of a deadlock, or delays it (`inspect::doubt`).
+#[unsafe(link_section = "sched_words")]
+static LONE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+/// A thread that has left its name as `Waiter::Thread`, until its wait is over.
+pub struct SleepingThread {
+    is_lone: bool,
+}
+
+impl SleepingThread {
+    /// The calling thread has left its name, for the first time in this wait.
+    pub fn count() -> SleepingThread {
+        let is_lone = Worker::current().is_none() && identity::innermost_section().is_none();
+        LONE.fetch_add(usize::from(is_lone), Ordering::Relaxed);
+        OUTSIDE.count();
+        SleepingThread { is_lone }
+    }
+}
+
+impl Drop for SleepingThread {
+    fn drop(&mut self) {
+        LONE.fetch_sub(usize::from(self.is_lone), Ordering::Relaxed);
+    }
+}
+
+/// How many threads wait that are in no run.
+pub fn lone_threads() -> usize {
+    LONE.load(Ordering::Relaxed)
 }
 
 /// Calls `work` with the count of these threads. Returns the count and the result of `work`; None
@@ -37,6 +65,7 @@ pub fn while_threads_wait<R>(work: impl FnOnce(Count) -> Option<R>) -> Option<(C
 
 /// In the child of a fork.
 pub fn forget_threads() {
+    LONE.store(0, Ordering::Relaxed);
     OUTSIDE.forget();
 }
 
