@@ -26,10 +26,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <pthread.h>
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <vector>
 namespace sched {
 using std::size_t;
 namespace detail {
@@ -79,26 +79,38 @@ template <class Call, class Copy, class Spawn> void add(Call &&call, const char 
         owned.release(); /* it is the task's, which may have ended */
     }
 }
-struct root : first_error { /* a call of run, which rethrows */
-    static inline std::mutex lock;
-    static inline std::vector<root *> all; /* under the lock; of those that have begun, the youngest is the last */
-    ::scheduler *s = nullptr;              /* the same; null before the run begins */
-    root() { std::lock_guard guard(lock); all.push_back(this); }
-    ~root() { std::lock_guard guard(lock); all.erase(std::find(all.begin(), all.end(), this)); }
+/* A call of run, which rethrows. The list of those that have begun has no destructor, since a run may begin in the
+ * destructor of any object that lives until the end of the program. */
+struct root : first_error {
+    static inline pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static inline root *youngest = nullptr; /* this and the next two: under the lock */
+    root *older = nullptr;
+    ::scheduler *s = nullptr;
+    struct locked {
+        locked() { pthread_mutex_lock(&lock); }
+        ~locked() { pthread_mutex_unlock(&lock); }
+    };
     void begin(::scheduler *mine)
     {
-        std::lock_guard guard(lock);
+        locked now;
         s = mine;
-        std::rotate(std::find(all.begin(), all.end(), this), std::find(all.begin(), all.end(), this) + 1, all.end());
+        older = std::exchange(youngest, this);
+    }
+    ~root()
+    {
+        locked now;
+        root **at = &youngest;
+        while (*at && *at != this) at = &(*at)->older;
+        if (*at) *at = older;
     }
     static void keep_in_run() noexcept
     {
-        std::lock_guard guard(lock);
+        locked now;
         /* If this thread is a worker of several runs, one on top of the other, the task is of the youngest. A run that
          * has ended, and whose call has not, may have left its records to a run that began later. */
-        auto mine = [](root *run) { return run->s && sched_worker_index(run->s) >= 0; };
-        auto found = std::find_if(all.rbegin(), all.rend(), mine);
-        found != all.rend() ? (*found)->keep() : std::terminate();
+        root *run = youngest;
+        while (run && sched_worker_index(run->s) < 0) run = run->older;
+        run ? run->keep() : std::terminate();
     }
 };
 /* into = f(into, x), or f(into, x), which changes into. */

@@ -68,11 +68,11 @@
 //! # Dozing
 //!
 //! A searcher may sleep for a limited time (`doze`). It still counts as searching, since it looks
-//! for tasks afterwards; so a doze delays a task by at most the doze's length. Two parties do not
+//! for tasks afterwards; so a doze delays a task by at most the doze's length. Three parties do not
 //! rely on a dozing worker. A searcher that goes to sleep (`announce`) looks once more if all other
-//! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free. Both
-//! read `dozing` Relaxed: a stale count only adds a look or a wake-up, or delays a task by the
-//! length of the doze.
+//! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free; so does,
+//! beside guests, a searcher that has found work (`stop_search`). All three read `dozing` Relaxed: a
+//! stale count only adds a look or a wake-up, or delays a task by the length of the doze.
 //!
 //! # Waiting for one event in particular
 //!
@@ -500,8 +500,8 @@ impl EventCount {
         Role::Sleeper
     }
 
-    /// The calling searcher has found work. True if it was the last searcher, or if the others only
-    /// stand by for guests and a processor is free. Then, if some worker sleeps, the caller makes sure
+    /// The calling searcher has found work. True if it was the last searcher, or, beside guests, if all
+    /// others doze and a processor is free. Then, if some worker sleeps, the caller makes sure
     /// that spawns are noticed, looks whether there is more work, and wakes a worker.
     pub fn stop_search(&self) -> bool {
         let others = self.searching.fetch_sub(1, Ordering::SeqCst) - 1;
