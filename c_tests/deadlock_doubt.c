@@ -1,5 +1,5 @@
 /* No task can go on, but something other than a thread of the process might help, or the program does not want to be
- * ended: the table in libsched(7), "Deadlocks", row by row. The text is written once, and the process goes on.
+ * ended: the table in libsched(7), DIAGNOSTICS, row by row. The text is written once, and the process goes on.
  * ctest: static sleeps timeout=60
  * ctest: matrix few kind=steal,lifo,cont,serial join=suspend idle=park threads=2 deque=split,mutex global=one overflow=grow */
 #include "child.h"
