@@ -134,7 +134,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
 /// Waits without running other tasks: the calling thread sleeps.
 fn sleep_until_over(latch: &impl Latch) {
     let mut sleeping = None;
-    let _deferred = thread::CancelDeferred::begin();
+    let _uncancelled = thread::Uncancelled::begin(); // the object has the thread's name
     while !latch.is_over() {
         if let Some(value) = latch.register(Waiter::Thread) {
             sleeping.get_or_insert_with(waiter::SleepingThread::count);

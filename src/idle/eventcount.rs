@@ -101,6 +101,7 @@
 //! | loads of the counts | Relaxed | the fences, or the list's lock; else hints |
 //! | `woken`: store of the parker | Release | the loads in `commit` |
 //! | `commit`: loads of the parker | Acquire | the store in `woken` |
+//! | a parker's `woken_at` | Relaxed | the parker: stored before its store, loaded behind its load |
 //! | `guests` | Relaxed | none: a stale count delays a decision about wake-ups |
 //! | other accesses of parkers | Relaxed | the list's lock, or the thread's creation |
 //! | `wake_all`: store of `over`, then load of `dozing` | SeqCst | `doze`: Dekker's pattern |

@@ -37,7 +37,7 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
     }
 }
 
-/// The addresses of a line of /proc/thread-self/maps, if it is a shared mapping that may be written:
+/// The addresses in a line of /proc/thread-self/maps; None: the mapping is private or read-only. A line:
 /// `7f1234560000-7f1234561000 rw-s ...`.
 fn shared(line: &[u8]) -> Option<Range<usize>> {
     let mut words = line.split(|&byte| byte == b' ').map(std::str::from_utf8);

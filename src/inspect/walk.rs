@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A run at some moment.
 pub struct SeenRun {
     pub id: usize,
-    /// When it began, on the clock of `sys::clock`. With `id` this tells the run from an earlier one.
+    /// The time at which the run began (`sys::clock`). A later run may have the same `id`, not this time.
     pub began: u64,
     pub kind: &'static str,
     pub deque: Option<&'static str>,

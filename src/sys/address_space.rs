@@ -10,8 +10,8 @@ const KCMP_VM: libc::c_int = 1;
 /// True if another process may run in this memory. If the kernel does not compare processes, each
 /// child counts.
 pub fn may_be_shared() -> bool {
-    // SAFETY: getpid and gettid take nothing. (The process's first thread may have ended, and then
-    // has no memory.)
+    // The calling thread is compared, because a first thread that has ended has no memory.
+    // SAFETY: getpid and gettid take nothing.
     let (this, here) = unsafe { (libc::getpid(), libc::gettid()) };
     if !is_same(here, here) {
         return has_children();
@@ -23,7 +23,7 @@ pub fn may_be_shared() -> bool {
     is_shared || !read_all
 }
 
-/// True if both processes have the same memory, as far as the kernel tells.
+/// True if the kernel says that the two processes share their memory.
 fn is_same(a: libc::pid_t, b: libc::pid_t) -> bool {
     // SAFETY: kcmp only reads its numbers.
     unsafe { libc::syscall(libc::SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0 }

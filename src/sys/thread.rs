@@ -15,7 +15,6 @@ use std::time::Duration;
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
-    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
     fn pthread_attr_setaffinity_np(
         attributes: *mut libc::pthread_attr_t,
         length: usize,
@@ -29,7 +28,6 @@ unsafe extern "C" {
 }
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
-const CANCEL_DEFERRED: c_int = 0; // PTHREAD_CANCEL_DEFERRED
 
 /// While this value lives, the calling thread is not cancelled: a request stays pending. The
 /// library cannot clean up after a cancellation, so its own code contains no cancellation points:
@@ -64,30 +62,6 @@ fn set_cancel_state(state: c_int) -> c_int {
     old
 }
 
-/// While this value lives, the calling thread is cancelled at cancellation points only, even if it
-/// has chosen `PTHREAD_CANCEL_ASYNCHRONOUS`. Cancelled in a wait, it would leave its name with the
-/// object that it waits for.
-pub struct CancelDeferred(c_int);
-
-impl CancelDeferred {
-    pub fn begin() -> Self {
-        CancelDeferred(set_cancel_type(CANCEL_DEFERRED))
-    }
-}
-
-impl Drop for CancelDeferred {
-    fn drop(&mut self) {
-        set_cancel_type(self.0);
-    }
-}
-
-fn set_cancel_type(kind: c_int) -> c_int {
-    let mut old = 0;
-    // SAFETY: `old` is a valid place, and `kind` is one of the two values.
-    unsafe { pthread_setcanceltype(kind, &raw mut old) };
-    old
-}
-
 /// While this value lives, all signals are blocked, so that a new thread starts with all signals
 /// blocked.
 pub struct SignalsBlocked(libc::sigset_t);
@@ -117,8 +91,8 @@ impl Drop for SignalsBlocked {
 /// The signals that a thread raises itself by a fault.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// Signals that a thread raises itself, by abort, at a breakpoint, or by a system call that a filter
-/// traps; they also come from outside, from `timeout -s ABRT` or a debugger.
+/// Signals that a thread may raise itself (by `abort`, at a breakpoint, by a system call that a filter
+/// traps) and that other processes send, too, as `timeout -s ABRT` does.
 const OF_THREADS: [c_int; 3] = [libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS];
 
 /// The signals that a write raises in its thread: a write to a pipe without a reader, and a write

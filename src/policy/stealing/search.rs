@@ -443,8 +443,8 @@ impl<D: Deque> Stealing<D> {
     /// there are guests, or workers are woken. Meanwhile the workers that the next guests wake need not
     /// wake another one when they find a task. (Such a wake-up took 35 µs of the woken worker's time,
     /// and a thread too many: loops of 300 µs from main after pauses of 500 took 206 µs instead of 181.)
-    /// Rejected: to stay as long as guests come, also those that wake nobody. Then sums of 20 µs that main
-    /// does alone, after pauses of 500, took 45 µs instead of 26 more often.
+    /// Rejected: to stay also for guests that wake nobody. Sums of 20 µs that main does alone, after
+    /// pauses of 500 µs, then took 45 µs instead of 26 in more of the processes.
     fn hold_back(&self, until: &Until, place: &impl Place, stands_by: bool) {
         let idle = matches!(until, Until::Ended);
         place.begin(Phase::Parked);
