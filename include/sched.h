@@ -43,10 +43,11 @@ int sched_default_threads(void);
  *           grow beyond it (SCHED_OVERFLOW=refuse makes it a limit).
  *
  * Returns 0, or -1 with errno, and nothing has run: EINVAL (f is NULL, nthreads is greater
- * than 4096, or an environment variable is refused), ENOMEM (there is no memory, or less than
- * 18 KiB are left of the calling thread's stack), or that of opening SCHED_STATS_FILE. A line
- * on standard error explains a variable that is refused, and a stack that is too small. If some
- * threads cannot be created, the run goes on with those that could.
+ * than 4096, or an environment variable is refused), or ENOMEM (there is no memory, or less than
+ * 18 KiB are left of the calling thread's stack). A line on standard error explains a variable
+ * that is refused, a stack that is too small, and a file of SCHED_STATS_FILE or SCHED_TRACE that
+ * cannot be written, which is no error. If some threads cannot be created, the run continues with
+ * those that could.
  * A task that calls it keeps its worker's thread until the run has ended.
  * Thread-safe: runs are independent.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when

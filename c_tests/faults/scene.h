@@ -36,9 +36,6 @@ extern enum phase phase;
 /* The errno with which calls fail now. */
 extern int injected;
 
-/* An errno that sched_init may report beside ENOMEM: in a scene with files, the injected one. */
-extern int file_error;
-
 /* Whether the call has succeeded. If not, errno is one of `allowed`, which ends with 0. */
 int succeeded(const char *call, int result, int error, int repeated, const int *allowed);
 

@@ -189,7 +189,7 @@ void whole(void *closure, struct scheduler *s)
     group(s);
     use_loops(array, s);
     in_section->accepted = DONE(sched_spawn(block, in_section, s), EAGAIN);
-    within->accepted = DONE(sched_init(2, 4, run_job, within), ENOMEM, file_error);
+    within->accepted = DONE(sched_init(2, 4, run_job, within), ENOMEM);
     meet_foreign(s);
     count_workers(s);
     note_missing(s);

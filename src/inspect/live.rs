@@ -8,13 +8,13 @@ use crate::sys::clock;
 use crate::threads::watcher::Reason;
 use std::time::Duration;
 
-/// Takes a sample of all runs that are to be shown, and draws the line. No report is written
-/// meanwhile: a run is not in the sample after its report has erased the line.
+/// Takes a sample of all runs that are to be shown, and draws the line. No report is written to
+/// stderr meanwhile: a run is not in the sample after its report has erased the line.
 pub fn look(reason: Reason) -> Duration {
     if reason == Reason::End {
         return PERIOD;
     }
-    report::alone(|| {
+    report::between(|| {
         let mut sample = Sample::default();
         each_run(&mut |_, run| {
             if !run.is_live() {

@@ -139,6 +139,17 @@ mod real {
             result
         }
 
+        /// As `with`, if the lock is free.
+        pub fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+            self.state.try_lock().then(|| {
+                // SAFETY: as in `with`.
+                let result = work(unsafe { self.locked() });
+                // SAFETY: as in `with`.
+                unsafe { self.unlock() };
+                result
+            })
+        }
+
         /// Locks, and returns the value, which is the caller's alone until `unlock`.
         ///
         /// # Safety

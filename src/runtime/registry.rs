@@ -13,7 +13,7 @@ use crate::runtime::countdown::Countdown;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
 use crate::runtime::{default_worker, identity, run_wait, waiter};
 use crate::settings::Join;
-use crate::stats::report;
+use crate::stats::{file, report};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::memory::NoMemory;
@@ -200,6 +200,7 @@ extern "C" fn unload() {
     if cache::unload() {
         overflow::unload();
         stack::free::unload();
+        file::unload();
     }
 }
 

@@ -106,9 +106,9 @@ impl Run {
         first: usize,
     ) -> Result<Run, Errno> {
         let &Request { config, deque, qlen, function_of, .. } = request;
-        let report = Report::new(&config)?;
+        let report = Report::new(&config);
         let places = leases.len();
-        let timeline = Timeline::new(&config, request.threads, places)?;
+        let timeline = Timeline::new(&config, request.threads, places);
         let attended = [
             config.watchdog.map(|_| Attended::begin(request.row.doctor, Duty::Doctor)),
             report.is_live().then(|| Attended::begin(request.row.doctor, Duty::Live)),

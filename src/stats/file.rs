@@ -1,34 +1,141 @@
 //! A file that a variable names: that of `SCHED_STATS_FILE`, or of `SCHED_TRACE`.
 //!
-//! The file is opened when the run begins, so that a file that cannot be written is an error of
-//! `sched_init`. It is closed at once: a task that calls closefrom(3) could close a descriptor that
-//! stayed open, and its number could then belong to a file of the program's. At the run's end the
-//! file is opened again by its absolute path, since a task may change the working directory or the
-//! environment.
+//! A file that cannot be written is a line on stderr, and never the failure of a run: a variable
+//! that shows something does not break what works without it. The file is opened for a moment when
+//! the run begins, so that the line comes early. It does not stay open: a task that calls
+//! closefrom(3) could close the descriptor, and its number could then belong to a file of the
+//! program's. A FIFO is not opened before there is text: its reader, such as cat(1), would take the
+//! close for the end.
+//!
+//! A relative path is resolved once: when the first run begins for which the variable has that value
+//! ([`Named`]). A daemon that changes its working directory still has one file.
 //!
 //! Statistics are appended by one write(2), so that the texts of several processes do not
 //! interleave in one file.
 //!
 //! No reader delays the library without limit. With O_NONBLOCK, opening a FIFO that nobody reads is
 //! an error; a reader that reads too little is given up after a second ([`write_all`]).
+//!
+//! A name that the user has chosen may be a symbolic link. A name that the library makes up
+//! ([`File::renamed`]) may not: in a directory that others can write to, somebody may have guessed
+//! the name and planted a link to a file of the user's (CWE-59).
 
 use crate::settings::Shown;
-use crate::sys::errno;
-use crate::sys::errno::Errno;
+use crate::sys::errno::{self, Errno};
+use crate::sys::memory;
 use crate::sys::output::{Out, write_all};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
-pub struct File {
-    /// Absolute; ends with a zero byte.
-    path: Vec<u8>,
-    /// The variable that names the file.
+/// A value of a variable, and the file for which it stands as long as the process lives.
+struct Named {
     variable: &'static str,
+    /// Ends with a zero byte, as `path` does.
+    value: Vec<u8>,
+    /// Absolute.
+    path: Vec<u8>,
+    /// The last error that was reported; 0: none since the file was written.
+    told: AtomicI32,
+    /// The one that was made before; null: none.
+    next: *const Named,
+}
+
+/// All of them, the youngest first. They are few, and are freed when the library is unloaded. (A
+/// list without a lock: the child of a fork uses it, too.)
+#[unsafe(link_section = "sched_words")]
+static ALL: AtomicPtr<Named> = AtomicPtr::new(ptr::null_mut());
+
+impl Named {
+    fn find(variable: &'static str, value: &CStr) -> Result<&'static Named, Errno> {
+        let mut next = ALL.load(Ordering::Acquire).cast_const(); // pairs with the exchange below
+        // SAFETY: null, or in the list.
+        while let Some(named) = unsafe { next.as_ref() } {
+            if named.variable == variable && named.value == value.to_bytes_with_nul() {
+                return Ok(named);
+            }
+            next = named.next;
+        }
+        let path = absolute(value)?;
+        let value = memory::list(value.to_bytes_with_nul().iter().copied());
+        let value = value.map_err(|_| NO_MEMORY)?;
+        let next = ALL.load(Ordering::Acquire);
+        let named = Named { variable, value, path, told: AtomicI32::new(0), next };
+        let named = Box::into_raw(memory::boxed(named).map_err(|_| NO_MEMORY)?);
+        loop {
+            // SAFETY: not null, and not in the list yet.
+            let next = unsafe { (*named).next }.cast_mut();
+            // Release: whoever finds it in the list sees its fields. (If two threads add the same
+            // value at once, the list has it twice.)
+            match ALL.compare_exchange(next, named, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: in the list from now on.
+                Ok(_) => return Ok(unsafe { &*named }),
+                // SAFETY: as above.
+                Err(now) => unsafe { (*named).next = now },
+            }
+        }
+    }
+}
+
+impl Named {
+    /// Reports an error on stderr, but not the same one again before the file was written.
+    fn tell(&self, path: &[u8], error: Errno) {
+        if self.told.swap(error.0, Ordering::Relaxed) != error.0
+            && let Ok(path) = CStr::from_bytes_with_nul(path)
+        {
+            tell(self.variable, path, error);
+        }
+    }
+}
+
+/// As [`File::tell`], where there may be no `File`.
+pub fn tell_once(variable: &'static str, path: &CStr, error: Errno) {
+    match Named::find(variable, path) {
+        Ok(named) => named.tell(&named.path, error),
+        Err(_) => tell(variable, path, error),
+    }
+}
+
+/// The library is unloaded, and has no run.
+pub fn unload() {
+    let mut next = ALL.swap(ptr::null_mut(), Ordering::Acquire);
+    while !next.is_null() {
+        // SAFETY: it came from a box, and nobody uses it any more.
+        next = unsafe { Box::from_raw(next) }.next.cast_mut();
+    }
+}
+
+/// The path, from the working directory if it is relative, and a zero byte.
+fn absolute(path: &CStr) -> Result<Vec<u8>, Errno> {
+    let mut all = Vec::new();
+    if !path.to_bytes().starts_with(b"/") {
+        const MOST: usize = libc::PATH_MAX as usize;
+        all.try_reserve_exact(MOST).map_err(|_| NO_MEMORY)?;
+        all.resize(MOST, 0);
+        // SAFETY: `all` has room for `MOST` bytes.
+        if unsafe { libc::getcwd(all.as_mut_ptr().cast(), MOST) }.is_null() {
+            return Err(Errno(errno::get()));
+        }
+        let end = all.iter().position(|&byte| byte == 0).unwrap_or(MOST);
+        all.truncate(end);
+        all.push(b'/'); // there is room: this replaces getcwd's zero byte
+    }
+    all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
+    all.extend_from_slice(path.to_bytes_with_nul());
+    Ok(all)
+}
+
+pub struct File {
+    named: &'static Named,
+    /// The path that the library has made up in place of the named one, with a zero byte.
+    own: Option<Vec<u8>>,
+    /// The type of the named file; 0: there is none yet.
+    kind: libc::mode_t,
 }
 
 /// Where a text goes in a file.
@@ -36,79 +143,124 @@ pub struct File {
 pub enum Place {
     /// Behind all that the file contains.
     End,
-    /// Where the writer says, if the file is a regular one.
+    /// Where the writer says, if the file has positions.
     Anywhere,
+    /// As `Anywhere`, for the first time.
+    Anew,
 }
 
 impl File {
-    /// Checks that the file can be written, and creates it if it does not exist. An error is
-    /// reported on stderr.
+    /// Nothing is opened.
     pub fn new(path: &CStr, variable: &'static str) -> Result<File, Errno> {
-        let file = File::absolute(path, variable);
-        let file = file.and_then(|file| file.open(Place::End).map(|_| file));
-        file.inspect_err(|&error| tell(variable, path, error))
+        let named = Named::find(variable, path)?;
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: the path ends with a zero byte, and `status` is a place for the result, which was
+        // written if the call succeeds.
+        let kind = unsafe {
+            let known = libc::stat(named.path.as_ptr().cast(), status.as_mut_ptr()) == 0;
+            if known { status.assume_init().st_mode & libc::S_IFMT } else { 0 }
+        };
+        Ok(File { named, own: None, kind })
     }
 
-    fn absolute(path: &CStr, variable: &'static str) -> Result<File, Errno> {
-        let mut all = Vec::new();
-        if !path.to_bytes().starts_with(b"/") {
-            const MOST: usize = libc::PATH_MAX as usize;
-            all.try_reserve_exact(MOST).map_err(|_| NO_MEMORY)?;
-            all.resize(MOST, 0);
-            // SAFETY: `all` has room for `MOST` bytes.
-            if unsafe { libc::getcwd(all.as_mut_ptr().cast(), MOST) }.is_null() {
-                return Err(Errno(errno::get()));
-            }
-            let end = all.iter().position(|&byte| byte == 0).unwrap_or(MOST);
-            all.truncate(end);
-            all.push(b'/'); // there is room: this replaces getcwd's zero byte
-        }
-        all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
-        all.extend_from_slice(path.to_bytes_with_nul());
-        Ok(File { path: all, variable })
+    /// A file that the library names, by `rename`, which adds a zero byte; None: no memory.
+    pub fn renamed(self, rename: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<File, Errno> {
+        Ok(File { own: Some(rename(self.path()).ok_or(NO_MEMORY)?), kind: libc::S_IFREG, ..self })
     }
 
     /// The absolute path.
     pub fn path(&self) -> &[u8] {
-        &self.path
+        let path = self.own.as_ref().unwrap_or(&self.named.path);
+        path.strip_suffix(&[0]).unwrap_or(path)
+    }
+
+    pub fn is_fifo(&self) -> bool {
+        self.kind == libc::S_IFIFO
+    }
+
+    pub fn is_device(&self) -> bool {
+        self.kind == libc::S_IFCHR
+    }
+
+    /// Checks that the file can be written, and creates it if it does not exist.
+    pub fn check(&self) -> Result<(), Errno> {
+        if !self.is_fifo() {
+            return self.open(Place::End).map(drop);
+        }
+        let (path, mode) = (self.named.path.as_ptr().cast(), libc::W_OK);
+        // SAFETY: the path ends with a zero byte.
+        match unsafe { libc::faccessat(libc::AT_FDCWD, path, mode, libc::AT_EACCESS) } {
+            0 => Ok(()),
+            _ => Err(Errno(errno::get())),
+        }
     }
 
     pub fn open(&self, place: Place) -> Result<OwnedFd, Errno> {
-        let append = if place == Place::End { libc::O_APPEND } else { 0 };
-        let how = libc::O_WRONLY | append | libc::O_CREAT;
-        let how = how | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
-        let fd = loop {
-            // SAFETY: the path ends with a zero byte.
-            let fd = unsafe { libc::open(self.path.as_ptr().cast(), how, 0o666) };
-            if fd >= 0 || errno::get() != libc::EINTR {
-                break fd;
-            }
-        };
-        if fd < 0 {
-            return Err(Errno(errno::get()));
+        let how = if place == Place::End { libc::O_APPEND } else { 0 };
+        let Some(own) = &self.own else { return open(&self.named.path, how | libc::O_CREAT) };
+        let how = how | libc::O_NOFOLLOW;
+        let anew = || open(own, how | libc::O_CREAT | libc::O_EXCL);
+        if place == Place::Anew {
+            remove_left_over(own);
+            return anew();
         }
-        // SAFETY: the descriptor was opened just now, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut status = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: `status` is a place for the result.
-        if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
-            return Err(Errno(errno::get()));
-        }
-        // SAFETY: fstat has succeeded and written `status`.
-        let mode = unsafe { status.assume_init() }.st_mode;
-        if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
+        open(own, how).or_else(|error| if error.0 == libc::ENOENT { anew() } else { Err(error) })
     }
 
     /// The calling thread must not be cancelled meanwhile.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
         let fd = self.open(Place::End)?;
-        without_sigpipe(|| write_all(fd.as_raw_fd(), text))
+        without_sigpipe(|| write_all(fd.as_raw_fd(), text))?;
+        self.was_written();
+        Ok(())
     }
 
-    /// Reports an error on stderr.
     pub fn tell(&self, error: Errno) {
-        if let Ok(path) = CStr::from_bytes_with_nul(&self.path) {
-            tell(self.variable, path, error);
+        self.named.tell(self.own.as_ref().unwrap_or(&self.named.path), error);
+    }
+
+    pub fn was_written(&self) {
+        self.named.told.store(0, Ordering::Relaxed);
+    }
+}
+
+fn open(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
+    let how = how | libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+    let fd = loop {
+        // SAFETY: the path ends with a zero byte.
+        let fd = unsafe { libc::open(path.as_ptr().cast(), how, 0o666) };
+        if fd >= 0 || errno::get() != libc::EINTR {
+            break fd;
+        }
+    };
+    if fd < 0 {
+        return Err(Errno(errno::get()));
+    }
+    // SAFETY: the descriptor was opened just now, and nobody else has it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `status` is a place for the result.
+    if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
+        return Err(Errno(errno::get()));
+    }
+    // SAFETY: fstat has succeeded and written `status`.
+    let mode = unsafe { status.assume_init() }.st_mode;
+    if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
+}
+
+/// Removes a regular file of this user's: an earlier process with the same number has left it.
+fn remove_left_over(path: &[u8]) {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    let path = path.as_ptr().cast();
+    // SAFETY: the path ends with a zero byte, and `status` is a place for the result, which was
+    // written if the call succeeds.
+    unsafe {
+        if libc::lstat(path, status.as_mut_ptr()) == 0 {
+            let status = status.assume_init();
+            let is_ours = status.st_uid == libc::geteuid();
+            if is_ours && status.st_mode & libc::S_IFMT == libc::S_IFREG {
+                libc::unlink(path);
+            }
         }
     }
 }
@@ -119,23 +271,25 @@ fn is_appendable(mode: libc::mode_t) -> bool {
 }
 
 /// Reports on stderr that the file which a variable names cannot be written.
-pub fn tell(variable: &str, path: &CStr, error: Errno) {
+fn tell(variable: &str, path: &CStr, error: Errno) {
     let mut out = Out::stderr();
     let _ = write!(out, "libsched: {variable}={}: ", Shown(path));
     let _ = match error.0 {
         libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
         libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
         libc::EAGAIN => writeln!(out, "its reader does not read"),
+        libc::EEXIST => writeln!(out, "is there already; the child of a fork makes a new file"),
         libc::ELIBACC => writeln!(out, "libz.so.1, which would compress it, cannot be loaded"),
         // SAFETY: strerror returns a text that ends with a zero byte for any number.
         error => writeln!(out, "{}", Shown(unsafe { CStr::from_ptr(libc::strerror(error)) })),
     };
 }
 
-/// Calls `f`, and removes the SIGPIPE that a write in `f` has raised: the loss of a FIFO's reader
-/// is an error to report, not the program's end. The calling thread must not be cancelled
-/// meanwhile.
-pub fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
+/// Calls `f`, and removes the SIGPIPE that a write in `f` has raised if it has failed with EPIPE: the
+/// loss of a FIFO's reader is an error to report, not the program's end. A SIGPIPE that another
+/// process has sent stays: the kernel takes the calling thread's own first. The calling thread must
+/// not be cancelled meanwhile.
+pub fn without_sigpipe(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
     // fail.
     unsafe {
@@ -145,7 +299,8 @@ pub fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const sigpipe, &raw mut old);
         libc::sigpending(&raw mut pending);
         let result = f();
-        if libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
+        let is_raised = matches!(result, Err(Errno(libc::EPIPE)));
+        if is_raised && libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
             let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             let take =
                 || libc::sigtimedwait(&raw const sigpipe, ptr::null_mut(), &raw const at_once);

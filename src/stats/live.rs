@@ -90,7 +90,7 @@ pub fn draw(sample: &Sample) {
     if let Some(figures) = figures.filter(|_| !terminal::is_in_background())
         && let Ok(line) = figures.line(terminal::columns())
     {
-        output::show_line(format_args!("{line}"));
+        output::show_line(&line);
     }
 }
 

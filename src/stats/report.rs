@@ -3,7 +3,7 @@
 use crate::lock::mutex::Mutex;
 use crate::settings::{Config, Stats};
 use crate::stats::bars;
-use crate::stats::file::File;
+use crate::stats::file::{self, File};
 use crate::stats::{Phase, Times, Totals, Values, live};
 use crate::sys::errno::Errno;
 use crate::sys::output::{self, Out, write_all};
@@ -38,7 +38,9 @@ impl<W: Iterator<Item = (Values, Times)> + Clone> Summary<'_, W> {
     }
 }
 
-/// Runs may end at the same time: this lock separates their reports.
+const VARIABLE: &str = "SCHED_STATS_FILE";
+
+/// Runs may end at the same time: this lock separates their reports on stderr.
 #[unsafe(link_section = "sched_words")]
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -48,21 +50,27 @@ pub fn after_fork_in_child() {
     unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
-/// Calls `f` while nothing else calls a function by this one. The calling thread must not be
-/// cancelled meanwhile.
-pub fn alone(f: impl FnOnce()) {
-    ONE_AT_A_TIME.with(|()| f());
+/// Calls `f` while no report is written to stderr. Does nothing if one is: its terminal may be
+/// stopped.
+pub fn between(f: impl FnOnce()) {
+    ONE_AT_A_TIME.try_with(|()| f());
 }
 
 impl Report {
-    /// Called before the run: a file that cannot be written is an error.
-    pub fn new(config: &Config) -> Result<Report, Errno> {
-        let file = config.stats_file.filter(|_| config.stats != Stats::Off);
-        Ok(Report {
+    /// Called before the run. A file that cannot be written is reported on stderr.
+    pub fn new(config: &Config) -> Report {
+        let path = config.stats_file.filter(|_| config.stats != Stats::Off);
+        let named = |path| {
+            let file = File::new(path, VARIABLE);
+            file.inspect_err(|&error| file::tell_once(VARIABLE, path, error)).ok()
+        };
+        let file = path.and_then(named);
+        file.iter().for_each(|file| _ = file.check().inspect_err(|&error| file.tell(error)));
+        Report {
             format: config.stats,
             is_live: config.stats == Stats::Live && live::is_possible(),
-            file: file.map(|path| File::new(path, "SCHED_STATS_FILE")).transpose()?,
-        })
+            file,
+        }
     }
 
     /// Called after the run, on a thread that is not cancelled. If the file refuses the text, the
@@ -72,23 +80,23 @@ impl Report {
         if self.format == Stats::Off {
             return;
         }
-        alone(|| {
-            if self.is_live {
-                live::ended(summary.totals.values.tasks, summary.times());
+        if self.is_live {
+            live::ended(summary.totals.values.tasks, summary.times());
+        }
+        let make = |screen| {
+            let mut text = Text(Vec::new());
+            self.write(&mut text, summary, screen).map(|()| text.0)
+        };
+        if let Some(file) = &self.file {
+            let made = make(Screen::Plain).map_err(|fmt::Error| Errno(libc::ENOMEM));
+            match made.and_then(|text| file.append(&text)) {
+                Ok(()) => return,
+                Err(error) => file.tell(error),
             }
-            let make = |screen| {
-                let mut text = Text(Vec::new());
-                self.write(&mut text, summary, screen).map(|()| text.0)
-            };
-            if let Some(file) = &self.file {
-                let made = make(Screen::Plain).map_err(|fmt::Error| Errno(libc::ENOMEM));
-                match made.and_then(|text| file.append(&text)) {
-                    Ok(()) => return,
-                    Err(error) => file.tell(error),
-                }
-            }
+        }
+        ONE_AT_A_TIME.with(|()| {
             let screen = Screen::of_stderr();
-            output::clear_line();
+            output::clear_line_for_text();
             let _ = match make(screen) {
                 // An error here cannot be reported.
                 Ok(text) => write_all(2, &text).map_err(|_| fmt::Error),

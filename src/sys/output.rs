@@ -1,23 +1,49 @@
 //! Text to a descriptor through a buffer on the stack: no allocation, no stdio lock, and a short
 //! text leaves in one write.
+//!
+//! A write to stderr blocks while its terminal is stopped (^S), or its pipe full. That is right for
+//! a thread of the program's. But nobody waits for the line of `SCHED_STATS=live` ([`show_line`]),
+//! and the thread that watches ([`hurry`]) has other duties. They write to a description of the
+//! same terminal or pipe that was opened with O_NONBLOCK; setting that flag for descriptor 2 would
+//! change it for all processes that have it.
 
 use crate::sys::errno;
 use crate::sys::errno::Errno;
+use crate::sys::memory;
 use std::ffi::c_int;
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// How long to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
 const PATIENCE_MS: c_int = 1000;
 
 /// Writes the whole text, in one write(2) if the system accepts all of it at once.
-pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
-    while !rest.is_empty() {
+pub fn write_all(fd: c_int, text: &[u8]) -> Result<(), Errno> {
+    write_parts(fd, text, |rest, _| {
         // SAFETY: `rest` is a valid buffer of the given length.
-        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
-        match usize::try_from(n) {
+        unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) }
+    })
+}
+
+/// As `write_all`, at this byte of a file that has positions.
+pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
+    write_parts(fd, text, |rest, done| {
+        let at = at + done as u64;
+        // SAFETY: `rest` is a valid buffer of the given length.
+        unsafe { libc::pwrite(fd, rest.as_ptr().cast(), rest.len(), at.cast_signed()) }
+    })
+}
+
+/// `write` gets what is left of the text, and how much was written.
+fn write_parts(fd: c_int, text: &[u8], write: impl Fn(&[u8], usize) -> isize) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < text.len() {
+        match usize::try_from(write(&text[done..], done)) {
             Ok(0) => return Err(Errno(libc::EIO)),
-            Ok(n) => rest = &rest[n..],
+            Ok(n) => done += n,
             Err(_) => match errno::get() {
                 libc::EINTR => {}
                 libc::EAGAIN if may_take_more(fd) => {}
@@ -31,34 +57,112 @@ pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
 /// Waits until the descriptor accepts more or a signal arrives; false if neither happens within
 /// `PATIENCE_MS`.
 fn may_take_more(fd: c_int) -> bool {
-    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: the list has one element.
-    let n = unsafe { libc::poll(&raw mut one, 1, PATIENCE_MS) };
+    let n = poll(fd, PATIENCE_MS);
     n > 0 || (n < 0 && errno::get() == libc::EINTR)
 }
 
-/// Tells a terminal to erase what is to the right of the cursor.
+fn poll(fd: c_int, milliseconds: c_int) -> c_int {
+    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the list has one element.
+    unsafe { libc::poll(&raw mut one, 1, milliseconds) }
+}
+
+/// Another description of stderr, whose writes do not block, if that is a terminal or a pipe.
+fn unblocking() -> Option<OwnedFd> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `status` is a place for the result, which was written if the call succeeds; the path
+    // ends with a zero byte, and nobody else has the new descriptor.
+    unsafe {
+        let is_open = libc::fstat(2, status.as_mut_ptr()) == 0;
+        let kind = if is_open { status.assume_init().st_mode & libc::S_IFMT } else { 0 };
+        if !matches!(kind, libc::S_IFCHR | libc::S_IFIFO) {
+            return None;
+        }
+        let how = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+        let fd = libc::open(c"/proc/self/fd/2".as_ptr(), how);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Writes what stderr accepts at once, and returns how many bytes that were. (Without /proc, or for
+/// a terminal of another user's, the write could block if the terminal is stopped at this moment.)
+fn write_now(text: &[u8]) -> Result<usize, Errno> {
+    let other = unblocking();
+    if other.is_none() && poll(2, 0) == 0 {
+        return Ok(0);
+    }
+    let fd = other.as_ref().map_or(2, AsRawFd::as_raw_fd);
+    // SAFETY: `text` is a valid buffer of the given length.
+    let n = unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
+    usize::try_from(n).or_else(|_| match errno::get() {
+        libc::EAGAIN | libc::EINTR => Ok(0),
+        error => Err(Errno(error)),
+    })
+}
+
+/// The number of the thread of `hurry`; 0: none.
+#[unsafe(link_section = "sched_words")]
+static HURRIED: AtomicI32 = AtomicI32::new(0);
+#[unsafe(link_section = "sched_words")]
+static IS_URGENT: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// From now on the text that the calling thread writes to stderr is lost if stderr does not accept
+/// it and `is_urgent` is true.
+pub fn hurry(is_urgent: fn() -> bool) {
+    let _ = IS_URGENT.set(is_urgent);
+    // SAFETY: the call takes nothing.
+    HURRIED.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+}
+
+/// Writes to stderr. An error cannot be reported anywhere.
+fn write_to_stderr(mut text: &[u8]) {
+    /// How often a hurried thread looks whether it is urgent.
+    const LOOK_MS: c_int = 20;
+    let hurried = HURRIED.load(Ordering::Relaxed);
+    // SAFETY: the call takes nothing.
+    if hurried == 0 || hurried != unsafe { libc::gettid() } {
+        let _ = write_all(2, text);
+        return;
+    }
+    while let Ok(n) = write_now(text) {
+        text = &text[n..];
+        if text.is_empty() || IS_URGENT.get().is_some_and(|is_urgent| is_urgent()) {
+            break;
+        }
+        poll(2, LOOK_MS);
+    }
+}
+
+/// Moves the cursor of a terminal to the left edge, and erases what is to its right.
+const ERASE: &str = "\r\x1b[K";
 const ERASE_REST: &str = "\x1b[K";
 
-/// True while stderr, a terminal, shows a line of `show_line`.
+/// True while stderr, a terminal, shows a line of `show_line`. Relaxed: the line is for people, and
+/// whoever writes a line at the same time from another thread mixes the two anyway.
 #[unsafe(link_section = "sched_words")]
 static HAS_LINE: AtomicBool = AtomicBool::new(false);
 
 /// Shows a line on stderr, in place of the one that it shows already. The cursor stays behind it.
-pub fn show_line(line: fmt::Arguments) {
-    let mut out = Out::stderr();
-    HAS_LINE.store(false, Ordering::Relaxed); // so that `flush` does not clear it first
-    let _ = write!(out, "\r{line}{ERASE_REST}");
-    out.flush();
-    HAS_LINE.store(true, Ordering::Relaxed);
+/// A terminal that accepts nothing shows nothing.
+pub fn show_line(line: &str) {
+    let parts = ["\r", line, ERASE_REST].map(str::as_bytes);
+    if let Ok(text) = memory::list(parts.into_iter().flatten().copied()) {
+        let _ = write_now(&text);
+        HAS_LINE.store(true, Ordering::Relaxed);
+    }
 }
 
-/// Erases the line of `show_line`, if there is one. Relaxed: the line is for people, and whoever
-/// writes a line at the same time from another thread mixes the two anyway.
+/// Erases the line of `show_line`, if there is one and the terminal accepts that at once.
 pub fn clear_line() {
     if HAS_LINE.load(Ordering::Relaxed) && HAS_LINE.swap(false, Ordering::Relaxed) {
-        // An error cannot be reported anywhere.
-        let _ = write_all(2, b"\r").and_then(|()| write_all(2, ERASE_REST.as_bytes()));
+        let _ = write_now(ERASE.as_bytes());
+    }
+}
+
+/// As `clear_line`, before a text: waits for the terminal.
+pub fn clear_line_for_text() {
+    if HAS_LINE.load(Ordering::Relaxed) && HAS_LINE.swap(false, Ordering::Relaxed) {
+        write_to_stderr(ERASE.as_bytes());
     }
 }
 
@@ -67,27 +171,22 @@ pub fn forget_line() {
     HAS_LINE.store(false, Ordering::Relaxed);
 }
 
+/// Text to stderr.
 pub struct Out {
-    fd: c_int,
     len: usize,
     buffer: [u8; 512],
 }
 
 impl Out {
-    pub fn new(fd: c_int) -> Self {
-        Out { fd, len: 0, buffer: [0; 512] }
-    }
-
     pub fn stderr() -> Self {
-        Out::new(2)
+        Out { len: 0, buffer: [0; 512] }
     }
 
     pub fn flush(&mut self) {
-        if self.fd == 2 && self.len > 0 {
-            clear_line();
+        if self.len > 0 {
+            clear_line_for_text();
+            write_to_stderr(&self.buffer[..self.len]);
         }
-        // An error cannot be reported anywhere.
-        let _ = write_all(self.fd, &self.buffer[..self.len]);
         self.len = 0;
     }
 }

@@ -146,9 +146,10 @@ pub fn prepare_current(index: usize, writes: WriteSignals) {
     unsafe { libc::prctl(libc::PR_SET_NAME, name.0.as_ptr()) };
 }
 
-/// The calling thread, which has blocked all signals, gets this name and the signals of faults.
+/// The calling thread, which has blocked all signals, gets this name. The signals stay blocked, also
+/// those of faults: one that another process sends must not interrupt the thread for which the
+/// handlers wait. (A fault of the thread itself ends the process at once.)
 pub fn prepare_watcher() {
-    accept_only(std::iter::empty());
     // SAFETY: the name ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"sched/watch".as_ptr()) };
 }

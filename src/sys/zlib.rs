@@ -24,6 +24,7 @@ type Init = unsafe extern "C" fn(
 ) -> c_int;
 type Deflate = unsafe extern "C" fn(*mut Stream, flush: c_int) -> c_int;
 type End = unsafe extern "C" fn(*mut Stream) -> c_int;
+type Reset = unsafe extern "C" fn(*mut Stream) -> c_int;
 type Crc32 = unsafe extern "C" fn(c_ulong, *const u8, c_uint) -> c_ulong;
 
 /// The functions of zlib that are used here.
@@ -32,6 +33,7 @@ pub struct Zlib {
     init: Init,
     deflate: Deflate,
     end: End,
+    reset: Reset,
     crc32: Crc32,
 }
 
@@ -61,6 +63,7 @@ impl Zlib {
                 init: mem::transmute::<*mut c_void, Init>(address(c"deflateInit2_")?),
                 deflate: mem::transmute::<*mut c_void, Deflate>(address(c"deflate")?),
                 end: mem::transmute::<*mut c_void, End>(address(c"deflateEnd")?),
+                reset: mem::transmute::<*mut c_void, Reset>(address(c"deflateReset")?),
                 crc32: mem::transmute::<*mut c_void, Crc32>(address(c"crc32")?),
             })
         }
@@ -95,15 +98,13 @@ struct Stream {
     reserved: c_ulong,
 }
 
-/// What a call of [`Compressor::add`] does with the text that zlib has not written yet.
+/// What follows the text of a call of [`Compressor::add`]. zlib writes all of the text in any case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
-    /// It may keep it.
-    Nothing,
-    /// It writes all of it. What follows is at a byte boundary and refers to nothing before it, so
-    /// another stream can take its place.
+    /// More text: it begins at a byte boundary and refers to nothing before it, so another stream
+    /// can take its place.
     All,
-    /// It writes all of it and ends the stream.
+    /// Nothing: the stream ends. The compressor begins another one.
     End,
 }
 
@@ -111,9 +112,8 @@ impl Flush {
     /// The constant of zlib.h.
     const fn number(self) -> c_int {
         match self {
-            Flush::Nothing => 0, // Z_NO_FLUSH
-            Flush::All => 3,     // Z_FULL_FLUSH
-            Flush::End => 4,     // Z_FINISH
+            Flush::All => 3, // Z_FULL_FLUSH
+            Flush::End => 4, // Z_FINISH
         }
     }
 }
@@ -160,7 +160,7 @@ impl Compressor {
         text: &[u8],
         flush: Flush,
         room: &mut [u8],
-        mut put: impl FnMut(&[u8]) -> Result<(), Errno>,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         self.stream.next_in = text.as_ptr();
         self.stream.avail_in = text.len() as c_uint;
@@ -179,7 +179,16 @@ impl Compressor {
             }
         }
         self.stream.next_in = ptr::null();
+        if flush == Flush::End {
+            self.restart();
+        }
         Ok(())
+    }
+
+    /// Begins another stream, in place of this one.
+    pub fn restart(&mut self) {
+        // SAFETY: the stream is initialised.
+        unsafe { (self.zlib.reset)(&raw mut *self.stream) };
     }
 }
 

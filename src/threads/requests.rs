@@ -92,6 +92,11 @@ impl Requests {
         Taken(self.0.keep_bits(END, Ordering::Acquire)) // pairs with `add`
     }
 
+    /// For the thread: one of these is requested.
+    pub fn has(&self, requests: u32) -> bool {
+        self.0.load(Ordering::Relaxed) & requests != 0 // Relaxed: `take` follows
+    }
+
     /// For the thread: sleeps for `limit`, or until something is requested.
     pub fn sleep(&self, limit: Duration) {
         self.0.wait(0, limit);

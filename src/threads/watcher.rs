@@ -19,12 +19,14 @@
 //! | `USERS`: store by `end` | Relaxed | none: one more look does no harm; the last run joins the thread |
 //! | `THREADS` | SeqCst; Relaxed would do | none: never more than there are, by the thread's own order |
 //! | `PROCESS`, `THREAD`, `LAST` | Relaxed | none: handlers compare them, and read nothing else |
+//! | `IS_LAST` | Relaxed | none: only the thread uses it |
 
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicI32, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use crate::sys::detector;
 use crate::sys::errno::{self, Errno};
 use crate::sys::futex::{self, Futex};
+use crate::sys::output;
 use crate::sys::signal::{self, Handler};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
 use crate::sys::time::Instant;
@@ -123,6 +125,9 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// The thread's number, as the kernel knows it, as soon as the thread has begun.
 #[unsafe(link_section = "sched_words")]
 static THREAD: AtomicI32 = AtomicI32::new(0);
+/// The thread looks after a fatal signal.
+#[unsafe(link_section = "sched_words")]
+static IS_LAST: AtomicBool = AtomicBool::new(false);
 /// 1 as soon as the thread has looked after a fatal signal, or ends instead.
 #[unsafe(link_section = "sched_words")]
 static LAST: Futex = Futex::new(0);
@@ -235,7 +240,16 @@ pub fn before_end() {
     }
     let begin = Instant::now();
     while LAST.load(Ordering::Relaxed) == 0 {
-        let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else { break };
+        let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else {
+            if USERS[Duty::Timeline as usize].load(Ordering::Relaxed) > 0 {
+                output::say(format_args!(
+                    "SCHED_TRACE: a timeline is not whole: it was not written within {} s after the \
+                     signal that ends the process",
+                    LAST_LOOK.as_secs()
+                ));
+            }
+            return;
+        };
         LAST.wait(0, left);
     }
 }
@@ -251,9 +265,15 @@ fn last_look_is_over() {
     LAST.wake(i32::MAX);
 }
 
+/// The thread has something better to do than to wait until stderr accepts a text.
+fn is_urgent() -> bool {
+    REQUESTS.has(DIES | END) || IS_LAST.load(Ordering::Relaxed)
+}
+
 /// What the thread does.
 fn watch() {
     thread::prepare_watcher();
+    output::hurry(is_urgent);
     // SAFETY: the call takes nothing.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     THREADS.store(1, Ordering::SeqCst);
@@ -261,6 +281,7 @@ fn watch() {
     loop {
         let requests = REQUESTS.take();
         let dies = requests.has(DIES);
+        IS_LAST.store(dies, Ordering::Relaxed);
         if requests.has(END) {
             if dies {
                 last_look_is_over();

@@ -2,18 +2,18 @@
 //! each run.
 //!
 //! ```text
-//! header | events of run 1 | events of run 2 | ... | "\n]\n" | CRC and length of the whole text
-//!                          ^ full flush      ^ full flush
+//! header | chunk | chunk | ... | the text's end | CRC and length of the whole text
+//!                ^ full flush  ^ full flush
 //! ```
 //!
-//! Behind a full flush a new stream can go on: it overwrites the end, and computes the new CRC from
-//! that of the text before it. So the file has one member, however many runs it contains. Rejected:
-//! a member for each run, since not every viewer reads more than the first one.
+//! Behind a full flush another stream can follow: the next chunk overwrites the end, and its end has
+//! the CRC of the whole text before it. So the file has one member, however many runs it contains.
+//! Rejected: a member for each run, since not every viewer reads more than the first one.
 
 use crate::sys::errno::Errno;
 use crate::sys::zlib::{Compressor, Flush, Zlib};
 
-/// What a gzip file ends with.
+/// The checksum of a text.
 #[derive(Clone, Copy)]
 pub struct Sum {
     crc: u32,
@@ -22,8 +22,13 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// That of the empty text.
+    /// The checksum of the empty text.
     pub const EMPTY: Sum = Sum { crc: 0, length: 0 };
+
+    fn add(&mut self, zlib: Zlib, text: &[u8]) {
+        self.crc = zlib.crc32(self.crc, text);
+        self.length = self.length.wrapping_add(text.len() as u32);
+    }
 }
 
 /// Deflated, without a time, by the fastest level, on Unix.
@@ -31,50 +36,68 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3];
 
 const ROOM: usize = 32 << 10;
 
+/// What a file contains so far.
+#[derive(Clone, Copy)]
+pub struct State {
+    pub sum: Sum,
+    /// The header is still to be written.
+    is_new: bool,
+}
+
 pub struct Gzip {
     zlib: Zlib,
     compressor: Compressor,
-    sum: Sum,
-    /// The header is still to be written.
-    is_new: bool,
+    state: State,
     /// Where zlib writes.
     room: Vec<u8>,
 }
 
 impl Gzip {
-    /// Begins a file, or goes on behind a full flush with one whose text so far has that sum.
+    /// Begins a file, or continues one behind a full flush; `before` is the checksum of its text.
     pub fn new(zlib: Zlib, before: Option<Sum>) -> Result<Gzip, Errno> {
         let no_memory = Errno(libc::ENOMEM);
         let mut room = Vec::new();
         room.try_reserve_exact(ROOM).map_err(|_| no_memory)?;
         room.resize(ROOM, 0);
         let compressor = Compressor::new(zlib).map_err(|_| no_memory)?;
-        let sum = before.unwrap_or(Sum::EMPTY);
-        Ok(Gzip { zlib, compressor, sum, is_new: before.is_none(), room })
+        let state = State { sum: before.unwrap_or(Sum::EMPTY), is_new: before.is_none() };
+        Ok(Gzip { zlib, compressor, state, room })
     }
 
-    /// Appends a text. `put` writes to the file.
+    /// Adds a text to the file. `put` takes the bytes of the file.
     pub fn add(
         &mut self,
         text: &[u8],
-        how: Flush,
-        mut put: impl FnMut(&[u8]) -> Result<(), Errno>,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        if std::mem::take(&mut self.is_new) {
+        if std::mem::take(&mut self.state.is_new) {
             put(&HEADER)?;
         }
-        self.sum.crc = self.zlib.crc32(self.sum.crc, text);
-        self.sum.length = self.sum.length.wrapping_add(text.len() as u32);
-        self.compressor.add(text, how, &mut self.room, &mut put)?;
-        if how == Flush::End {
-            put(&self.sum.crc.to_le_bytes())?;
-            put(&self.sum.length.to_le_bytes())?;
-        }
-        Ok(())
+        self.state.sum.add(self.zlib, text);
+        self.compressor.add(text, Flush::All, &mut self.room, put)
     }
 
-    /// The checksum of the file's text so far.
-    pub fn sum(&self) -> Sum {
-        self.sum
+    /// The bytes with which the file ends, if its text ends with `text`. More text may be added in
+    /// their place.
+    pub fn end(
+        &mut self,
+        text: &[u8],
+        put: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let mut sum = self.state.sum;
+        sum.add(self.zlib, text);
+        self.compressor.add(text, Flush::End, &mut self.room, &mut *put)?;
+        put(&sum.crc.to_le_bytes())?;
+        put(&sum.length.to_le_bytes())
+    }
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What was added since then did not get into the file.
+    pub fn restore(&mut self, state: State) {
+        self.state = state;
+        self.compressor.restart();
     }
 }

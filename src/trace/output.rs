@@ -1,22 +1,43 @@
 //! The file of `SCHED_TRACE`. All runs of a process go into one file: a JSON array, whose closing
 //! bracket is overwritten by the events of the next run. So the file is complete after each run.
 //!
-//! The first run of a process that names the file empties it. In the child of a fork the file is
-//! another one, with `.PID` in its name, since the parent goes on with its own. A file that cannot
-//! be overwritten, such as a FIFO, gets an array for each run.
+//! The first run of a process that names the file empties it. A child made by fork writes to a file
+//! of its own, with `.PID` in its name, since the parent's runs continue in the parent's file. A
+//! device serves both.
 //!
-//! A file whose name ends with `.gz` is compressed ([`super::gzip`]). What is overwritten then is
-//! all that follows the last full flush.
+//! A file whose name ends with `.gz` is compressed ([`super::gzip`]).
+//!
+//! # A process that ends in the middle
+//!
+//! The text of a run is written in chunks of whole events, each by one pwrite(2):
+//!
+//! ```text
+//! [ earlier runs | chunk 1 | chunk 2 | mark ]
+//!                                    ^ at: chunk 3 will overwrite the mark and the bracket
+//! ```
+//! Behind each chunk but the last stand a *mark*, an event which says that the rest is missing, and
+//! the closing bracket. So the file is an array of events at each moment between two writes, and
+//! says whether it is whole. Handlers of signals let the thread that writes finish
+//! (`threads::watcher`); the mark is for a full disk, and for signals without a handler. (SIGKILL may
+//! also end a write after some pages; then the last line is incomplete.) The last chunk is longer
+//! than the mark, so that it overwrites all of it.
+//!
+//! A file without positions, such as a FIFO, gets an array for each run, without marks.
+//!
+//! Rejected: a temporary file, and rename(2). It would take the place of the user's file, with other
+//! permissions and links, and does not suit a file that grows with each run.
 
 use super::gzip::{Gzip, Sum};
+use super::json;
 use crate::lock::mutex::Mutex;
-use crate::stats::file::{self, File, Place, without_sigpipe};
+use crate::stats::file::{File, Place, without_sigpipe};
 use crate::sys::clock::nanos;
 use crate::sys::errno::Errno;
-use crate::sys::output::write_all;
-use crate::sys::zlib::{Flush, Zlib};
+use crate::sys::output::{write_all, write_all_at};
+use crate::sys::zlib::Zlib;
 use std::ffi::CStr;
 use std::fmt::{self, Write};
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -69,31 +90,39 @@ pub struct Output {
     zlib: Option<Zlib>,
 }
 
-const VARIABLE: &str = "SCHED_TRACE";
+pub const VARIABLE: &str = "SCHED_TRACE";
+
+const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+
+/// How the text of a file ends.
+const END: &str = "\n]\n";
 
 impl Output {
-    /// Called when a run begins: a file that cannot be written is an error.
+    /// Called when a run begins.
     pub fn new(path: &CStr) -> Result<Output, Errno> {
-        let zlib = if path.to_bytes().ends_with(GZ) { Some(Zlib::load()) } else { None };
-        let zlib = zlib.transpose().inspect_err(|&error| file::tell(VARIABLE, path, error))?;
+        let zlib = path.to_bytes().ends_with(GZ).then(Zlib::load).transpose()?;
         BOOK.with(|book| {
             // SAFETY: getpid takes nothing.
             let process = unsafe { libc::getpid() };
             // Relaxed: only used under the lock, and in a child of fork
             let first = FIRST.load(Ordering::Relaxed);
-            let file = if first != 0 && first != process {
-                let name = name_in_child(path, process).ok_or(Errno(libc::ENOMEM))?;
-                let name = CStr::from_bytes_with_nul(&name).unwrap_or(path);
-                File::new(name, VARIABLE)?
-            } else {
+            let mut file = File::new(path, VARIABLE)?;
+            if first == 0 {
                 FIRST.store(process, Ordering::Relaxed);
-                File::new(path, VARIABLE)?
-            };
+            } else if first != process && !file.is_device() {
+                file = file.renamed(|path| name_in_child(path, process))?;
+            }
             let hash = hash(file.path());
-            if book.file != hash {
-                let fd = file.open(Place::Anywhere)?;
-                // SAFETY: the descriptor is open. A file without a length refuses, and needs none.
-                unsafe { libc::ftruncate(fd.as_raw_fd(), 0) };
+            if book.file == hash {
+                file.check().inspect_err(|&error| file.tell(error))?;
+            } else {
+                if !file.is_fifo() {
+                    let fd = file.open(Place::Anew).inspect_err(|&error| file.tell(error))?;
+                    // SAFETY: the descriptor is open. A device refuses, and needs none.
+                    unsafe { libc::ftruncate(fd.as_raw_fd(), 0) };
+                    let mark = json::Mark { run: 1, time: 0 };
+                    Stream::new(fd, 0, None, zlib)?.marked_by(&mark)?.write_mark_alone();
+                }
                 *book = Book { file: hash, origin: nanos(), ..Book::new() };
             }
             book.runs += 1;
@@ -101,8 +130,7 @@ impl Output {
         })
     }
 
-    /// Called when the run has ended. `make` writes events, each with a comma and a new line before
-    /// it.
+    /// Called when the run has ended. `make` writes the events.
     pub fn write(&self, make: impl FnOnce(&mut Stream, Part) -> fmt::Result) {
         let result = BOOK.with(|book| {
             let fd = self.file.open(Place::Anywhere)?;
@@ -110,29 +138,24 @@ impl Output {
             let size = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_END) };
             // Another run may have named another file meanwhile, or someone has emptied the file.
             let known = book.file == self.hash && book.end > 0 && size >= 0;
-            let goes_on = known && size.cast_unsigned() >= book.end;
-            let start = if goes_on { book.end } else { 0 };
-            // SAFETY: as above; a file that cannot be positioned is written from where it is.
-            unsafe { libc::lseek(fd.as_raw_fd(), start.cast_signed(), libc::SEEK_SET) };
-            let before = goes_on.then_some(book.sum);
-            let gzip = self.zlib.map(|zlib| Gzip::new(zlib, before)).transpose()?;
-            let mut stream = Stream::new(fd, !goes_on, gzip)?;
+            let continues = known && size.cast_unsigned() >= book.end;
+            let start = if continues { book.end } else { 0 };
+            let mark = json::Mark { run: self.run, time: nanos().saturating_sub(book.origin) };
+            let stream = Stream::new(fd, start, continues.then_some(book.sum), self.zlib)?;
+            let mut stream = stream.marked_by(&mark)?;
             let part = Part { run: self.run, flows: &mut book.flows, origin: book.origin };
             without_sigpipe(|| {
                 let made = make(&mut stream, part);
-                stream.flush(Flush::All);
-                let end = start + stream.written;
-                let sum = stream.sum();
-                let _ = made.and_then(|()| stream.write_str("\n]\n"));
-                stream.flush(Flush::End);
-                if stream.error.is_none() && size >= 0 && book.file == self.hash {
-                    (book.end, book.sum) = (end, sum);
+                let error = stream.end(made);
+                if book.file == self.hash && stream.has_positions {
+                    (book.end, book.sum) = (stream.at, stream.sum());
                 }
-                stream.error.map_or(Ok(()), Err)
+                error.map_or(Ok(()), Err)
             })
         });
-        if let Err(error) = result {
-            self.file.tell(error);
+        match result {
+            Ok(()) => self.file.was_written(),
+            Err(error) => self.file.tell(error),
         }
     }
 }
@@ -146,10 +169,9 @@ fn hash(path: &[u8]) -> u64 {
 /// The end of the names of compressed files.
 const GZ: &[u8] = b".gz";
 
-/// The path with a full stop and the number of the process, before `.gz` if it ends with that.
-/// None: no memory.
-fn name_in_child(path: &CStr, process: libc::pid_t) -> Option<Vec<u8>> {
-    let path = path.to_bytes();
+/// The path with a full stop and the number of the process, before `.gz` if it ends with that, and
+/// a zero byte. None: no memory.
+fn name_in_child(path: &[u8], process: libc::pid_t) -> Option<Vec<u8>> {
     let (stem, end) = match path.strip_suffix(GZ) {
         Some(stem) => (stem, GZ),
         None => (path, &b""[..]),
@@ -164,72 +186,190 @@ fn name_in_child(path: &CStr, process: libc::pid_t) -> Option<Vec<u8>> {
     Some(name)
 }
 
+/// Text in memory. Writing fails if there is no memory for it.
 struct Bytes<'a>(&'a mut Vec<u8>);
 
-impl Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
-        self.0.extend_from_slice(text.as_bytes());
+impl Bytes<'_> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.0.try_reserve(bytes.len()).map_err(|_| NO_MEMORY)?;
+        self.0.extend_from_slice(bytes);
         Ok(())
     }
 }
 
-/// Text that goes to a file through a buffer. After an error nothing more is written.
+impl Write for Bytes<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.add(text.as_bytes()).map_err(|_| fmt::Error)
+    }
+}
+
+/// The text of a run, which goes to the file in chunks. After an error nothing more is written.
 pub struct Stream {
     fd: OwnedFd,
+    has_positions: bool,
     gzip: Option<Gzip>,
+    /// The text that follows what was written.
     buffer: Vec<u8>,
-    /// Bytes of the file.
-    written: u64,
+    /// Where the last events begin, in `buffer`: `kept` is at least `mark.len()` bytes before its
+    /// end, and `next` will take its place.
+    kept: usize,
+    next: usize,
+    /// Where the next chunk goes, in bytes of the file.
+    at: u64,
+    /// Stands behind a chunk that is not the last: an event, and the closing bracket.
+    mark: Vec<u8>,
     error: Option<Errno>,
     /// The next event is the first of its array.
     is_first: bool,
+    /// A chunk of this run is in the file.
+    has_begun: bool,
 }
 
-const BUFFER: usize = 64 << 10;
+const CHUNK: usize = 64 << 10;
 
 impl Stream {
-    fn new(fd: OwnedFd, is_first: bool, gzip: Option<Gzip>) -> Result<Stream, Errno> {
+    /// Continues the file at `start`, where the text before it has the checksum `before`; None: it
+    /// begins the array.
+    fn new(
+        fd: OwnedFd,
+        start: u64,
+        before: Option<Sum>,
+        zlib: Option<Zlib>,
+    ) -> Result<Stream, Errno> {
+        let gzip = zlib.map(|zlib| Gzip::new(zlib, before)).transpose()?;
+        // SAFETY: the descriptor is open.
+        let has_positions = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) } >= 0;
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(BUFFER).map_err(|_| Errno(libc::ENOMEM))?;
-        Ok(Stream { fd, gzip, buffer, written: 0, error: None, is_first })
+        buffer.try_reserve(CHUNK + CHUNK / 4).map_err(|_| NO_MEMORY)?;
+        Ok(Stream {
+            fd,
+            has_positions,
+            gzip,
+            buffer,
+            kept: 0,
+            next: 0,
+            at: start,
+            mark: Vec::new(),
+            error: None,
+            is_first: before.is_none(),
+            has_begun: false,
+        })
+    }
+
+    fn marked_by(mut self, mark: &json::Mark) -> Result<Stream, Errno> {
+        let made = write!(Bytes(&mut self.mark), ",\n{mark}{END}");
+        made.map(|()| self).map_err(|fmt::Error| NO_MEMORY)
     }
 
     /// Writes what stands before an event.
     pub fn begin_event(&mut self) -> fmt::Result {
-        let is_first = std::mem::take(&mut self.is_first);
+        if self.buffer.len() - self.next >= self.mark.len() {
+            (self.kept, self.next) = (self.next, self.buffer.len());
+        }
+        if self.kept >= CHUNK {
+            self.write_chunk();
+        }
+        let is_first = mem::take(&mut self.is_first);
         self.write_str(if is_first { "[\n" } else { ",\n" })
     }
 
-    fn flush(&mut self, how: Flush) {
-        let Stream { fd, gzip, buffer, written, error, .. } = self;
-        let mut put = |bytes: &[u8]| {
-            *written += bytes.len() as u64;
-            write_all(fd.as_raw_fd(), bytes)
-        };
-        if error.is_none() {
-            *error = match gzip {
-                Some(gzip) => gzip.add(buffer, how, put),
-                None => put(buffer),
-            }
-            .err();
+    /// Writes the events before `kept`, and the mark behind them.
+    fn write_chunk(&mut self) {
+        let (mut all, mark) = (mem::take(&mut self.buffer), mem::take(&mut self.mark));
+        if self.error.is_none() {
+            self.error = self.put(&all[..self.kept], self.has_positions.then_some(&mark[..])).err();
+            self.has_begun |= self.error.is_none();
         }
-        buffer.clear();
+        all.drain(..self.kept);
+        self.next -= self.kept;
+        (self.buffer, self.mark, self.kept) = (all, mark, 0);
+    }
+
+    /// Writes what is left, or marks the text as cut. Returns the error that has cut it.
+    fn end(&mut self, made: fmt::Result) -> Option<Errno> {
+        self.error = self.error.or(made.err().map(|fmt::Error| NO_MEMORY));
+        if self.error.is_none() {
+            let all = mem::take(&mut self.buffer);
+            self.error = self.put(&all, Some(END.as_bytes())).err();
+        }
+        if self.error.is_some() && self.has_positions {
+            self.cut();
+        }
+        self.error
+    }
+
+    /// Before the first run has written anything, the file says so.
+    fn write_mark_alone(&mut self) {
+        if self.has_positions {
+            let mut mark = mem::take(&mut self.mark);
+            mark[0] = b'[';
+            let _ = self.put(b"", Some(&mark));
+        }
+    }
+
+    /// A chunk was written in part, or not at all: the mark takes its place. (There is room for the
+    /// mark where the last one stood.) Without an earlier chunk of this run, the file becomes what
+    /// it was before the run.
+    fn cut(&mut self) {
+        if !self.has_begun && self.at == 0 {
+            return self.write_mark_alone();
+        }
+        let mark = mem::take(&mut self.mark);
+        let event = mark.strip_suffix(END.as_bytes()).filter(|_| self.has_begun);
+        let _ = self.put(event.unwrap_or_default(), Some(END.as_bytes()));
+    }
+
+    /// Puts the text behind what was written, and `end` behind it, in one write if the system
+    /// accepts all of it at once. What follows overwrites the end.
+    fn put(&mut self, text: &[u8], end: Option<&[u8]>) -> Result<(), Errno> {
+        let before = self.gzip.as_ref().map(Gzip::state);
+        let result = self.put_at_once(text, end);
+        if let (Err(_), Some(gzip), Some(before)) = (result, &mut self.gzip, before) {
+            gzip.restore(before);
+        }
+        result
+    }
+
+    fn put_at_once(&mut self, text: &[u8], end: Option<&[u8]>) -> Result<(), Errno> {
+        let mut bytes = Vec::new();
+        let mut out = Bytes(&mut bytes);
+        let length;
+        match &mut self.gzip {
+            Some(gzip) => {
+                gzip.add(text, &mut |part| out.add(part))?;
+                length = out.0.len();
+                end.map_or(Ok(()), |end| gzip.end(end, &mut |part| out.add(part)))?;
+            }
+            None => {
+                out.add(text)?;
+                length = text.len();
+                out.add(end.unwrap_or_default())?;
+            }
+        }
+        let fd = self.fd.as_raw_fd();
+        if self.has_positions {
+            write_all_at(fd, &bytes, self.at)?;
+            // The file may have been longer: somebody else has written to it, or a chunk was written
+            // in part.
+            // SAFETY: the descriptor is open. A device refuses, and needs none.
+            unsafe { libc::ftruncate(fd, (self.at + bytes.len() as u64).cast_signed()) };
+        } else {
+            write_all(fd, &bytes)?;
+        }
+        self.at += length as u64;
+        Ok(())
     }
 
     /// The checksum of the file's text so far.
     fn sum(&self) -> Sum {
-        self.gzip.as_ref().map_or(Sum::EMPTY, Gzip::sum)
+        self.gzip.as_ref().map_or(Sum::EMPTY, |gzip| gzip.state().sum)
     }
 }
 
 impl Write for Stream {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for part in text.as_bytes().chunks(BUFFER) {
-            if self.buffer.len() + part.len() > BUFFER {
-                self.flush(Flush::Nothing);
-            }
-            self.buffer.extend_from_slice(part); // within the capacity that `new` has reserved
+        if self.error.is_none() {
+            self.error = Bytes(&mut self.buffer).add(text.as_bytes()).err();
         }
         if self.error.is_none() { Ok(()) } else { Err(fmt::Error) }
     }

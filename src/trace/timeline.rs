@@ -2,6 +2,7 @@
 
 use crate::lock::mutex::Mutex;
 use crate::settings::{Config, Switch};
+use crate::stats::file;
 use crate::sys::clock::{Calibration, Moment, ticks_in};
 use crate::sys::errno::Errno;
 use crate::sys::futex::Futex;
@@ -13,6 +14,7 @@ use crate::trace::json::{self, Run};
 use crate::trace::output::{self, Output};
 use crate::trace::track::{Shared, Track};
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,18 +82,25 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 impl Timeline {
-    /// The timeline that `config` asks for, if it asks for one.
-    /// Of a run with so many workers, and so many places in all (`policy::guests`).
-    pub fn new(
+    /// The timeline that `config` asks for, if it asks for one, of a run with so many workers, and
+    /// so many places in all (`policy::guests`). None, and a line on stderr, if its file cannot be
+    /// written or there is no memory.
+    pub fn new(config: &Config, workers: usize, places: usize) -> Option<Box<Timeline>> {
+        let path = config.trace?;
+        let _blocked = SignalsBlocked::block();
+        let timeline = Timeline::of_file(path, config, workers, places);
+        timeline.inspect_err(|&error| file::tell_once(output::VARIABLE, path, error)).ok()
+    }
+
+    fn of_file(
+        path: &CStr,
         config: &Config,
         workers: usize,
         places: usize,
-    ) -> Result<Option<Box<Timeline>>, Errno> {
-        let Some(path) = config.trace else { return Ok(None) };
-        let _blocked = SignalsBlocked::block();
+    ) -> Result<Box<Timeline>, Errno> {
+        let output = Output::new(path)?; // before `begin`: the file's time begins here
         let shared = Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING));
         let shared = memory::boxed(shared).map_err(no_memory)?;
-        let output = Output::new(path)?;
         // SAFETY: the box lives as long as the tracks.
         let track = |i| unsafe { Track::new(&raw const *shared, i as u16, config.trace_size) };
         let tracks = memory::slice(places, track).map_err(no_memory)?;
@@ -109,7 +118,7 @@ impl Timeline {
         };
         let timeline = memory::boxed(timeline).map_err(no_memory)?;
         OPEN.with(|open| timeline.next.set(mem::replace(&mut open.0, &raw const *timeline)));
-        Ok(Some(timeline))
+        Ok(timeline)
     }
 
     pub fn track(&self, worker: usize) -> &Track {
