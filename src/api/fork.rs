@@ -24,6 +24,7 @@ use crate::api::Latch;
 use crate::policy::{LoopStack, Parts};
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
+use crate::runtime::host::outside_section;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::tasks::BuiltInStep;
@@ -384,8 +385,11 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
         unsafe { join_shadow(forked, worker) };
         return false;
     }
+    // In a section, as kind `serial` has them here, the wait calls the task, which is not in the
+    // section.
     if forked.is_fresh()
         && let Some(mine) = worker.mine()
+        && !mine.fiber().is_in_section()
         && mine.take_back(queued_task(forked))
     {
         return true;
@@ -470,7 +474,11 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     work: T,
 ) -> c_int {
     if let Some(mine) = worker.mine() {
-        work(&mine);
+        if mine.fiber().is_in_section() {
+            outside_section(mine.fiber(), || work(&mine)); // kind `serial`
+        } else {
+            work(&mine);
+        }
         return 0;
     }
     let forked = Forked::unset();

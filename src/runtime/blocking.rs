@@ -118,8 +118,7 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
     if depth.get() == 0 {
         let worker = fiber.worker();
         if section_of_guest(fiber) {
-            // Its tasks are within reach of the workers from now on.
-            worker.mine().inspect(|guest| guest.sleep_as_guest(|| ()));
+            leave_place(fiber);
         } else if worker.row().has_threads {
             hand_over_worker(fiber)?;
         } else {
@@ -150,10 +149,26 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     Ok(())
 }
 
-/// True if the fiber is that of a guest (`runtime::guest`): its thread keeps its place in a section,
-/// since nobody needs the place.
+/// True if the fiber is that of a guest (`runtime::guest`). Its thread leaves its place in a section,
+/// as other threads leave theirs, so that no other task runs on top of the section; but nobody else
+/// takes the place.
 fn section_of_guest(fiber: &Fiber) -> bool {
     fiber.stack().is_none() && fiber.worker().is_guest()
+}
+
+/// `hand_over_worker` for a guest.
+#[cold]
+fn leave_place(fiber: &Fiber) {
+    // SAFETY: the caller is on the fiber, or on top of it.
+    let mine = unsafe { fiber.mine() };
+    mine.sleep_as_guest(|| ()); // its tasks are within reach of the workers from now on
+    fiber.section.host_stack.set(mine.host_stack());
+    let worker = mine.worker();
+    worker.note_block(fiber);
+    worker.begin_phase(Phase::Blocked);
+    worker.vacate();
+    enter_section(fiber);
+    count_section(1);
 }
 
 /// Hands the fiber's worker, which the calling thread occupies, to another thread.
@@ -266,6 +281,10 @@ fn resume_task(fiber: &Fiber) {
     let errno = errno::get();
     count_section(-1);
     let own = fiber.worker();
+    if section_of_guest(fiber) {
+        reoccupy(fiber, own);
+        return restore_errno(errno);
+    }
     let is_back = own.handoff.come_back(fiber.section.handoff_word.get());
     match if is_back { Some(own) } else { claim_vacant(fiber) } {
         Some(worker) => {

@@ -165,6 +165,12 @@ impl Fiber {
         worker.is_guest() && Worker::current_record().is_some_and(|mine| !ptr::eq(mine, worker))
     }
 
+    /// True if the task here is in a blocking section, and its thread still occupies the worker: in
+    /// kind `serial`.
+    pub fn is_in_section(&self) -> bool {
+        self.section.is_open()
+    }
+
     /// Sets whether the fiber is pinned. A fiber whose task is in a blocking section has no child
     /// fibers: `blocking::begin` has released them, and a task in a section gets none.
     pub fn set_pinned(&self, pinned: bool) {
