@@ -169,12 +169,18 @@ class Library:
         return dict(sorted(runs.items(), key=lambda item: min(worker.at for worker in item[1])))
 
     def stacks(self):
-        """The lowest address and the fiber of each stack, the oldest first."""
+        """The lowest address and the fiber of each stack, the oldest first; and whether these are all stacks."""
         stacks, at = [], self.memory.number(self.of["youngest_stack"])
-        while at:
-            stacks.append((self.field(at, "stack.low"), at - self.of["fiber.size"]))
-            at = self.field(at, "stack.older")
-        return stacks[::-1]
+        try:
+            while at:
+                low, older = self.field(at, "stack.low"), self.field(at, "stack.older")
+                if low == 0:
+                    break  # the file has zeros in place of the record
+                stacks.append((low, at - self.of["fiber.size"]))
+                at = older
+        except Gone:
+            pass
+        return stacks[::-1], at == 0
 
     def run_waits(self):
         """The runs for which tasks wait with their threads, by the tasks' fibers."""
@@ -456,7 +462,7 @@ class Tasks:
             pointer = next((evaluate(name) for name in ("$fs_base", "$tpidr") if evaluate(name)), None)
             threads.append((int(frame.read_register("sp")), pointer, thread))
         known = {worker.at for worker in self.workers}
-        stacks, on_a_stack = self.library.stacks(), set()
+        (stacks, self.is_complete), on_a_stack = self.library.stacks(), set()
         for low, fiber in stacks:
             thread = next((thread for sp, _, thread in threads if low <= sp < fiber), None)
             on_a_stack.add(thread)
@@ -517,6 +523,12 @@ class Tasks:
             return True
         return "::" in name and frame.function() is None
 
+    def warn(self):
+        """Says what the file cannot show."""
+        if not self.is_complete:
+            print("The stacks of tasks that wait are not in this core file. (gcore leaves them out on Linux 6.13 and later; the "
+                  "files that the kernel writes have them.)")
+
     def on(self, worker):
         here = (task for task in self.all if task.fiber == worker.fiber)
         return next((task for task in here if task.thread or worker.is_guest), None)
@@ -533,6 +545,7 @@ class InfoSched(gdb.Command):
             tasks = Tasks()
             for number, workers in enumerate(tasks.runs.values()):
                 self.show(number + 1, workers, tasks)
+            tasks.warn()
         if not tasks.runs:
             print("No run.")
 
@@ -542,9 +555,9 @@ class InfoSched(gdb.Command):
         kind, deque = library.word("kind", kind), library.word("deque", deque)
         ours = {worker.at for worker in workers}
         own = sum(1 for worker in workers if not worker.is_guest)
-        waiting = sum(1 for task in tasks.all if task.worker in ours and task.waits())
+        waiting = sum(1 for task in tasks.all if task.worker in ours and task.waits()) if tasks.is_complete else "unknown"
         for_all = sum(length.of(first.policy) or 0 for length in first.for_all)
-        print("run %d: %s%s, workers: %d; tasks that wait: %d; queued for all: %s" % (
+        print("run %d: %s%s, workers: %d; tasks that wait: %s; queued for all: %s" % (
             number, kind, " (%s)" % deque if deque else "", own, waiting, for_all))
         for worker in workers:
             task = tasks.on(worker)
@@ -577,8 +590,9 @@ info tasks N: at most N of them."""
                 print("%s %s" % (task.name(), task.state()))
         if len(tasks.all) > most:
             print("and %d more: info tasks %d" % (len(tasks.all) - most, len(tasks.all)))
-        if not tasks.all:
+        if not tasks.all and tasks.is_complete:
             print("No tasks.")
+        tasks.warn()
 
 
 class TaskCommand(gdb.Command):
@@ -596,6 +610,7 @@ class TaskCommand(gdb.Command):
             tasks = Tasks()
             task = next((task for task in tasks.all if task.number == int(words[0])), None)
             if task is None:
+                tasks.warn()
                 raise gdb.GdbError("There is no task %s: info tasks." % words[0])
             frame = next(task.frames(), None)
             if frame is None:

@@ -405,3 +405,14 @@ if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && ulimit -c unlimited 2> e
     shown steal 'the core file'
     rm -f "$core"
 fi
+
+# gcore may leave the stacks out. Then no number of waiting tasks is shown, but that it is not known.
+SCHED_STACK=64k debugged -ex 'break all_wait' -ex run -ex 'generate-core-file saved.core' ./shared
+debugged -ex 'info sched' -ex 'info tasks' ./shared saved.core
+if grep -q 'tasks that wait: unknown;' out; then
+    [ "$(grep -c 'not in this core file' out)" = 2 ] || { cat out; fail "what the saved core file lacks"; }
+else
+    debugged -x shows.gdb ./shared saved.core
+    shown steal 'the saved core file'
+fi
+rm -f saved.core

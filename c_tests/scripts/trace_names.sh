@@ -35,3 +35,15 @@ for offset in $(sed -n 's/^stripped+//p' names); do
     addr2line -f -e unstripped "$offset" | head -n 1
 done | sort > found
 [ "$(tr '\n' ' ' < found)" = 'first_task inner_task ' ] || { cat found; fail "names that addr2line has found"; }
+
+# After a chroot the program's file cannot be opened: then the message does not say that it was stripped.
+if [ "$(id -u)" = 0 ]; then
+    sed -e '1i #define _DEFAULT_SOURCE\n#include <unistd.h>' -e 's/^    sched_spawn(inner/    if (chroot(".") != 0) _exit(2);\n&/' \
+        program.c > leaves.c
+    quietly $CC -g -o leaves leaves.c $(pkg-config --cflags --libs libsched) "-Wl,-rpath,$PREFIX/lib"
+    mkdir -p "./$PWD"
+    ended 0 env SCHED_TRACE=trace.json ./leaves
+    said 'cannot be opened now'
+    ! grep -q stripped, error || { cat error; fail "a program that is called stripped, and is not"; }
+    grep -q '"name":"leaves+0x' "./$PWD/trace.json" || fail "no timeline within the new root"
+fi

@@ -1,6 +1,6 @@
 //! The names of functions, for texts that are written about a run.
 
-use crate::sys::symbol;
+use crate::sys::symbol::{self, Named};
 
 /// The names that were looked up so far. To find one means to search a file, so each is looked up
 /// once.
@@ -9,13 +9,23 @@ pub struct Names {
     /// Each function with the end of its name in `text`; the name begins where the one before ends.
     known: Vec<(usize, usize)>,
     text: String,
-    has_nameless: bool,
+    /// Why a function had no name.
+    nameless: Option<Nameless>,
+}
+
+/// Why functions have no names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Nameless {
+    /// Their files have no symbols.
+    Stripped,
+    /// Their files cannot be opened.
+    OutOfReach,
 }
 
 impl Names {
-    /// True if a function had no name.
-    pub fn has_nameless(&self) -> bool {
-        self.has_nameless
+    /// Why functions had no names; None: all had.
+    pub fn nameless(&self) -> Option<Nameless> {
+        self.nameless
     }
 
     /// The name of the function that begins at this address; without one, its file and the offset
@@ -37,7 +47,7 @@ impl Names {
         self.known.try_reserve(1).ok()?;
         self.text.try_reserve(LONGEST).ok()?;
         let room = self.text.len() + LONGEST;
-        let is_named = symbol::name(function, &mut |name| {
+        let named = symbol::name(function, &mut |name| {
             // Names of C functions need no escapes; paths, and C++'s names, may.
             for c in name.chars() {
                 let c = if matches!(c, '"' | '\\') || c.is_control() { '?' } else { c };
@@ -46,7 +56,11 @@ impl Names {
                 }
             }
         });
-        self.has_nameless |= !is_named;
+        match named {
+            Named::Yes => {}
+            Named::NoSymbol => self.nameless = self.nameless.or(Some(Nameless::Stripped)),
+            Named::NoFile => self.nameless = Some(Nameless::OutOfReach),
+        }
         self.known.push((function, self.text.len()));
         Some(self.known.len() - 1)
     }

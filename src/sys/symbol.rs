@@ -125,9 +125,19 @@ impl fmt::Display for Caller {
     }
 }
 
+/// Why a function has a name, or none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    Yes,
+    /// Its file has no such symbol, or none at all.
+    NoSymbol,
+    /// Its file cannot be opened: by its name, or, for the program's, without /proc.
+    NoFile,
+}
+
 /// Passes on the name of the function that begins at this address; or the file that contains the
-/// address, and the offset there; or the address. Returns true if the function has a name.
-pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> bool {
+/// address, and the offset there; or the address.
+pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> Named {
     let mut is_named = false;
     let module = Module::of(address);
     if let Some(module) = &module {
@@ -138,16 +148,16 @@ pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> bool {
             }
         });
     }
-    if !is_named {
-        let mut text = Passing(to);
-        let _ = match module {
-            Some(module) => {
-                write!(text, "{}+{:#x}", module.file_name(), address.wrapping_sub(module.base))
-            }
-            None => write!(text, "{address:#x}"),
-        };
+    if is_named {
+        return Named::Yes;
     }
-    is_named
+    let mut text = Passing(to);
+    let Some(module) = module else {
+        let _ = write!(text, "{address:#x}");
+        return Named::NoSymbol;
+    };
+    let _ = write!(text, "{}+{:#x}", module.file_name(), address.wrapping_sub(module.base));
+    if module.open().is_some() { Named::NoSymbol } else { Named::NoFile }
 }
 
 /// Text that is passed on.

@@ -26,7 +26,7 @@
 
 use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
-use crate::sys::names::Names;
+use crate::sys::names::{Nameless, Names};
 use crate::sys::output;
 use crate::trace::event::{Event, Kind, OUTSIDE};
 use crate::trace::output::Stream;
@@ -89,9 +89,7 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
              SCHED_TRACE_MERGE needs less"
         ));
     }
-    if names.has_nameless() {
-        say_nameless();
-    }
+    names.nameless().into_iter().for_each(say_nameless);
     Ok(())
 }
 
@@ -111,16 +109,21 @@ impl fmt::Display for Mark {
 }
 
 /// Says, once in a process, why functions have no names.
-fn say_nameless() {
+fn say_nameless(why: Nameless) {
     #[unsafe(link_section = "sched_words")]
     static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Ordering::Relaxed) {
-        output::say(format_args!(
-            "SCHED_TRACE: some functions have no names, since their file was stripped; link it \
-             without -s. (-rdynamic keeps the names of those that are not static; of the others \
-             addr2line -f -e FILE OFFSET finds them in an unstripped copy.)"
-        ));
+    if SAID.swap(true, Ordering::Relaxed) {
+        return;
     }
+    let (why, remedy) = match why {
+        Nameless::Stripped => ("was stripped", "; link it without -s"),
+        Nameless::OutOfReach => ("cannot be opened now, as after chroot(2)", ""),
+    };
+    output::say(format_args!(
+        "SCHED_TRACE: some functions have no names, since their file {why}{remedy}. (-rdynamic keeps \
+         the names of those that are not static; of the others addr2line -f -e FILE OFFSET finds \
+         them in an unstripped copy.)"
+    ));
 }
 
 /// The slices of a track that have begun and not ended.
