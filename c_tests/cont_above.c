@@ -6,7 +6,7 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-enum { TASKS = 300, DEPTH = 30, MOST_KB = (TASKS + 2 * DEPTH + 300) * 200 };
+enum { TASKS = 300, DEPTH = 30, MOST_KB = (TASKS + 2 * DEPTH + 300) * 400 };
 
 static atomic_int there;
 static sched_sem go_on;

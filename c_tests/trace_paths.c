@@ -154,13 +154,15 @@ static void is_expected(void *kind)
         snprintf(name, sizeof name, "trace.json.%d", (int)getpid());
         if (strcmp(kind, "link") == 0)
             CHECK_EQ(symlink("victim", name), 0);
-        else if (strcmp(kind, "hard") == 0)
+        else if (strcmp(kind, "hard link") == 0)
             CHECK_EQ(link("victim", name), 0);
-        else
+        else if (strcmp(kind, "folder") == 0)
             CHECK_EQ(mkdir(name, 0700), 0);
+        else
+            CHECK_EQ(fclose(fopen(name, "w")), 0); /* an earlier process has left it */
         run();
         run();
-        if (strcmp(kind, "hard") == 0)
+        if (strcmp(kind, "file") == 0)
             check_timeline(name, 2);
         CHECK_EQ(strcmp(kind, "folder") == 0 ? rmdir(name) : unlink(name), 0);
         _exit(0);
@@ -207,13 +209,13 @@ int main(void)
     CHECK_CHILD_EXITED(0);
     CHECK_EQ(strlen(child.said), 0);
 
-    for (int i = 0; i < 3; i++) {
-        static char *const kinds[] = {"link", "folder", "hard"};
+    for (int i = 0; i < 4; i++) {
+        static char *const kinds[] = {"link", "folder", "hard link", "file"};
         FILE *victim = fopen("victim", "w");
         CHECK(victim != NULL && fputs("precious", victim) > 0 && fclose(victim) == 0);
         in_child(is_expected, kinds[i]);
         CHECK_CHILD_EXITED(0);
-        CHECK_EQ(count_said("SCHED_TRACE="), i < 2);
+        CHECK_EQ(count_said("SCHED_TRACE="), i < 3);
         check_timeline("trace.json", 1);
         CHECK_EQ(runs_in("victim"), 0);
         CHECK(strcmp(text, "precious") == 0);

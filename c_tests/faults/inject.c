@@ -357,6 +357,8 @@ int close(int fd)
 
 WRAP(ssize_t, read, (int fd, void *to, size_t size), (fd, to, size), READ, -1)
 WRAP(ssize_t, write, (int fd, const void *from, size_t size), (fd, from, size), WRITE, -1)
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t size, off_t at), (fd, from, size, at), WRITE, -1)
+WRAP(ssize_t, pwrite64, (int fd, const void *from, size_t size, off64_t at), (fd, from, size, at), WRITE, -1)
 WRAP(off_t, lseek, (int fd, off_t offset, int from), (fd, offset, from), FILES, -1)
 WRAP(off64_t, lseek64, (int fd, off64_t offset, int from), (fd, offset, from), FILES, -1)
 WRAP(int, fstat, (int fd, struct stat *to), (fd, to), FILES, -1)

@@ -172,12 +172,10 @@ static void crowd(void)
     flood_of(CROWD, WAITING);
 }
 
-/* Runs that write all that a run can write, which is no reason to fail; the files have relative names, and the second run
- * begins in another folder. */
+/* Runs that write all that a run can write, which is no reason to fail; the files have relative names, and later runs begin
+ * in a folder where nobody can write. */
 static void files(void)
 {
-    char here[4096];
-    CHECK(getcwd(here, sizeof here) != NULL);
     setenv("SCHED_STATS", "json", 1);
     setenv("SCHED_STATS_FILE", "stats", 1);
     setenv("SCHED_TRACE", "trace.json", 1);
@@ -186,10 +184,10 @@ static void files(void)
     setenv("SCHED_WATCHDOG", "20ms", 1);
     DONE(sched_init(3, 8, whole, NULL), ENOMEM);
     note_missing(NULL);
-    CHECK_EQ(chdir("/"), 0);
-    DONE(sched_init(3, 8, whole, NULL), ENOMEM);
-    note_missing(NULL);
-    CHECK_EQ(chdir(here), 0);
+    if (chdir("/proc") == 0) {
+        DONE(sched_init(3, 8, whole, NULL), ENOMEM);
+        note_missing(NULL);
+    }
 }
 
 const struct scene scenes[] = {

@@ -13,11 +13,12 @@
     X(futex) X(membarrier) X(sched_yield) X(nanosleep) X(getcpu) X(getpid) X(gettid)                                 \
     X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigtimedwait) X(sigaltstack) X(tgkill)                   \
     X(clock_gettime) X(prlimit64) X(sysinfo) X(getrandom)                                                            \
-    X(openat) X(newfstatat) X(fstat) X(statx) X(read) X(pread64) X(write) X(close) X(lseek) X(ftruncate) X(getcwd)   \
-    X(readlink) X(getdents64) X(ioctl) X(poll) X(process_vm_readv) X(getpgrp)
+    X(openat) X(newfstatat) X(fstat) X(statx) X(read) X(pread64) X(write) X(pwrite64) X(close) X(lseek) X(ftruncate)  \
+    X(getcwd) X(readlink) X(getdents64) X(ioctl) X(poll) X(process_vm_readv) X(getpgrp)
 
-/* Without these no thread ends: the C library would try for ever. And the program's own here: it pauses. */
-#define KEPT_CALLS(X) X(exit) X(exit_group) X(rt_sigreturn) X(restart_syscall) X(clock_nanosleep)
+/* Without these no thread ends: the C library would try for ever. And the program's own here: it pauses, and changes its
+ * folder. */
+#define KEPT_CALLS(X) X(exit) X(exit_group) X(rt_sigreturn) X(restart_syscall) X(clock_nanosleep) X(chdir)
 
 /* What other processors have in place of some. */
 #define CALLS_ELSEWHERE(Y) Y(ppoll) Y(readlinkat) Y(getpgid)

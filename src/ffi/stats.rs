@@ -3,7 +3,8 @@
 
 use crate::ffi::given;
 use crate::policy::Place;
-use crate::runtime::identity;
+use crate::runtime::guest;
+use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
@@ -154,7 +155,8 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 /// Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
 /// worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
 /// thread of a task is not a worker, except in kind serial. A thread from outside that works on its
-/// own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile.
+/// own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile, and keeps its
+/// number in such a section.
 /// Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
@@ -175,8 +177,10 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
         // SAFETY: not null, so given by this library.
         Some(unsafe { Worker::of(s) })
     };
-    match worker.and_then(Worker::mine) {
-        Some(mine) => mine.index() as c_int, // at most 4096
+    let place = worker
+        .and_then(|worker| worker.mine().map(Mine::worker).or_else(|| guest::in_section(worker)));
+    match place {
+        Some(place) => place.index() as c_int, // at most 4096
         None => errno::failed(libc::EINVAL),
     }
 }

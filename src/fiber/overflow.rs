@@ -1,8 +1,9 @@
 //! The message for the overflow of a task's stack, and for the call of a forked task whose descriptor
 //! was overwritten.
 //!
-//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. The stack has no
-//! room left, so the handler needs another one, the thread's alternate signal stack. For the time
+//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. (So it does where a
+//! frame larger than the guard reaches no memory; but it may also reach another stack, which cannot
+//! be told from a stack of the program's own.) The stack has no room left, so the handler needs another one, the thread's alternate signal stack. For the time
 //! of a run the alternate stack is a mapping of ours with a guard. It is as large as a thread's
 //! stack, since the program's own handlers with SA_ONSTACK also run there; without this library
 //! they would have the thread's stack. A program that handles SIGSEGV itself, or has an alternate
@@ -78,7 +79,9 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
     // SAFETY: the kernel passes a valid context.
     let (at, top) = unsafe { registers(context) };
     let size = match HOOKS.get().and_then(|hooks| (hooks.find)(address)) {
-        Some(On::Stack(stack)) if stack.guards(address) => Some(stack.room()),
+        Some(On::Stack(stack)) if stack.guards(address) || stack.is_left_at(top) => {
+            Some(stack.room())
+        }
         Some(On::ThreadStack) if address.abs_diff(top) < NEAR => Some(0),
         _ => None,
     };

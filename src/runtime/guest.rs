@@ -76,6 +76,14 @@ pub fn lend<R>(worker: &Worker, work: impl FnOnce(&Worker) -> R) -> Option<R> {
     if may_come(worker.row().guests_have_queues) { worker.with_run(lend).flatten() } else { None }
 }
 
+/// The place of the caller, if that is a guest of the run of `worker`, and in a blocking section.
+/// Nobody else takes the place.
+pub fn in_section(worker: &Worker) -> Option<&Worker> {
+    let fiber = identity::section_in_run_of(worker)?;
+    let is_guest = fiber.stack().is_none() && fiber.worker().is_guest();
+    is_guest.then(|| fiber.worker())
+}
+
 /// True if the caller can be a guest of a run that has places.
 fn may_come(has_places: bool) -> bool {
     has_places && Worker::current().is_none() && identity::innermost_section().is_none()

@@ -145,8 +145,6 @@ pub enum Place {
     End,
     /// Where the writer says, if the file has positions.
     Anywhere,
-    /// As `Anywhere`, for the first time.
-    Anew,
 }
 
 impl File {
@@ -182,29 +180,18 @@ impl File {
         self.kind == libc::S_IFCHR
     }
 
-    /// Checks that the file can be written, and creates it if it does not exist.
+    /// Checks that the file can be written, and creates it if it does not exist. A FIFO is not
+    /// looked at.
     pub fn check(&self) -> Result<(), Errno> {
-        if !self.is_fifo() {
-            return self.open(Place::End).map(drop);
-        }
-        let (path, mode) = (self.named.path.as_ptr().cast(), libc::W_OK);
-        // SAFETY: the path ends with a zero byte.
-        match unsafe { libc::faccessat(libc::AT_FDCWD, path, mode, libc::AT_EACCESS) } {
-            0 => Ok(()),
-            _ => Err(Errno(errno::get())),
-        }
+        if self.is_fifo() { Ok(()) } else { self.open(Place::End).map(drop) }
     }
 
     pub fn open(&self, place: Place) -> Result<OwnedFd, Errno> {
         let how = if place == Place::End { libc::O_APPEND } else { 0 };
-        let Some(own) = &self.own else { return open(&self.named.path, how | libc::O_CREAT) };
-        let how = how | libc::O_NOFOLLOW;
-        let anew = || open(own, how | libc::O_CREAT | libc::O_EXCL);
-        if place == Place::Anew {
-            remove_left_over(own);
-            return anew();
+        match &self.own {
+            None => open(&self.named.path, how | libc::O_CREAT),
+            Some(own) => open_own(own, how),
         }
-        open(own, how).or_else(|error| if error.0 == libc::ENOENT { anew() } else { Err(error) })
     }
 
     /// The calling thread must not be cancelled meanwhile.
@@ -224,6 +211,23 @@ impl File {
     }
 }
 
+/// Opens the file of a name that the library has made up: a new one, or a regular file of this
+/// user's that has no other name, as this process has made it, or an earlier one with its number.
+fn open_own(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
+    let how = how | libc::O_NOFOLLOW;
+    let made = open(path, how | libc::O_CREAT | libc::O_EXCL);
+    if !matches!(made, Err(Errno(libc::EEXIST))) {
+        return made;
+    }
+    let fd = open(path, how)?;
+    let status = status_of(&fd)?;
+    // SAFETY: getauxval takes a number.
+    let user = unsafe { libc::getauxval(libc::AT_EUID) };
+    let is_ours = u64::from(status.st_uid) == user && status.st_nlink == 1;
+    let is_regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+    if is_ours && is_regular { Ok(fd) } else { Err(Errno(libc::EEXIST)) }
+}
+
 fn open(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
     let how = how | libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
     let fd = loop {
@@ -238,29 +242,16 @@ fn open(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
     }
     // SAFETY: the descriptor was opened just now, and nobody else has it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `status` is a place for the result.
-    if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
-        return Err(Errno(errno::get()));
-    }
-    // SAFETY: fstat has succeeded and written `status`.
-    let mode = unsafe { status.assume_init() }.st_mode;
-    if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
+    if is_appendable(status_of(&fd)?.st_mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
 }
 
-/// Removes a regular file of this user's: an earlier process with the same number has left it.
-fn remove_left_over(path: &[u8]) {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    let path = path.as_ptr().cast();
-    // SAFETY: the path ends with a zero byte, and `status` is a place for the result, which was
-    // written if the call succeeds.
+fn status_of(fd: &OwnedFd) -> Result<libc::stat, Errno> {
+    let mut status = MaybeUninit::uninit();
+    // SAFETY: `status` is a place for the result, which is written if the call succeeds.
     unsafe {
-        if libc::lstat(path, status.as_mut_ptr()) == 0 {
-            let status = status.assume_init();
-            let is_ours = status.st_uid == libc::geteuid();
-            if is_ours && status.st_mode & libc::S_IFMT == libc::S_IFREG {
-                libc::unlink(path);
-            }
+        match libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) {
+            0 => Ok(status.assume_init()),
+            _ => Err(Errno(errno::get())),
         }
     }
 }
@@ -278,7 +269,9 @@ fn tell(variable: &str, path: &CStr, error: Errno) {
         libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
         libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
         libc::EAGAIN => writeln!(out, "its reader does not read"),
-        libc::EEXIST => writeln!(out, "is there already; the child of a fork makes a new file"),
+        libc::EEXIST | libc::ELOOP => {
+            writeln!(out, "a link or another's file, where the child of a fork makes a new file")
+        }
         libc::ELIBACC => writeln!(out, "libz.so.1, which would compress it, cannot be loaded"),
         // SAFETY: strerror returns a text that ends with a zero byte for any number.
         error => writeln!(out, "{}", Shown(unsafe { CStr::from_ptr(libc::strerror(error)) })),

@@ -182,6 +182,7 @@ impl Out {
         Out { len: 0, buffer: [0; 512] }
     }
 
+    #[inline(never)] // for the size of the library, here and below
     pub fn flush(&mut self) {
         if self.len > 0 {
             clear_line_for_text();
@@ -192,6 +193,7 @@ impl Out {
 }
 
 impl Write for Out {
+    #[inline(never)]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for &byte in text.as_bytes() {
             if self.len == self.buffer.len() {

@@ -93,21 +93,6 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
     Ok(())
 }
 
-/// An event that stands where the rest of a run's text is missing.
-pub struct Mark {
-    pub run: u64,
-    /// The nanoseconds since the origin of the file.
-    pub time: u64,
-}
-
-impl fmt::Display for Mark {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let (run, time) = (self.run, Micros(self.time));
-        write!(f, "{{\"ph\":\"i\",\"pid\":{run},\"tid\":0,\"ts\":{time},\"s\":\"g\",")?;
-        f.write_str("\"name\":\"cut here: the rest of this run was not written\"}")
-    }
-}
-
 /// Says, once in a process, why functions have no names.
 fn say_nameless(why: Nameless) {
     #[unsafe(link_section = "sched_words")]

@@ -28,7 +28,6 @@
 //! permissions and links, and does not suit a file that grows with each run.
 
 use super::gzip::{Gzip, Sum};
-use super::json;
 use crate::lock::mutex::Mutex;
 use crate::stats::file::{File, Place, without_sigpipe};
 use crate::sys::clock::nanos;
@@ -117,10 +116,10 @@ impl Output {
                 file.check().inspect_err(|&error| file.tell(error))?;
             } else {
                 if !file.is_fifo() {
-                    let fd = file.open(Place::Anew).inspect_err(|&error| file.tell(error))?;
+                    let fd = file.open(Place::Anywhere).inspect_err(|&error| file.tell(error))?;
                     // SAFETY: the descriptor is open. A device refuses, and needs none.
                     unsafe { libc::ftruncate(fd.as_raw_fd(), 0) };
-                    let mark = json::Mark { run: 1, time: 0 };
+                    let mark = Mark { run: 1, time: 0 };
                     Stream::new(fd, 0, None, zlib)?.marked_by(&mark)?.write_mark_alone();
                 }
                 *book = Book { file: hash, origin: nanos(), ..Book::new() };
@@ -140,7 +139,7 @@ impl Output {
             let known = book.file == self.hash && book.end > 0 && size >= 0;
             let continues = known && size.cast_unsigned() >= book.end;
             let start = if continues { book.end } else { 0 };
-            let mark = json::Mark { run: self.run, time: nanos().saturating_sub(book.origin) };
+            let mark = Mark { run: self.run, time: nanos().saturating_sub(book.origin) };
             let stream = Stream::new(fd, start, continues.then_some(book.sum), self.zlib)?;
             let mut stream = stream.marked_by(&mark)?;
             let part = Part { run: self.run, flows: &mut book.flows, origin: book.origin };
@@ -184,6 +183,24 @@ fn name_in_child(path: &[u8], process: libc::pid_t) -> Option<Vec<u8>> {
     name.extend_from_slice(end);
     name.push(0);
     Some(name)
+}
+
+/// An event that stands where the rest of a run's text is missing.
+struct Mark {
+    run: u64,
+    /// The nanoseconds since the origin of the file.
+    time: u64,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (run, micros, nanos) = (self.run, self.time / 1000, self.time % 1000);
+        write!(
+            f,
+            "{{\"ph\":\"i\",\"pid\":{run},\"tid\":0,\"ts\":{micros}.{nanos:03},\"s\":\"g\","
+        )?;
+        f.write_str("\"name\":\"cut here: the rest of this run was not written\"}")
+    }
 }
 
 /// Text in memory. Writing fails if there is no memory for it.
@@ -256,7 +273,7 @@ impl Stream {
         })
     }
 
-    fn marked_by(mut self, mark: &json::Mark) -> Result<Stream, Errno> {
+    fn marked_by(mut self, mark: &Mark) -> Result<Stream, Errno> {
         let made = write!(Bytes(&mut self.mark), ",\n{mark}{END}");
         made.map(|()| self).map_err(|fmt::Error| NO_MEMORY)
     }
@@ -321,6 +338,7 @@ impl Stream {
 
     /// Puts the text behind what was written, and `end` behind it, in one write if the system
     /// accepts all of it at once. What follows overwrites the end.
+    #[inline(never)] // for the size of the library
     fn put(&mut self, text: &[u8], end: Option<&[u8]>) -> Result<(), Errno> {
         let before = self.gzip.as_ref().map(Gzip::state);
         let result = self.put_at_once(text, end);
