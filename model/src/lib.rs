@@ -220,6 +220,43 @@ unsafe impl Monitor for LoomMonitor {
     }
 }
 
+/// Where the threads of workers wait until the policy starts them.
+pub struct Doors {
+    /// For each worker whether it was started; None: not yet.
+    started: loom::sync::Mutex<Vec<Option<bool>>>,
+    changed: loom::sync::Condvar,
+    /// The worker for which there is no thread.
+    refused: usize,
+}
+
+impl Doors {
+    fn open(&self, worker: usize) -> bool {
+        let mut started = self.started.lock().expect("a model that panics is over");
+        assert_eq!(started[worker], None, "a worker is started once");
+        started[worker] = Some(worker != self.refused);
+        self.changed.notify_all();
+        worker != self.refused
+    }
+
+    /// Waits for the start of the worker. False: it was not started, and the run has ended.
+    pub fn wait(&self, worker: usize) -> bool {
+        let mut started = self.started.lock().expect("a model that panics is over");
+        loop {
+            if let Some(is_started) = started[worker] {
+                return is_started;
+            }
+            started = self.changed.wait(started).expect("a model that panics is over");
+        }
+    }
+
+    /// The run has ended.
+    pub fn close(&self) {
+        let mut started = self.started.lock().expect("a model that panics is over");
+        started.iter_mut().for_each(|started| _ = started.get_or_insert(false));
+        self.changed.notify_all();
+    }
+}
+
 /// A worker's place, as small as can be.
 pub struct WorkerOf<P: Policy> {
     index: usize,
@@ -228,6 +265,7 @@ pub struct WorkerOf<P: Policy> {
     turns: Turns,
     /// True once `at_rest` was called here. (A std atomic: no part of what loom explores.)
     was_at_rest: AtomicBool,
+    doors: Option<Arc<Doors>>,
 }
 
 impl<P: Policy> WorkerOf<P> {
@@ -238,6 +276,7 @@ impl<P: Policy> WorkerOf<P> {
             scheduler,
             turns: Turns::default(),
             was_at_rest: AtomicBool::new(false),
+            doors: None,
         }
     }
 
@@ -334,9 +373,9 @@ impl<P: Policy> Place for WorkerOf<P> {
         self.was_at_rest.store(true, Ordering::Relaxed);
     }
 
-    /// In the models every worker has its thread.
-    fn start(&self, _worker: usize) -> bool {
-        false
+    /// In most models every worker has its thread.
+    fn start(&self, worker: usize) -> bool {
+        self.doors.as_ref().is_some_and(|doors| doors.open(worker))
     }
 }
 
@@ -446,6 +485,10 @@ impl<P: ModelledPolicy> SceneOf<P> {
     }
 
     fn with(workers: usize, guests: usize, cells: usize, ends: Ends) -> Arc<Self> {
+        Arc::new(SceneOf::made(workers, guests, cells, ends))
+    }
+
+    fn made(workers: usize, guests: usize, cells: usize, ends: Ends) -> Self {
         let plan = Plan {
             idle: Idle::Park,
             ends,
@@ -461,11 +504,24 @@ impl<P: ModelledPolicy> SceneOf<P> {
             warm: Duration::ZERO,
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
-        Arc::new(SceneOf {
+        SceneOf {
             places: (0..workers + guests).map(|i| WorkerOf::new(i, &*scheduler)).collect(),
             scheduler,
             cells: (0..cells).map(|_| Cell::new()).collect(),
-        })
+        }
+    }
+
+    /// The scene of a run whose workers from 1 on get threads when they are started, except for the
+    /// worker `refused`.
+    pub fn lazily(workers: usize, cells: usize, refused: usize) -> (Arc<Self>, Arc<Doors>) {
+        let doors = Arc::new(Doors {
+            started: loom::sync::Mutex::new(vec![None; workers]),
+            changed: loom::sync::Condvar::new(),
+            refused,
+        });
+        let mut scene = SceneOf::made(workers, 0, cells, Ends::AtRest);
+        scene.places.iter_mut().for_each(|place| place.doors = Some(Arc::clone(&doors)));
+        (Arc::new(scene), doors)
     }
 
     pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {

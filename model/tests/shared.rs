@@ -175,6 +175,35 @@ fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
+/// The same, of a run whose workers get threads when there are tasks for them; with one worker more,
+/// for which there is no thread.
+fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least: usize) {
+    let workers = tasks + usize::from(refused > 0);
+    let name = format!("{}, {tasks} workers of {workers} arrive and meet", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks };
+        let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
+        let (scene, doors) = SceneOf::<P>::lazily(workers, 0, refused);
+        // SAFETY: nobody occupies the place yet.
+        unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: invites::<P>, closure }) }
+            .expect("there is memory");
+        assert!(scene.scheduler.starts_asleep());
+        let arrive = |i| {
+            let doors = Arc::clone(&doors);
+            SceneOf::thread(&scene, move |scene| {
+                if doors.wait(i) {
+                    work(scene, i);
+                }
+            })
+        };
+        let others = (1..workers).map(arrive).collect::<Vec<_>>();
+        work(&scene, 0);
+        doors.close();
+        join(others);
+        assert_eq!(*meeting.begun.lock().unwrap(), tasks);
+    });
+}
+
 /// A task from outside comes in before the run's end, or is refused.
 fn foreign<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a foreign task", P::NAME);
@@ -302,6 +331,7 @@ models! {
         children_three_workers: children(3, 3, 3700);
         helper: helper(2, 4, 600);
         rest: rest(2, 3, 9000);
+        arrivals: arrivals(3, 0, 2, 100);
     }
     fifo: Fifo {
         children: children(2, 5, 300);
@@ -311,6 +341,7 @@ models! {
         helper: helper(2, 4, 600);
         rest: rest(1, 4, 150);
         released: released(2, 3, 1400);
+        arrivals_without_a_thread: arrivals(2, 1, 2, 100);
     }
     serial: Serial {
         foreign: foreign(1, 4, 10);

@@ -15,8 +15,8 @@ use super::{Stack, YOUNGEST};
 use crate::fiber::{limit, space};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sys::detector;
 use crate::sys::memory::NoMemory;
+use crate::sys::{detector, output};
 use std::cell::Cell;
 use std::ptr;
 
@@ -223,6 +223,22 @@ pub struct StackCache {
     free: FreeArray<MOST_CACHED>,
 }
 
+/// Says, once in the life of the process, that there is no stack of this size for a task that waits,
+/// or for one that could run meanwhile. Tasks then lie on top of each other, and a task that waits
+/// for one below it waits for ever: nobody would know why.
+#[cold]
+fn say_none(size: usize) {
+    #[unsafe(link_section = "sched_words")]
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        output::say(format_args!(
+            "no stack of {} KiB is left for a task that waits: others run on top of it, and it \
+             resumes after them; SCHED_STACK makes stacks smaller",
+            size >> 10
+        ));
+    }
+}
+
 impl Default for StackCache {
     fn default() -> Self {
         StackCache { size: Cell::new(0), nests: Cell::new(false), free: FreeArray::new() }
@@ -248,7 +264,7 @@ impl StackCache {
         detector::own(&STORE);
         let stored = STORE.with(|store| if store.size == size { store.free.pop() } else { None });
         stored.inspect(|stack| detector::acquire(stack.record())); // pairs with `store`
-        stored.map_or_else(|| Stack::new(size), Ok)
+        stored.map_or_else(|| Stack::new(size).inspect_err(|NoMemory| say_none(size)), Ok)
     }
 
     /// A stack from this cache, if it has one.

@@ -46,6 +46,8 @@ pub(super) struct State {
     pub(super) held: usize,
     pub(super) asleep: usize,
     pub(super) tickets: usize,
+    pub(super) absent: usize,
+    pub(super) arriving: usize,
     pub(super) joiners: Vec<usize>,
     /// How many guests work (`policy::guests`); they count as active, too.
     pub(super) guests: usize,
@@ -62,6 +64,8 @@ pub(super) enum Wake {
     Nobody,
     /// One of the workers in `wait`.
     Idle,
+    /// A worker that has had no thread yet.
+    Absent(usize),
     Joiner(usize),
 }
 
@@ -105,14 +109,20 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// calls `wake` after unlocking.
     pub(super) fn choose(&self, state: &mut State) -> Wake {
         let workers = self.guests.workers() + state.guests;
-        let awake = workers - state.asleep - state.joiners.len();
-        if state.tickets > 0 && awake >= self.processors {
+        let awake = workers - state.asleep - state.absent - state.joiners.len();
+        if state.tickets + state.arriving > 0 && awake >= self.processors {
             return Wake::Nobody; // a worker is on its way: "Wake-ups" in the essay
         }
         if state.asleep > 0 {
             state.asleep -= 1;
             state.tickets += 1;
             return Wake::Idle;
+        }
+        if state.absent > 0 {
+            let worker = self.guests.workers() - state.absent;
+            state.absent -= 1;
+            state.arriving += 1;
+            return Wake::Absent(worker);
         }
         match state.joiners.pop() {
             None => Wake::Nobody,
@@ -129,15 +139,33 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         if slept && !state.queue.is_empty() { self.choose(state) } else { Wake::Nobody }
     }
 
-    /// Carries out what `choose` has decided. Returns true if it woke a worker.
-    pub(super) fn wake(&self, wake: Wake) -> bool {
+    /// Carries out what `choose` has decided. Returns true if it woke a worker, or brought a thread to
+    /// one. `place` is that of any worker of the run.
+    pub(super) fn wake(&self, mut wake: Wake, place: &impl Place) -> bool {
         fuzz::at(Point::SharedWake);
-        match wake {
-            Wake::Nobody => return false,
-            Wake::Idle => self.monitor.notify_one(),
-            Wake::Joiner(joiner) => _ = self.joiner_words[joiner].wake(1),
+        loop {
+            match wake {
+                Wake::Nobody => return false,
+                Wake::Idle => self.monitor.notify_one(),
+                Wake::Joiner(joiner) => _ = self.joiner_words[joiner].wake(1),
+                Wake::Absent(worker) if place.start(worker) => {}
+                Wake::Absent(_) => {
+                    wake = self.choose_another();
+                    continue;
+                }
+            }
+            return true;
         }
-        true
+    }
+
+    /// As `choose`: no thread can be had for the worker that was chosen, which stays without one.
+    #[cold]
+    #[inline(never)]
+    fn choose_another(&self) -> Wake {
+        self.with(|state| {
+            state.arriving -= 1;
+            if state.queue.is_empty() { Wake::Nobody } else { self.choose(state) }
+        })
     }
 
     /// Announces the rest, or ends the run, if no task is left. The caller holds the lock, which this
