@@ -1,5 +1,6 @@
 /* execute.c: runs a program's tasks, and the statements that make tasks and wait for them. */
 #include "program.h"
+#include <sys/time.h>
 
 void begin_context(struct context *run, struct context *outer, struct scheduler *outer_s)
 {
@@ -224,6 +225,9 @@ static uint64_t execute_statement(const struct statement *now, uint64_t path, st
     case YIELD:
         for (size_t i = 0; i < now->n[0]; i++)
             sched_task_yield(s);
+        return path;
+    case ALARM:
+        CHECK_EQ(setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, (suseconds_t)now->n[0] + 1}}, NULL), 0);
         return path;
     case LOCK:
         return do_lock(now, path, task, s);

@@ -8,6 +8,7 @@ static const struct {
 } words[WORDS] = {
     [WORK] = {"work", 1, 0, 0, 1, 0},
     [YIELD] = {"yield", 1, 0, 0, 1, 0},
+    [ALARM] = {"alarm", 1, 0, 0, 1, 0},
     [LOCK] = {"lock", 1, 1, 1, 1, 1},
     [BLOCK] = {"block", 1, 1, 1, 1, 1},
     [SPAWN] = {"spawn", 0, 1, 1, 0, 0},

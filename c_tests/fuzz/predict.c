@@ -58,6 +58,7 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
     case WORK:
         return compute(path, now->n[0]);
     case YIELD:
+    case ALARM:
         return path;
     case LOCK:
     case BLOCK:

@@ -4,6 +4,7 @@
  *
  *     work N                    computes, and counts at the index of its worker
  *     yield N                   yields N times
+ *     alarm US                  sends the process a signal in US microseconds, whose handler does nothing
  *     lock M {...}              with mutex M of the run locked                                     leaves only
  *     block US {...}            in a blocking section, in which the thread also sleeps             leaves only
  *     spawn {...}  copy {...}   a task that nobody waits for
@@ -28,7 +29,7 @@
  *     up {...}                  a task in the run around this one
  *     repeat N {...}            the block N times
  *
- * "Leaves only": the blocks have only work, yield, block, and lock with a higher M.
+ * "Leaves only": the blocks have only work, yield, alarm, block, and lock with a higher M.
  *
  * # Why no program can wait for ever
  *
@@ -77,7 +78,7 @@
 enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
 
 enum word {
-    WORK, YIELD, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE,
+    WORK, YIELD, ALARM, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE,
     FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 

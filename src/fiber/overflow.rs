@@ -1,15 +1,16 @@
 //! The message for the overflow of a task's stack, and for the call of a forked task whose descriptor
 //! was overwritten.
 //!
-//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. (So it does where a
-//! frame larger than the guard reaches no memory; but it may also reach another stack, which cannot
-//! be told from a stack of the program's own.) The stack has no room left, so the handler needs another one, the thread's alternate signal stack. For the time
-//! of a run the alternate stack is a mapping of ours with a guard. It is as large as a thread's
-//! stack, since the program's own handlers with SA_ONSTACK also run there; without this library
-//! they would have the thread's stack. A program that handles SIGSEGV itself, or has an alternate
-//! stack, keeps both, and gets the signal. The handler reports what it knows, and then the signal
-//! has its default effect. Everything that the handler calls is async-signal-safe except for
-//! dladdr, which comes last and takes no lock while no library is being loaded.
+//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. So it does where a
+//! frame larger than the guard reaches no memory; but such a frame may also reach another stack, which
+//! cannot be told from a stack of the program's own. The stack has no room left, so the handler needs
+//! another one, the thread's alternate signal stack. For the time of a run the alternate stack is a
+//! mapping of ours with a guard. It is as large as a thread's stack, since the program's own handlers
+//! with SA_ONSTACK also run there; without this library they would have the thread's stack. A program
+//! that handles SIGSEGV itself, or has an alternate stack, keeps both, and gets the signal. The handler
+//! reports what it knows, and then the signal has its default effect. Everything that the handler calls
+//! is async-signal-safe except for dladdr, which comes last and takes no lock while no library is being
+//! loaded.
 
 use crate::fiber::stack::Stack;
 use crate::fiber::{limit, space, stack};

@@ -16,7 +16,7 @@
 //! No reader delays the library without limit. With O_NONBLOCK, opening a FIFO that nobody reads is
 //! an error; a reader that reads too little is given up after a second ([`write_all`]).
 //!
-//! A name that the user has chosen may be a symbolic link. A name that the library makes up
+//! A name that the user has chosen may be a symbolic link. A name that the library invents
 //! ([`File::renamed`]) may not: in a directory that others can write to, somebody may have guessed
 //! the name and planted a link to a file of the user's (CWE-59).
 
@@ -46,8 +46,8 @@ struct Named {
     next: *const Named,
 }
 
-/// All of them, the youngest first. They are few, and are freed when the library is unloaded. (A
-/// list without a lock: the child of a fork uses it, too.)
+/// The youngest of all; they are freed when the library is unloaded. (The list has no lock, since the
+/// child of a fork uses it, too.)
 #[unsafe(link_section = "sched_words")]
 static ALL: AtomicPtr<Named> = AtomicPtr::new(ptr::null_mut());
 
@@ -80,9 +80,7 @@ impl Named {
             }
         }
     }
-}
 
-impl Named {
     /// Reports an error on stderr, but not the same one again before the file was written.
     fn tell(&self, path: &[u8], error: Errno) {
         if self.told.swap(error.0, Ordering::Relaxed) != error.0
@@ -132,7 +130,7 @@ fn absolute(path: &CStr) -> Result<Vec<u8>, Errno> {
 
 pub struct File {
     named: &'static Named,
-    /// The path that the library has made up in place of the named one, with a zero byte.
+    /// The path that the library has invented in place of the named one, with a zero byte.
     own: Option<Vec<u8>>,
     /// The type of the named file; 0: there is none yet.
     kind: libc::mode_t,
@@ -211,8 +209,9 @@ impl File {
     }
 }
 
-/// Opens the file of a name that the library has made up: a new one, or a regular file of this
-/// user's that has no other name, as this process has made it, or an earlier one with its number.
+/// Opens the file of a name that the library has invented: a new file, or a regular file of this
+/// user's without other names. This process has made the latter, or an earlier process with the same
+/// number.
 fn open_own(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
     let how = how | libc::O_NOFOLLOW;
     let made = open(path, how | libc::O_CREAT | libc::O_EXCL);

@@ -106,8 +106,8 @@ static HURRIED: AtomicI32 = AtomicI32::new(0);
 #[unsafe(link_section = "sched_words")]
 static IS_URGENT: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// From now on the text that the calling thread writes to stderr is lost if stderr does not accept
-/// it and `is_urgent` is true.
+/// From now on the calling thread gives up a text that stderr does not accept, as soon as
+/// `is_urgent` returns true.
 pub fn hurry(is_urgent: fn() -> bool) {
     let _ = IS_URGENT.set(is_urgent);
     // SAFETY: the call takes nothing.

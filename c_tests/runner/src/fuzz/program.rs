@@ -134,6 +134,7 @@ fn leaf(first: u32) -> Statements {
         (6, alone("work", &[0..200])),
         (1, alone("work", &[0..20_000])),
         (4, alone("yield", &[1..4])),
+        (1, alone("alarm", &[0..2_000])),
     ];
     if first < MUTEXES {
         leaves.push((1, statement("block", &[0..150], block(leaf(first + 1), 2), 1..2)));
@@ -229,7 +230,7 @@ mod tests {
         let generator = Generator::new();
         let all: Vec<String> =
             (0..300).map(|seed| generator.program(seed).current().to_string()).collect();
-        for word in "work yield lock block spawn copy fork group crowd meanwhile cancel for \
+        for word in "work yield alarm lock block spawn copy fork group crowd meanwhile cancel for \
                      reduce sort sem barrier pipe foreign pool run up repeat"
             .split_whitespace()
         {
