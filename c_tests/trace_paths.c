@@ -1,6 +1,6 @@
 /* Where the files of SCHED_TRACE and SCHED_STATS_FILE are. A relative name means the same file for the life of the process,
  * whatever becomes of the working directory. What a FIFO's ordinary reader gets is whole. A file that cannot be written is
- * a line on stderr, once, and no run fails. A name that the library makes up, that of the child of a fork, is never
+ * a line on stderr, once, and no run fails; nor does a limit of files' sizes end the process. A name that the library makes up, that of the child of a fork, is never
  * another's file; a device needs no such name.
  * ctest: static
  * ctest: matrix deque=split idle=park threads=2 */
@@ -144,6 +144,21 @@ static void is_in_no_folder(void *unused)
     writes_to("trace.json");
 }
 
+/* Files have no room for a timeline or for statistics. */
+static void is_limited(void *unused)
+{
+    struct rlimit little = {400, 400};
+    (void)unused;
+    setenv("SCHED_TRACE", "trace.json", 1);
+    setenv("SCHED_STATS", "json", 1);
+    setenv("SCHED_STATS_FILE", "stats", 1);
+    FILE *stats = fopen("stats", "w");
+    CHECK(stats != NULL && fprintf(stats, "%399d\n", 0) == 400 && fclose(stats) == 0);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    run();
+    run();
+}
+
 /* Somebody knows the name of the child's file, and has put a file of theirs, or a link, there. */
 static void is_expected(void *kind)
 {
@@ -194,6 +209,15 @@ int main(void)
     CHECK_EQ(count_said("SCHED_STATS_FILE="), 1);
     CHECK_EQ(count_said("\"seconds\":"), 2); /* on stderr */
     CHECK_EQ(unlink("fifo") | unlink("got"), 0);
+
+    in_child(is_limited, NULL);
+    CHECK_CHILD_EXITED(0);
+    CHECK_EQ(count_said("SCHED_TRACE="), 1);
+    CHECK_EQ(count_said("SCHED_STATS_FILE="), 1);
+    CHECK_EQ(count_said("\"seconds\":"), 2);
+    CHECK_EQ(runs_in("trace.json"), 0);
+    CHECK(strncmp(text, "[\n{", 3) == 0 && strstr(text, "cut here") && strcmp(text + strlen(text) - 4, "}\n]\n") == 0);
+    CHECK_EQ(unlink("trace.json") | unlink("stats"), 0);
 
     char *const refuse[] = {"/nowhere/trace.json", folder};
     for (int i = 0; i < 2; i++) {

@@ -23,7 +23,7 @@
 use crate::settings::Shown;
 use crate::sys::errno::{self, Errno};
 use crate::sys::memory;
-use crate::sys::output::{Out, write_all};
+use crate::sys::output::{Out, Patience, write_all};
 use std::ffi::{CStr, c_int};
 use std::fmt::Write;
 use std::mem::MaybeUninit;
@@ -195,13 +195,21 @@ impl File {
     /// The calling thread must not be cancelled meanwhile.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
         let fd = self.open(Place::End)?;
-        without_sigpipe(|| write_all(fd.as_raw_fd(), text))?;
+        without_signals(|| write_all(fd.as_raw_fd(), text, self.patience()))?;
         self.was_written();
         Ok(())
     }
 
     pub fn tell(&self, error: Errno) {
         self.named.tell(self.own.as_ref().unwrap_or(&self.named.path), error);
+    }
+
+    /// How long to wait for a reader: not again if it has read nothing the last time.
+    pub fn patience(&self) -> Patience {
+        match self.named.told.load(Ordering::Relaxed) {
+            libc::EAGAIN => Patience::None,
+            _ => Patience::Second,
+        }
     }
 
     pub fn was_written(&self) {
@@ -277,25 +285,34 @@ fn tell(variable: &str, path: &CStr, error: Errno) {
     };
 }
 
-/// Calls `f`, and removes the SIGPIPE that a write in `f` has raised if it has failed with EPIPE: the
-/// loss of a FIFO's reader is an error to report, not the program's end. A SIGPIPE that another
-/// process has sent stays: the kernel takes the calling thread's own first. The calling thread must
-/// not be cancelled meanwhile.
-pub fn without_sigpipe(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+/// Calls `f`, and removes the signal that a write in `f` has raised, if it has failed: SIGPIPE with
+/// EPIPE, SIGXFSZ with EFBIG. The loss of a FIFO's reader, or the limit of a file's size, is an error to
+/// report, not the program's end. A signal that another process has sent stays: the kernel takes the
+/// calling thread's own first. The calling thread must not be cancelled meanwhile.
+pub fn without_signals(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
     // fail.
     unsafe {
-        let [mut sigpipe, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
-        libc::sigemptyset(&raw mut sigpipe);
-        libc::sigaddset(&raw mut sigpipe, libc::SIGPIPE);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const sigpipe, &raw mut old);
+        let [mut raised, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
+        libc::sigemptyset(&raw mut raised);
+        libc::sigaddset(&raw mut raised, libc::SIGPIPE);
+        libc::sigaddset(&raw mut raised, libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const raised, &raw mut old);
         libc::sigpending(&raw mut pending);
         let result = f();
-        let is_raised = matches!(result, Err(Errno(libc::EPIPE)));
-        if is_raised && libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
+        let signal = match result {
+            Err(Errno(libc::EPIPE)) => Some(libc::SIGPIPE),
+            Err(Errno(libc::EFBIG)) => Some(libc::SIGXFSZ),
+            _ => None,
+        };
+        if let Some(signal) = signal
+            && libc::sigismember(&raw const pending, signal) == 0
+        {
+            libc::sigemptyset(&raw mut raised);
+            libc::sigaddset(&raw mut raised, signal);
             let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             let take =
-                || libc::sigtimedwait(&raw const sigpipe, ptr::null_mut(), &raw const at_once);
+                || libc::sigtimedwait(&raw const raised, ptr::null_mut(), &raw const at_once);
             while take() < 0 && errno::get() == libc::EINTR {}
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, ptr::null_mut());

@@ -6,7 +6,7 @@ use crate::stats::bars;
 use crate::stats::file::{self, File};
 use crate::stats::{Phase, Times, Totals, Values, live};
 use crate::sys::errno::Errno;
-use crate::sys::output::{self, Out, write_all};
+use crate::sys::output::{self, Out, Patience, write_all};
 use crate::sys::terminal::Screen;
 use std::fmt::{self, Write};
 use std::mem;
@@ -99,7 +99,7 @@ impl Report {
             output::clear_line_for_text();
             let _ = match make(screen) {
                 // An error here cannot be reported.
-                Ok(text) => write_all(2, &text).map_err(|_| fmt::Error),
+                Ok(text) => write_all(2, &text, Patience::Second).map_err(|_| fmt::Error),
                 Err(_) => self.write(&mut Out::stderr(), summary, screen),
             };
         });

@@ -18,11 +18,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// How long to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
-const PATIENCE_MS: c_int = 1000;
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    Second,
+    /// It has accepted nothing the last time.
+    None,
+}
 
 /// Writes the whole text, in one write(2) if the system accepts all of it at once.
-pub fn write_all(fd: c_int, text: &[u8]) -> Result<(), Errno> {
-    write_parts(fd, text, |rest, _| {
+pub fn write_all(fd: c_int, text: &[u8], patience: Patience) -> Result<(), Errno> {
+    write_parts(fd, text, patience, |rest, _| {
         // SAFETY: `rest` is a valid buffer of the given length.
         unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) }
     })
@@ -30,7 +35,7 @@ pub fn write_all(fd: c_int, text: &[u8]) -> Result<(), Errno> {
 
 /// As `write_all`, at this byte of a file that has positions.
 pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
-    write_parts(fd, text, |rest, done| {
+    write_parts(fd, text, Patience::Second, |rest, done| {
         let at = at + done as u64;
         // SAFETY: `rest` is a valid buffer of the given length.
         unsafe { libc::pwrite(fd, rest.as_ptr().cast(), rest.len(), at.cast_signed()) }
@@ -38,7 +43,12 @@ pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
 }
 
 /// `write` gets what is left of the text, and how much was written.
-fn write_parts(fd: c_int, text: &[u8], write: impl Fn(&[u8], usize) -> isize) -> Result<(), Errno> {
+fn write_parts(
+    fd: c_int,
+    text: &[u8],
+    patience: Patience,
+    write: impl Fn(&[u8], usize) -> isize,
+) -> Result<(), Errno> {
     let mut done = 0;
     while done < text.len() {
         match usize::try_from(write(&text[done..], done)) {
@@ -46,7 +56,7 @@ fn write_parts(fd: c_int, text: &[u8], write: impl Fn(&[u8], usize) -> isize) ->
             Ok(n) => done += n,
             Err(_) => match errno::get() {
                 libc::EINTR => {}
-                libc::EAGAIN if may_take_more(fd) => {}
+                libc::EAGAIN if may_take_more(fd, patience) => {}
                 error => return Err(Errno(error)),
             },
         }
@@ -54,10 +64,9 @@ fn write_parts(fd: c_int, text: &[u8], write: impl Fn(&[u8], usize) -> isize) ->
     Ok(())
 }
 
-/// Waits until the descriptor accepts more or a signal arrives; false if neither happens within
-/// `PATIENCE_MS`.
-fn may_take_more(fd: c_int) -> bool {
-    let n = poll(fd, PATIENCE_MS);
+/// Waits until the descriptor accepts more or a signal arrives; false if neither happens meanwhile.
+fn may_take_more(fd: c_int, patience: Patience) -> bool {
+    let n = poll(fd, if patience == Patience::Second { 1000 } else { 0 });
     n > 0 || (n < 0 && errno::get() == libc::EINTR)
 }
 
@@ -121,7 +130,7 @@ fn write_to_stderr(mut text: &[u8]) {
     let hurried = HURRIED.load(Ordering::Relaxed);
     // SAFETY: the call takes nothing.
     if hurried == 0 || hurried != unsafe { libc::gettid() } {
-        let _ = write_all(2, text);
+        let _ = write_all(2, text, Patience::Second);
         return;
     }
     while let Ok(n) = write_now(text) {

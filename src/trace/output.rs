@@ -29,10 +29,10 @@
 
 use super::gzip::{Gzip, Sum};
 use crate::lock::mutex::Mutex;
-use crate::stats::file::{File, Place, without_sigpipe};
+use crate::stats::file::{File, Place, without_signals};
 use crate::sys::clock::nanos;
 use crate::sys::errno::Errno;
-use crate::sys::output::{write_all, write_all_at};
+use crate::sys::output::{Patience, write_all, write_all_at};
 use crate::sys::zlib::Zlib;
 use std::ffi::CStr;
 use std::fmt::{self, Write};
@@ -142,8 +142,9 @@ impl Output {
             let mark = Mark { run: self.run, time: nanos().saturating_sub(book.origin) };
             let stream = Stream::new(fd, start, continues.then_some(book.sum), self.zlib)?;
             let mut stream = stream.marked_by(&mark)?;
+            stream.patience = self.file.patience();
             let part = Part { run: self.run, flows: &mut book.flows, origin: book.origin };
-            without_sigpipe(|| {
+            without_signals(|| {
                 let made = make(&mut stream, part);
                 let error = stream.end(made);
                 if book.file == self.hash && stream.has_positions {
@@ -240,6 +241,8 @@ pub struct Stream {
     is_first: bool,
     /// A chunk of this run is in the file.
     has_begun: bool,
+    /// With the reader of a FIFO.
+    patience: Patience,
 }
 
 const CHUNK: usize = 64 << 10;
@@ -270,6 +273,7 @@ impl Stream {
             error: None,
             is_first: before.is_none(),
             has_begun: false,
+            patience: Patience::Second,
         })
     }
 
@@ -324,16 +328,17 @@ impl Stream {
         }
     }
 
-    /// A chunk was written in part, or not at all: the mark takes its place. (There is room for the
-    /// mark where the last one stood.) Without an earlier chunk of this run, the file becomes what
-    /// it was before the run.
+    /// A chunk was written in part, or not at all: the mark takes its place. There is room for the
+    /// mark where the last one stood. The first chunk of a run has none there; where the mark does
+    /// not fit either, the file becomes what it was before the run.
     fn cut(&mut self) {
         if !self.has_begun && self.at == 0 {
             return self.write_mark_alone();
         }
         let mark = mem::take(&mut self.mark);
-        let event = mark.strip_suffix(END.as_bytes()).filter(|_| self.has_begun);
-        let _ = self.put(event.unwrap_or_default(), Some(END.as_bytes()));
+        let event = mark.strip_suffix(END.as_bytes()).unwrap_or_default();
+        let marked = self.put(event, Some(END.as_bytes()));
+        let _ = marked.or_else(|_| self.put(b"", Some(END.as_bytes())));
     }
 
     /// Puts the text behind what was written, and `end` behind it, in one write if the system
@@ -372,7 +377,7 @@ impl Stream {
             // SAFETY: the descriptor is open. A device refuses, and needs none.
             unsafe { libc::ftruncate(fd, (self.at + bytes.len() as u64).cast_signed()) };
         } else {
-            write_all(fd, &bytes)?;
+            write_all(fd, &bytes, self.patience)?;
         }
         self.at += length as u64;
         Ok(())
