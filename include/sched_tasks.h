@@ -931,7 +931,8 @@ int sched_last_stats(struct sched_stats *out,
  * Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
  * worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
  * thread of a task is not a worker, except in kind serial. A thread from outside that works on its
- * own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile.
+ * own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile, and keeps its
+ * number in such a section.
  * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
