@@ -107,7 +107,16 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 
     /// Decides which sleeper is woken for a task that is queued now. The caller holds the lock; it
     /// calls `wake` after unlocking.
+    #[inline(always)]
     pub(super) fn choose(&self, state: &mut State) -> Wake {
+        if state.asleep + state.absent + state.joiners.len() == 0 {
+            return Wake::Nobody; // the usual case beside short tasks
+        }
+        self.choose_sleeper(state)
+    }
+
+    #[inline(never)]
+    fn choose_sleeper(&self, state: &mut State) -> Wake {
         let workers = self.guests.workers() + state.guests;
         let awake = workers - state.asleep - state.absent - state.joiners.len();
         if state.tickets + state.arriving > 0 && awake >= self.processors {
@@ -141,8 +150,14 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 
     /// Carries out what `choose` has decided. Returns true if it woke a worker, or brought a thread to
     /// one. `place` is that of any worker of the run.
-    pub(super) fn wake(&self, mut wake: Wake, place: &impl Place) -> bool {
+    #[inline(always)]
+    pub(super) fn wake(&self, wake: Wake, place: &impl Place) -> bool {
         fuzz::at(Point::SharedWake);
+        !matches!(wake, Wake::Nobody) && self.wake_somebody(wake, place)
+    }
+
+    #[inline(never)]
+    fn wake_somebody(&self, mut wake: Wake, place: &impl Place) -> bool {
         loop {
             match wake {
                 Wake::Nobody => return false,
