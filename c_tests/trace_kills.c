@@ -1,6 +1,6 @@
-/* Processes that write timelines are killed at random moments, by each signal that a handler sees and by two that none
- * does: the file is an array, which is whole, or the last event says that it is not. KILLS sets how many processes a
- * signal ends.
+/* Processes that write timelines are killed at random moments, by each signal that the library handles and by two that it
+ * does not. Afterwards the file is an array of whole events. If events are missing, the last one says so. KILLS sets the
+ * number of processes for each signal.
  * ctest: static
  * ctest: matrix kind=steal deque=split idle=park threads=2 timeout=60 */
 #include "child.h"

@@ -45,9 +45,9 @@ int sched_default_threads(void);
  * Returns 0, or -1 with errno, and nothing has run: EINVAL (f is NULL, nthreads is greater
  * than 4096, or an environment variable is refused), or ENOMEM (there is no memory, or less than
  * 18 KiB are left of the calling thread's stack). A line on standard error explains a variable
- * that is refused, a stack that is too small, and a file of SCHED_STATS_FILE or SCHED_TRACE that
- * cannot be written, which is no error. If some threads cannot be created, the run continues with
- * those that could.
+ * that is refused, and a stack that is too small. A file of SCHED_STATS_FILE or SCHED_TRACE that
+ * cannot be written is no error; a line on standard error says so. If some threads cannot be
+ * created, the run continues with the others.
  * A task that calls it keeps its worker's thread until the run has ended.
  * Thread-safe: runs are independent.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when

@@ -56,8 +56,8 @@ const fn offset(n: usize) -> usize {
 /// The bytes at the end of a mapping that have the records, and a few more.
 const RECORDS: usize = 4096;
 
-/// The guard's size in bytes: a larger frame may skip the guard, unless the program's compiler probes
-/// each page (-fstack-clash-protection). Rejected: 1 MiB, as the kernel keeps below a thread's own
+/// The size of the guard in bytes. A frame larger than the guard may skip it, unless the compiler
+/// probes each page of a frame (-fstack-clash-protection). Rejected: 1 MiB, as the kernel keeps below a thread's own
 /// stack. With it a new stack takes 14 us and 6.0 KB of page tables; with this guard 10 and 4.5, and
 /// with one of 64 KiB 9 and 4.2.
 const GUARD: usize = 256 << 10;

@@ -117,7 +117,7 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
     }
     if depth.get() == 0 {
         let worker = fiber.worker();
-        if section_of_guest(fiber) {
+        if fiber.is_of_guest() {
             leave_place(fiber);
         } else if worker.row().has_threads {
             hand_over_worker(fiber)?;
@@ -149,26 +149,25 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     Ok(())
 }
 
-/// True if the fiber is that of a guest (`runtime::guest`). Its thread leaves its place in a section,
-/// as other threads leave theirs, so that no other task runs on top of the section; but nobody else
-/// takes the place.
-fn section_of_guest(fiber: &Fiber) -> bool {
-    fiber.stack().is_none() && fiber.worker().is_guest()
-}
-
-/// `hand_over_worker` for a guest.
+/// As `hand_over_worker`, for a guest: its thread leaves its place, so that no other task runs on top
+/// of the section, but nobody else takes the place.
 #[cold]
 fn leave_place(fiber: &Fiber) {
     // SAFETY: the caller is on the fiber, or on top of it.
     let mine = unsafe { fiber.mine() };
     mine.sleep_as_guest(|| ()); // its tasks are within reach of the workers from now on
+    leave_worker(mine);
+    count_section(1);
+}
+
+/// The calling thread leaves its worker for the section of the task on its fiber.
+fn leave_worker(mine: Mine) {
+    let (worker, fiber) = (mine.worker(), mine.fiber());
     fiber.section.host_stack.set(mine.host_stack());
-    let worker = mine.worker();
     worker.note_block(fiber);
     worker.begin_phase(Phase::Blocked);
     worker.vacate();
     enter_section(fiber);
-    count_section(1);
 }
 
 /// Hands the fiber's worker, which the calling thread occupies, to another thread.
@@ -185,12 +184,8 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     mine.reserve(1).map_err(|NoMemory| NOBODY)?;
     mine.hold();
     fiber.force_tick(); // also gives the fibers of future children back
-    fiber.section.host_stack.set(mine.host_stack());
     let worker = mine.worker();
-    worker.note_block(fiber);
-    worker.begin_phase(Phase::Blocked);
-    worker.vacate();
-    enter_section(fiber);
+    leave_worker(mine);
     match worker.relieve() {
         Ok(handoff_word) => fiber.section.handoff_word.set(handoff_word),
         Err(why) => {
@@ -281,7 +276,7 @@ fn resume_task(fiber: &Fiber) {
     let errno = errno::get();
     count_section(-1);
     let own = fiber.worker();
-    if section_of_guest(fiber) {
+    if fiber.is_of_guest() {
         reoccupy(fiber, own);
         return restore_errno(errno);
     }

@@ -80,8 +80,15 @@ pub fn lend<R>(worker: &Worker, work: impl FnOnce(&Worker) -> R) -> Option<R> {
 /// Nobody else takes the place.
 pub fn in_section(worker: &Worker) -> Option<&Worker> {
     let fiber = identity::section_in_run_of(worker)?;
-    let is_guest = fiber.stack().is_none() && fiber.worker().is_guest();
-    is_guest.then(|| fiber.worker())
+    fiber.is_of_guest().then(|| fiber.worker())
+}
+
+impl Fiber {
+    /// True if a guest is on the fiber, which is its thread's own stack. The caller is on the fiber, or
+    /// in the section of its task.
+    pub(super) fn is_of_guest(&self) -> bool {
+        self.stack().is_none() && self.worker().is_guest()
+    }
 }
 
 /// True if the caller can be a guest of a run that has places.

@@ -4,8 +4,8 @@
 //! that shows something does not break what works without it. The file is opened for a moment when
 //! the run begins, so that the line comes early. It does not stay open: a task that calls
 //! closefrom(3) could close the descriptor, and its number could then belong to a file of the
-//! program's. A FIFO is not opened before there is text: its reader, such as cat(1), would take the
-//! close for the end.
+//! program's. A FIFO is opened only when there is text: otherwise its reader, such as cat(1), would
+//! take the close after the check for the end of the text.
 //!
 //! A relative path is resolved once: when the first run begins for which the variable has that value
 //! ([`Named`]). A daemon that changes its working directory still has one file.
@@ -178,8 +178,8 @@ impl File {
         self.kind == libc::S_IFCHR
     }
 
-    /// Checks that the file can be written, and creates it if it does not exist. A FIFO is not
-    /// looked at.
+    /// Checks that the file can be written, and creates it if it does not exist. Does not open a
+    /// FIFO.
     pub fn check(&self) -> Result<(), Errno> {
         if self.is_fifo() { Ok(()) } else { self.open(Place::End).map(drop) }
     }

@@ -7,6 +7,7 @@
 
 use crate::stats::bars;
 use crate::stats::{Phase, Times};
+use crate::sys::memory::Text;
 use crate::sys::terminal::{self, Screen};
 use crate::sys::{clock, memory, output};
 use std::cell::Cell;
@@ -133,7 +134,7 @@ impl Figures<'_> {
     fn line(&self, columns: usize) -> Result<String, fmt::Error> {
         let Figures { seconds, tasks, rate, busy, phases } = self;
         let (rate, tasks) = (Amount(*rate), Amount(*tasks as f64));
-        let mut line = Text(String::new());
+        let mut line = Vec::new();
         for part in [
             format_args!("libsched: {seconds} s"),
             format_args!("  {rate} tasks/s"),
@@ -141,25 +142,14 @@ impl Figures<'_> {
             format_args!("  {tasks} tasks"),
             format_args!("  {}", Letters(phases)),
         ] {
-            let before = line.0.len();
-            line.write_fmt(part)?;
-            if line.0.len() >= columns {
-                line.0.truncate(before);
+            let before = line.len();
+            Text(&mut line).write_fmt(part)?;
+            if line.len() >= columns {
+                line.truncate(before);
                 break;
             }
         }
-        Ok(line.0)
-    }
-}
-
-/// Text in memory. Writing fails if there is no memory for it.
-struct Text(String);
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
-        self.0.push_str(text);
-        Ok(())
+        String::from_utf8(line).map_err(|_| fmt::Error)
     }
 }
 

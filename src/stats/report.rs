@@ -6,6 +6,7 @@ use crate::stats::bars;
 use crate::stats::file::{self, File};
 use crate::stats::{Phase, Times, Totals, Values, live};
 use crate::sys::errno::Errno;
+use crate::sys::memory::Text;
 use crate::sys::output::{self, Out, Patience, write_all};
 use crate::sys::terminal::Screen;
 use std::fmt::{self, Write};
@@ -84,8 +85,8 @@ impl Report {
             live::ended(summary.totals.values.tasks, summary.times());
         }
         let make = |screen| {
-            let mut text = Text(Vec::new());
-            self.write(&mut text, summary, screen).map(|()| text.0)
+            let mut text = Vec::new();
+            self.write(&mut Text(&mut text), summary, screen).map(|()| text)
         };
         if let Some(file) = &self.file {
             let made = make(Screen::Plain).map_err(|fmt::Error| Errno(libc::ENOMEM));
@@ -125,17 +126,6 @@ impl Report {
             }
             Stats::Json => json(out, summary),
         }
-    }
-}
-
-/// Text in memory. Writing fails if there is no memory for it.
-struct Text(Vec<u8>);
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
     }
 }
 

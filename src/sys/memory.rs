@@ -2,6 +2,7 @@
 //! `try_reserve`; a refusal becomes an errno, never an abort.
 
 use std::alloc::Layout;
+use std::fmt;
 
 /// The allocator refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,23 @@ pub fn slice<T>(
         values.push(make(i)?);
     }
     Ok(values.into_boxed_slice())
+}
+
+/// Text that is added to a list of bytes. Writing fails if there is no memory for it.
+pub struct Text<'a>(pub &'a mut Vec<u8>);
+
+impl Text<'_> {
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), NoMemory> {
+        self.0.try_reserve(bytes.len()).map_err(|_| NoMemory)?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.add(text.as_bytes()).map_err(|NoMemory| fmt::Error)
+    }
 }
 
 /// Adds a value to a list.

@@ -9,7 +9,7 @@
 //!
 //! # A process that ends in the middle
 //!
-//! The text of a run is written in chunks of whole events, each by one pwrite(2):
+//! The text of a run consists of chunks of whole events. One pwrite(2) writes a chunk:
 //!
 //! ```text
 //! [ earlier runs | chunk 1 | chunk 2 | mark ]
@@ -32,6 +32,7 @@ use crate::lock::mutex::Mutex;
 use crate::stats::file::{File, Place, without_signals};
 use crate::sys::clock::nanos;
 use crate::sys::errno::Errno;
+use crate::sys::memory::{NoMemory, Text};
 use crate::sys::output::{Patience, write_all, write_all_at};
 use crate::sys::zlib::Zlib;
 use std::ffi::CStr;
@@ -92,6 +93,10 @@ pub struct Output {
 pub const VARIABLE: &str = "SCHED_TRACE";
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+
+fn no_memory(_: NoMemory) -> Errno {
+    NO_MEMORY
+}
 
 /// How the text of a file ends.
 const END: &str = "\n]\n";
@@ -180,7 +185,7 @@ fn name_in_child(path: &[u8], process: libc::pid_t) -> Option<Vec<u8>> {
     // "." and a number of at most 10 digits, and the zero byte
     name.try_reserve(path.len() + 12).ok()?;
     name.extend_from_slice(stem);
-    write!(Bytes(&mut name), ".{process}").ok()?;
+    write!(Text(&mut name), ".{process}").ok()?;
     name.extend_from_slice(end);
     name.push(0);
     Some(name)
@@ -201,23 +206,6 @@ impl fmt::Display for Mark {
             "{{\"ph\":\"i\",\"pid\":{run},\"tid\":0,\"ts\":{micros}.{nanos:03},\"s\":\"g\","
         )?;
         f.write_str("\"name\":\"cut here: the rest of this run was not written\"}")
-    }
-}
-
-/// Text in memory. Writing fails if there is no memory for it.
-struct Bytes<'a>(&'a mut Vec<u8>);
-
-impl Bytes<'_> {
-    fn add(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.try_reserve(bytes.len()).map_err(|_| NO_MEMORY)?;
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-impl Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.add(text.as_bytes()).map_err(|_| fmt::Error)
     }
 }
 
@@ -278,7 +266,7 @@ impl Stream {
     }
 
     fn marked_by(mut self, mark: &Mark) -> Result<Stream, Errno> {
-        let made = write!(Bytes(&mut self.mark), ",\n{mark}{END}");
+        let made = write!(Text(&mut self.mark), ",\n{mark}{END}");
         made.map(|()| self).map_err(|fmt::Error| NO_MEMORY)
     }
 
@@ -355,18 +343,20 @@ impl Stream {
 
     fn put_at_once(&mut self, text: &[u8], end: Option<&[u8]>) -> Result<(), Errno> {
         let mut bytes = Vec::new();
-        let mut out = Bytes(&mut bytes);
+        let mut out = Text(&mut bytes);
         let length;
         match &mut self.gzip {
             Some(gzip) => {
-                gzip.add(text, &mut |part| out.add(part))?;
+                gzip.add(text, &mut |part| out.add(part).map_err(no_memory))?;
                 length = out.0.len();
-                end.map_or(Ok(()), |end| gzip.end(end, &mut |part| out.add(part)))?;
+                end.map_or(Ok(()), |end| {
+                    gzip.end(end, &mut |part| out.add(part).map_err(no_memory))
+                })?;
             }
             None => {
-                out.add(text)?;
+                out.add(text).map_err(no_memory)?;
                 length = text.len();
-                out.add(end.unwrap_or_default())?;
+                out.add(end.unwrap_or_default()).map_err(no_memory)?;
             }
         }
         let fd = self.fd.as_raw_fd();
@@ -392,7 +382,7 @@ impl Stream {
 impl Write for Stream {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.error.is_none() {
-            self.error = Bytes(&mut self.buffer).add(text.as_bytes()).err();
+            self.error = Text(&mut self.buffer).add(text.as_bytes()).map_err(no_memory).err();
         }
         if self.error.is_none() { Ok(()) } else { Err(fmt::Error) }
     }

@@ -82,9 +82,9 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 impl Timeline {
-    /// The timeline that `config` asks for, if it asks for one, of a run with so many workers, and
-    /// so many places in all (`policy::guests`). None, and a line on stderr, if its file cannot be
-    /// written or there is no memory.
+    /// The timeline that `config` asks for. The run has `workers` workers, and `places` places for
+    /// these and for guests (`policy::guests`). Returns None if `config` asks for no timeline; also,
+    /// after a line on stderr, if the file cannot be written or memory is missing.
     pub fn new(config: &Config, workers: usize, places: usize) -> Option<Box<Timeline>> {
         let path = config.trace?;
         let _blocked = SignalsBlocked::block();
