@@ -273,7 +273,7 @@ fn a_sleeper_beside_a_last_spawn<D: Modelled>(
 #[test]
 fn a_last_spawn_of_an_asked_owner() {
     let name = "sleep, a last spawn, the owner is asked";
-    a_sleeper_beside_a_last_spawn::<Deck>(name, 400, |_| ());
+    a_sleeper_beside_a_last_spawn::<Deck>(name, 250, |_| ());
 }
 
 #[test]
@@ -289,5 +289,5 @@ fn a_last_spawn_of_an_armed_owner() {
 #[test]
 fn a_last_spawn_into_a_public_deque() {
     let name = "sleep, a last spawn, all of the deque is public";
-    a_sleeper_beside_a_last_spawn::<ChaseLev>(name, 200, |_| ());
+    a_sleeper_beside_a_last_spawn::<ChaseLev>(name, 150, |_| ());
 }
