@@ -138,7 +138,6 @@ use crate::idle::{LastWaits, Source};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
 use crate::sys::{fence, memory};
@@ -325,7 +324,6 @@ impl EventCount {
     /// Called after work was made visible. True if a sleeper was woken for it.
     #[inline]
     pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
-        fuzz::at(Point::Published);
         fence::light(); // pairs with the sleeper's heavy fence: interleaving 1
         self.has_sleepers() && self.wake_unless_searched(start)
     }
@@ -398,7 +396,6 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
-                    fuzz::at(Point::Waking);
                     self.parkers[worker].word.wake(1);
                     return true;
                 }
@@ -514,7 +511,6 @@ impl EventCount {
         if others > 0 && !is_last() {
             return false;
         }
-        fuzz::at(Point::StopSearch);
         fence(Ordering::SeqCst); // pairs with the fence in wake_unless_searched: interleaving 2
         true
     }
@@ -583,7 +579,6 @@ impl EventCount {
     /// caller then cancels or commits. True if no worker searches now: then the caller first
     /// executes `fence::heavy` and looks for work once more.
     pub fn announce(&self, worker: usize, role: Role) -> bool {
-        fuzz::at(Point::Announce);
         let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
@@ -609,7 +604,6 @@ impl EventCount {
     pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
         let parker = &self.parkers[worker].word;
         while parker.load(Ordering::Acquire) == WAITING {
-            fuzz::at(Point::Park);
             let before = Instant::now();
             parker.wait(WAITING, limit);
             let waited = if cfg!(loom) { limit } else { before.elapsed() };

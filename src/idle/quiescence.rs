@@ -73,7 +73,6 @@
 use crate::queue::injector::Injector;
 use crate::queue::run_gate::RestAwaited;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 
@@ -148,7 +147,6 @@ impl Quiescence {
     /// The calling worker becomes idle. True if this ended the run: the caller then wakes the other
     /// workers.
     pub fn enter(&self, injector: &Injector) -> bool {
-        fuzz::at(Point::IdleEnter);
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
         // Release: what this worker's tasks wrote is published to the worker that sees the count
         // full, by the Acquire load in `is_full` or by an `enter` of its own. Acquire: pairs with
@@ -156,7 +154,6 @@ impl Quiescence {
         if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
             return false;
         }
-        fuzz::at(Point::IdleFull);
         injector.close_if(|| self.is_full()) && self.end()
     }
 
@@ -244,7 +241,6 @@ impl Quiescence {
         // Ordered by the releasing operation that takes the task: see the proof. Relaxed would
         // suffice.
         self.idle.fetch_sub(1, Ordering::AcqRel);
-        fuzz::at(Point::IdleLeave);
     }
 
     #[inline]

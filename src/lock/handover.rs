@@ -95,7 +95,6 @@
 //! two holders; that is the user's.
 
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
-use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
 const FREE: usize = 0;
@@ -220,7 +219,6 @@ impl<N: Link> Handover<N> {
             // SAFETY: the node is the caller's until it is linked.
             unsafe { N::set_next(node, older) };
             let linked = node.expose_provenance() | state & FLAGS;
-            fuzz::at(Point::MutexLink);
             // Release: pairs with the Acquire in `take_stack`; the node is published.
             match self.state.compare_exchange(state, linked, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -279,7 +277,6 @@ impl<N: Link> Handover<N> {
     fn wait_if_locked(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & FLAGS == FLAGS {
-            fuzz::at(Point::MutexAgain);
             let waits = state & !CALLED;
             // Release: pairs with the Acquire in `unlock_before_waiters`; the node is ready.
             match self.state.compare_exchange(state, waits, Ordering::Release, Ordering::Relaxed) {
@@ -298,7 +295,6 @@ impl<N: Link> Handover<N> {
         }
         // SAFETY: the queue is the holder's, who is the caller.
         if self.queue.with(|queue| unsafe { *queue }).is_null() {
-            fuzz::at(Point::MutexUnlock);
             // Release: pairs with the Acquire of the next lock.
             match self.state.compare_exchange(LOCKED, FREE, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Ok(None),
@@ -329,7 +325,6 @@ impl<N: Link> Handover<N> {
         }
         loop {
             let called = state & CALLED != 0;
-            fuzz::at(Point::MutexUnlock);
             let new = match (hands_over, called) {
                 (true, false) => return Some(oldest),
                 (true, true) => state & !CALLED,

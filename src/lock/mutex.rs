@@ -29,7 +29,6 @@ pub use real::Mutex;
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex::{Futex, LONGEST};
-use crate::sys::fuzz::{self, Point};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -74,7 +73,6 @@ impl ThreeStates {
     pub fn lock_asleep(&self) {
         // Acquire: as in `lock`.
         while self.0.swap(WANTED, Ordering::Acquire) != FREE {
-            fuzz::at(Point::LockSleep);
             self.0.wait(WANTED, LONGEST);
         }
     }

@@ -76,7 +76,6 @@ use crate::queue::length::Length;
 use crate::queue::{Deque, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
@@ -279,7 +278,6 @@ impl Deque for ChaseLev {
     unsafe fn pop(&self) -> Option<Task> {
         let bottom = self.bottom.load(Ordering::Relaxed) - 1;
         self.bottom.store(bottom, Ordering::Release);
-        fuzz::at(Point::ChaselevPop);
         fence(Ordering::SeqCst); // pairs with the fence in steal: see the essay
         let top = self.top.load(Ordering::Relaxed);
         if top > bottom {
@@ -288,7 +286,6 @@ impl Deque for ChaseLev {
         }
         let pair = self.own_buffer().slot(bottom).read();
         if top == bottom {
-            fuzz::at(Point::ChaselevLast);
             // The last task: the owner competes for it as a thief would.
             let won = self
                 .top
@@ -349,7 +346,6 @@ impl Deque for ChaseLev {
         // SAFETY: the pointer is never null, and buffers are freed only by drop.
         let buffer = unsafe { &*self.seldom.buffer.load(Ordering::Acquire) };
         let pair = buffer.slot(top).read();
-        fuzz::at(Point::ChaselevSteal);
         match self.top.compare_exchange(top, top + 1, Ordering::SeqCst, Ordering::Relaxed) {
             // SAFETY: `top` has not moved, so the slot was not written again meanwhile: the pair is
             // whole, and only this thief has the task.

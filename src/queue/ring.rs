@@ -67,7 +67,6 @@ use crate::queue::length::Length;
 use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering, Pad};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
@@ -229,7 +228,6 @@ impl<const N: usize> Ring<N> {
         if !fits(task) {
             return None;
         }
-        fuzz::at(Point::RingYoungest);
         while tail != word.head() {
             match self.swap(word, word.shifted(Self::SHIFT), Ordering::Relaxed) {
                 Ok(()) => {
@@ -283,7 +281,6 @@ impl<const N: usize> Ring<N> {
         if self.swap(word, reserved, Ordering::Release).is_err() {
             return Steal::Retry;
         }
-        fuzz::at(Point::RingSteal);
         // SAFETY: this thief has reserved the position, and not released it yet.
         let first = unsafe { self.task(head) };
         for i in 1..=rest {

@@ -47,7 +47,6 @@
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
-use crate::sys::fuzz::{self, Point};
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +159,6 @@ impl<'a> RestAwaited<'a> {
         let word = &self.rests.0;
         let seen = self.state.load(Ordering::Relaxed) as u32;
         while word.load(Ordering::Acquire) == seen && !now() {
-            fuzz::at(Point::RestWait);
             word.wait(seen, futex::LONGEST);
         }
     }
@@ -177,7 +175,6 @@ impl Rests {
 
     fn announce(&self) {
         self.0.add(1, Ordering::Release); // pairs with the Acquire load in `wait`
-        fuzz::at(Point::RestAnnounce);
         self.0.wake(i32::MAX);
     }
 }

@@ -164,7 +164,6 @@ use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
 use crate::sys::fence::Mode;
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
@@ -211,7 +210,6 @@ impl<M: Mode> Split<M> {
             self.own.bot.store(bot, Ordering::Release);
             return None;
         }
-        fuzz::at(Point::SplitPublic);
         let held = Held::wait(&self.thieves);
         let top = self.top();
         if top == bot {
@@ -301,7 +299,6 @@ impl<M: Mode> Deque for Split<M> {
         // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded anew, because
         // the compiler then makes one instruction of load, addition and store.)
         self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
-        fuzz::at(Point::SplitPut);
         M::light(); // with the fence of the thread that asks: see the essay, 2
         bot < self.watched.lim.load(Ordering::Relaxed)
     }
@@ -378,7 +375,6 @@ impl<M: Mode> Deque for Split<M> {
         }
         // SAFETY: a public slot, read under the lock.
         let task = unsafe { (*top).read() };
-        fuzz::at(Point::SplitSteal);
         let next = top.wrapping_add(1);
         self.thieves.top.store(next, Ordering::Relaxed);
         if next == self.open() {

@@ -6,7 +6,6 @@
 
 use crate::fiber::switch::{self, Arrival, Context};
 use crate::runtime::record::{Fiber, Worker};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::peek;
 use crate::task::{Task, TaskFn};
 use std::ffi::c_void;
@@ -77,7 +76,6 @@ pub(super) const RETIRED: usize = 1;
 pub(super) unsafe fn finish_switch(worker: &Worker, word: *mut c_void) -> bool {
     if !word.is_null() {
         let left: *mut Unpublished = word.map_addr(|word| word & !RETIRED).cast();
-        fuzz::at(Point::SuspendPublish);
         // SAFETY: the thread has left the task just now, and nobody has published it.
         if let Err(task) = unsafe { Unpublished::publish(left) } {
             // SAFETY: `publish` of a thread that retires never returns false (`suspend::retire`),

@@ -30,7 +30,6 @@ use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::probe::probe;
 use crate::sys::{detector, time};
@@ -193,7 +192,6 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
         unsafe {
             (*this).continuation.context = context;
             let task = task_of(&raw const (*this).continuation);
-            fuzz::at(Point::SuspendPublish);
             if !((*this).publish)(task) {
                 queue_soon_again(task.closure);
             }

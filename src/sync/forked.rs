@@ -41,7 +41,6 @@
 //! `leave_name` returns None without an order: its caller then asks `is_over`.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::output;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -240,7 +239,6 @@ impl Forked {
             // Written before the state becomes *begun*. Only a waiter that finds *begun* reads the
             // runner.
             self.closure.store(runner, Ordering::Relaxed);
-            fuzz::at(Point::ForkedBegin);
             match self.state.compare_exchange(state, begun(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(now) => state = now,
@@ -258,7 +256,6 @@ impl Forked {
     /// be gone afterwards.
     #[inline]
     pub fn end(&self) -> Option<usize> {
-        fuzz::at(Point::ForkedEnd);
         // Release: pairs with `is_over`; a thread that sees the end sees what the child wrote.
         // Acquire: pairs with `leave_name`, for the waiter.
         let state = self.state.swap(over(), Ordering::AcqRel);
@@ -379,7 +376,6 @@ impl Forked {
             if state & WAITED == 0 && state != begun() {
                 self.f.store(state, Ordering::Relaxed); // for `begin`
             }
-            fuzz::at(Point::ForkedName);
             match self.state.compare_exchange(state, left, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(left),
                 Err(now) => {

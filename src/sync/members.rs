@@ -48,7 +48,6 @@
 use crate::lock::handover::Link;
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::output;
 use std::mem::offset_of;
 use std::ptr;
@@ -111,7 +110,6 @@ impl Members {
     /// # Safety
     /// The task was counted by `enter`, and has not left yet.
     pub unsafe fn leave(&self) -> Option<Taken> {
-        fuzz::at(Point::GroupLeave);
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         loop {
             if !has_tasks(state) {
@@ -131,7 +129,6 @@ impl Members {
                 }
             }
             let nodes = self.take();
-            fuzz::at(Point::GroupTaken);
             // As for the exchange above: pairs with `is_over`, `leave` and `link`.
             match self.state.compare_exchange(new, 0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(nodes),
@@ -150,7 +147,6 @@ impl Members {
     pub unsafe fn link(&self, node: &Node) -> Option<Taken> {
         // SAFETY: the node is the caller's, and linked to no other.
         unsafe { self.put_back(Taken(node)) };
-        fuzz::at(Point::GroupLink);
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         while state >= TASK {
             let new = (state | WAITED) & !TAKING;

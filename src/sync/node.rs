@@ -55,7 +55,6 @@
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
-use crate::sys::fuzz::{self, Point};
 #[cfg(not(loom))]
 use crate::sys::time;
 use std::ptr;
@@ -142,7 +141,6 @@ impl Node {
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
         while word != GRANTED {
-            fuzz::at(Point::NodeName);
             // Release: pairs with the Acquire in `grant`; the named task is ready to be woken.
             // Acquire: pairs with the Release in `grant`.
             match self.word.compare_exchange(word, name, Ordering::Release, Ordering::Acquire) {
@@ -173,7 +171,6 @@ impl Node {
             word.store(GRANTED, Ordering::Release);
             return Some(name);
         }
-        fuzz::at(Point::NodeGrant);
         let name = word.swap(GRANTED, Ordering::AcqRel);
         (name != WAITING).then_some(name)
     }

@@ -1,12 +1,18 @@
 //! The gate for atomics and cells. The library gets the real types; `--cfg loom` replaces them by
-//! loom's types, so that the models run the shipped code.
+//! loom's types, so that the models run the shipped code, and `--cfg sched_fuzz` by types with delays
+//! (`sys::fuzz`).
 
 #[cfg(not(loom))]
 mod real {
+    #[cfg(sched_fuzz)]
+    pub use crate::sys::fuzz::{
+        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub use core::hint::spin_loop;
+    pub use core::sync::atomic::Ordering;
+    #[cfg(not(sched_fuzz))]
     pub use core::sync::atomic::{
-        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        fence,
+        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
 
     /// `core`'s cell with the interface of loom's cell.

@@ -6,6 +6,7 @@ pub mod cgroup;
 pub mod errno;
 pub mod fence;
 pub mod futex;
+#[cfg(sched_fuzz)]
 pub mod fuzz;
 pub mod memory;
 pub mod output;

@@ -65,7 +65,6 @@
 //! | `called` | Relaxed | the call of the thread |
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::fuzz::{self, Point};
 
 const VACANT: usize = 1;
 const COMING: usize = 2;
@@ -102,7 +101,6 @@ impl Handoff {
         let was = self.word.fetch_add(ABSENCE + VACANT, Ordering::AcqRel);
         let left = (was + ABSENCE + VACANT) | COMING;
         let calls = was & COMING == 0;
-        fuzz::at(Point::HandoffLeft);
         if calls {
             // No other thread uses the word before the call.
             self.called.store(left & !(ABSENCE - 1), Ordering::Relaxed);
@@ -127,7 +125,6 @@ impl Handoff {
         if word & (VACANT | COMING) != VACANT | COMING {
             return false; // (Without COMING the occupant is still in `leave`.)
         }
-        fuzz::at(Point::HandoffLook);
         // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
         // with the Acquire in `leave`.
         let claimed = word & !VACANT;
@@ -138,7 +135,6 @@ impl Handoff {
     pub fn come_back(&self, left: usize) -> bool {
         // Relaxed: on success no other thread has used the place since.
         let back = left - VACANT;
-        fuzz::at(Point::HandoffBack);
         self.word.compare_exchange(left, back, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -161,7 +157,6 @@ impl Handoff {
         if std::mem::replace(seen, count) != count {
             return Found::Busy;
         }
-        fuzz::at(Point::HandoffLook);
         // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
         // with the Acquire in `leave`.
         match self.word.compare_exchange(word, count, Ordering::AcqRel, Ordering::Relaxed) {

@@ -19,7 +19,6 @@
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
-use crate::sys::fuzz::{self, Point};
 use std::time::Duration;
 
 /// No job; the thread is awake, or there is none.
@@ -77,7 +76,6 @@ impl JobState {
         if has_thread && self.word.load(Ordering::Relaxed) == ASLEEP {
             before_waking();
         }
-        fuzz::at(Point::JobStart);
         // Release: pairs with the load in `next_step`; the job is written. Acquire: pairs with the
         // thread's swap in `finish_job`.
         let was = self.word.swap(CALLED, Ordering::AcqRel);
@@ -145,7 +143,6 @@ impl JobState {
 
     /// Called by the thread after `announce_sleep`: sleeps until a job is started, or for `limit`.
     pub fn sleep(&self, limit: Duration) {
-        fuzz::at(Point::JobSleep);
         self.word.wait(ASLEEP, limit);
     }
 

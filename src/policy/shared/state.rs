@@ -12,7 +12,6 @@ use crate::settings::Idle;
 use crate::sys::atomic::{AtomicUsize, Ordering, Pad, UnsafeCell};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
-use crate::sys::fuzz::{self, Point};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::time::Duration;
@@ -152,7 +151,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// one. `place` is that of any worker of the run.
     #[inline(always)]
     pub(super) fn wake(&self, wake: Wake, place: &impl Place) -> bool {
-        fuzz::at(Point::SharedWake);
         !matches!(wake, Wake::Nobody) && self.wake_somebody(wake, place)
     }
 
@@ -305,7 +303,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.joiner_words[me].store(WAITING, Ordering::Relaxed);
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
-        fuzz::at(Point::SharedSleep);
         place.counters().parks.add(1);
         place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
         self.monitor.lock();

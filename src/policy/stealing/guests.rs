@@ -6,7 +6,6 @@ use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place};
 use crate::queue::{Deque, Owner, Portion, Published, Steal};
 use crate::sys::atomic::{Ordering, fence, spin_loop};
-use crate::sys::fuzz::{self, Point};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
@@ -65,7 +64,6 @@ impl<D: Deque> Stealing<D> {
     fn serve(&self, token: Task, place: &impl Place) -> Option<Task> {
         // SAFETY: a token of this run, by its function.
         let index = unsafe { (*token.closure.cast::<Token<D>>()).index };
-        fuzz::at(Point::GuestServed);
         let deque: &D = &self.deques[index];
         let mut task = None;
         loop {
@@ -168,7 +166,6 @@ impl<D: Deque> Stealing<D> {
     /// Leaves the place with tasks. If its token is queued, it has woken a worker; a worker that has taken
     /// it will see the tasks.
     fn leave_tasks(&self, index: usize, place: &impl Place) {
-        fuzz::at(Point::GuestLeaves);
         if self.guests.leave(index) {
             self.queue_token(index, place);
         }

@@ -16,7 +16,6 @@ use crate::policy::{Activity, Awaited, DequePolicy, Event, Place, UNAWAITED, wai
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
-use crate::sys::fuzz::{self, Point};
 use crate::sys::time::Instant;
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
@@ -516,11 +515,9 @@ impl<D: Deque> Stealing<D> {
         }
         // If `announce` returns false, another worker searches, and will look again.
         if is_last {
-            fuzz::at(Point::Announced);
             if !self.listen() {
                 limit = limit.min(UNSURE);
             }
-            fuzz::at(Point::LastLook);
             if self.work_visible() {
                 self.sleepers.cancel(me);
                 #[cfg(loom)]

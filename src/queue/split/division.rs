@@ -4,7 +4,6 @@ use crate::queue::split::record::{EACH, Held, Split, slots};
 use crate::queue::{Deque, Portion, Press, PrivatePart, Published};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
 use crate::sys::fence::Mode;
-use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
 impl<M: Mode> PrivatePart for Split<M> {
@@ -65,7 +64,6 @@ impl<M: Mode> PrivatePart for Split<M> {
         let held = Held::wait(&self.thieves);
         self.set_alarm(ptr::null_mut());
         drop(held);
-        fuzz::at(Point::SplitSilence);
         processor_fence(Ordering::SeqCst); // with the alarming thread's: see the essay, 6
     }
 
@@ -88,7 +86,6 @@ impl<M: Mode> PrivatePart for Split<M> {
         if more < 1 {
             return Published::None;
         }
-        fuzz::at(Point::SplitPublish);
         let Some(_held) = self.hold_to_publish(portion) else { return Published::Busy };
         let open = self.open(); // a raid may have moved it
         self.divide(open.wrapping_offset(part_of(slots(open, bot))));
@@ -99,7 +96,6 @@ impl<M: Mode> PrivatePart for Split<M> {
         // SAFETY: `armed` is the owner's.
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         self.watched.lim.store(armed, Ordering::Relaxed);
-        fuzz::at(Point::SplitRearm);
         processor_fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
     }
 
@@ -132,9 +128,7 @@ impl<M: Mode> Split<M> {
             return Press::NoRaid;
         }
         let wanted = open.wrapping_offset((private + 1) / 2);
-        fuzz::at(Point::RaidCounted);
         self.watched.split.store(wanted.max(self.alarm()), Ordering::Relaxed);
-        fuzz::at(Point::RaidWritten);
         let safe = if M::heavy() {
             // Acquire: pairs with the Release store of the push, so that the slots below are
             // seen.
@@ -142,7 +136,6 @@ impl<M: Mode> Split<M> {
         } else {
             open
         };
-        fuzz::at(Point::RaidRead);
         self.divide(safe);
         if self.top() < self.open() { Press::Opened } else { Press::RaidedInVain }
     }

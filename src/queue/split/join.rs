@@ -7,7 +7,6 @@ use crate::queue::split::record::LAYOUT;
 use crate::queue::split::record::{ABANDONED, Held, Slot, Split};
 use crate::sys::atomic::Ordering;
 use crate::sys::fence::Mode;
-use crate::sys::fuzz::{self, Point};
 use crate::task::Task;
 
 impl<M: Mode> Split<M> {
@@ -52,7 +51,6 @@ impl<M: Mode> Split<M> {
         let last = self.bot();
         let bot = last.wrapping_add(1);
         let taken = self.split() != ABANDONED && self.top() <= last && {
-            fuzz::at(Point::SplitPublic);
             let _held = Held::wait(&self.thieves);
             // SAFETY: not stolen, so a whole task; it is read under the lock.
             let taken = self.top() <= last && unsafe { (*last).holds(task) };
@@ -72,7 +70,6 @@ impl<M: Mode> Split<M> {
     #[inline(always)]
     pub(super) fn claim(&self) -> *mut Slot {
         self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in `put`
-        fuzz::at(Point::SplitClaim);
         let last = self.bot();
         M::light(); // with the raid: see the essay, 1
         last

@@ -203,8 +203,7 @@ fn parse(text: &str) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// The characters of the text without blanks, comments and points of `sys::fuzz`, each with its
-/// position.
+/// The characters of the text without blanks and comments, each with its position.
 fn essence(text: &str) -> Vec<(usize, char)> {
     let mut kept = Vec::new();
     let mut skipped_to = 0;
@@ -215,8 +214,6 @@ fn essence(text: &str) -> Vec<(usize, char)> {
         let rest = &text[at..];
         if rest.starts_with("//") {
             skipped_to = at + rest.find('\n').unwrap_or(rest.len());
-        } else if rest.starts_with("fuzz::at(") {
-            skipped_to = at + rest.find(';').map_or(rest.len(), |end| end + 1);
         } else {
             kept.push((at, c));
         }
@@ -364,12 +361,6 @@ mod tests {
         let text = "a.store(\n    1, Release, // why\n);\nb();\n";
         let changed = replaced(text, "a.store(1, Release,);", "a.store(1, Relaxed);").unwrap();
         assert_eq!(changed, "a.store(1, Relaxed);\nb();\n");
-    }
-
-    #[test]
-    fn points_of_delays_do_not_count() {
-        let text = "a();\nfuzz::at(Point::A);\nb();\n";
-        assert_eq!(replaced(text, "a();\nb();", "c();").unwrap(), "c();\n");
     }
 
     #[test]
