@@ -113,9 +113,7 @@ impl Group {
     }
 
     pub fn cancel(&self) {
-        detector::own(self);
-        detector::release(&raw const self.cancelled);
-        detector::ignored(|| self.cancelled.cancel());
+        detector::giving(&self.cancelled, Cancellation::cancel);
     }
 
     #[inline]
@@ -125,22 +123,17 @@ impl Group {
 
     /// `is_cancelled`, for the program.
     pub fn shows_cancelled(&self) -> bool {
-        let is = detector::ignored(|| self.is_cancelled());
-        if is {
-            detector::acquire(&raw const self.cancelled);
-        }
-        is
+        let seen = |cancelled: &Cancellation| if cancelled.is_cancelled() { 0 } else { -1 };
+        detector::taking(&self.cancelled, seen) == 0
     }
 
     /// Waits until no task of the group is left. Returns as `sched_group_wait` does. The wait ends
     /// a cancellation. `worker` is any worker of a run that has, or had, tasks of the group; None
     /// if none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
-        detector::own(self);
-        if detector::ignored(|| self.wait_with(worker)) != 0 {
+        if detector::taking(self, |group| group.wait_with(worker)) != 0 {
             return -1;
         }
-        detector::acquire(self);
         profiled::note_group_over(worker, ptr::from_ref(self).addr());
         if self.cancelled.take_back() {
             return errno::failed(libc::ECANCELED);

@@ -48,35 +48,6 @@ use crate::sys::{errno, processors, registers};
 use std::ffi::c_int;
 use std::ptr;
 
-// --- what a race detector is told -------------------------------------------------------
-//
-// Each function below tests once, at its beginning, whether a race detector may have to be told.
-// The two functions here are right without a detector, too. They are out of line, and a caller
-// returns their result, so the test takes no registers from the usual path.
-
-/// Calls `work`, an operation that acquires, such as a lock. If it succeeds (returns at least 0),
-/// tells a race detector that the caller acquires what others have released by this object.
-#[cold]
-#[inline(never)]
-fn taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
-    detector::own(object);
-    let outcome = detector::ignored(|| work(object));
-    if outcome >= 0 {
-        detector::acquire(object);
-    }
-    outcome
-}
-
-/// Calls `work`, an operation that releases, such as an unlock. Tells a race detector before the
-/// call that the caller releases by this object what it has done.
-#[cold]
-#[inline(never)]
-fn giving<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {
-    detector::own(object);
-    detector::release(object);
-    detector::ignored(|| work(object))
-}
-
 // --- mutex ------------------------------------------------------------------------------
 
 /// Returns as `sched_mutex_lock` does. `named` is the worker of the caller's `s`, if `s` is not
@@ -88,16 +59,20 @@ pub fn lock<'a>(
     worker: impl FnOnce() -> Option<&'a Worker>,
 ) -> c_int {
     if detector::may_be_present() {
-        return taking(mutex, move |mutex| {
-            if mutex.try_lock() || mutex.try_overtake(Look::Once) {
-                note_far_holder(mutex)
-            } else {
-                lock_contended(mutex, worker, detector::own)
-            }
-        });
+        let contended = |mutex: &Mutex| lock_contended(mutex, worker, detector::own);
+        return detector::taking(mutex, |mutex| lock_now(mutex, named, contended));
     }
+    lock_now(mutex, named, |mutex| lock_contended(mutex, worker, |_| ()))
+}
+
+#[inline(always)]
+fn lock_now(
+    mutex: &Mutex,
+    named: Option<&Worker>,
+    contended: impl FnOnce(&Mutex) -> c_int,
+) -> c_int {
     if !mutex.try_lock() && !mutex.try_overtake(Look::Once) {
-        return lock_contended(mutex, worker, |_| ());
+        return contended(mutex);
     }
     match named.and_then(id_if_near) {
         Some(fiber) => {
@@ -115,7 +90,8 @@ fn note_far_holder(mutex: &Mutex) -> c_int {
     0
 }
 
-/// The rest of `lock`. `own` is `detector::own`, or does nothing if there is no detector.
+/// The rest of `lock`. `own` is `detector::own`, or does nothing if there is no detector: a test in
+/// its place takes six instructions of each suspension.
 #[cold]
 #[inline(never)]
 fn lock_contended<'a>(
@@ -166,26 +142,17 @@ fn look(worker: Option<&Worker>) -> Look {
 }
 
 pub fn try_lock(mutex: &Mutex) -> c_int {
-    if detector::may_be_present() {
-        return taking(mutex, try_lock_now);
-    }
-    try_lock_now(mutex)
-}
-
-#[inline(always)]
-fn try_lock_now(mutex: &Mutex) -> c_int {
-    if mutex.try_lock() || mutex.try_overtake(Look::Once) { 0 } else { errno::failed(libc::EBUSY) }
+    detector::taking(mutex, |mutex| {
+        let is_locked = mutex.try_lock() || mutex.try_overtake(Look::Once);
+        if is_locked { 0 } else { errno::failed(libc::EBUSY) }
+    })
 }
 
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
-    if detector::may_be_present() {
-        giving(mutex, unlock_far)
-    } else if is_near(mutex.holder()) {
-        hand_over(mutex, WakeOrder::Soon)
-    } else {
-        unlock_far(mutex)
-    }
+    detector::giving(mutex, |mutex| {
+        if is_near(mutex.holder()) { hand_over(mutex, WakeOrder::Soon) } else { unlock_far(mutex) }
+    })
 }
 
 #[cold]
@@ -259,11 +226,8 @@ fn check_holder(mutex: &Mutex, function: &str) {
 
 /// Returns as `sched_cond_wait` does.
 pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
-    if detector::may_be_present() {
-        let wait = |cond: &Cond| cond_wait_now(cond, mutex, worker);
-        return giving(mutex, |mutex| taking(mutex, |_| taking(cond, wait)));
-    }
-    cond_wait_now(cond, mutex, worker)
+    let wait = |cond: &Cond| cond_wait_now(cond, mutex, worker);
+    detector::giving_and_taking(mutex, |_| detector::taking(cond, wait))
 }
 
 fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
@@ -287,24 +251,15 @@ fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
 }
 
 pub fn signal(cond: &Cond) {
-    if detector::may_be_present() {
-        return giving(cond, signal_now);
-    }
-    signal_now(cond);
-}
-
-#[inline(always)]
-fn signal_now(cond: &Cond) {
-    if let Some(node) = cond.signal() {
-        relock(std::iter::once(node));
-    }
+    detector::giving(cond, |cond| {
+        if let Some(node) = cond.signal() {
+            relock(std::iter::once(node));
+        }
+    });
 }
 
 pub fn broadcast(cond: &Cond) {
-    if detector::may_be_present() {
-        return giving(cond, |cond| relock(cond.broadcast()));
-    }
-    relock(cond.broadcast());
+    detector::giving(cond, |cond| relock(cond.broadcast()));
 }
 
 /// Makes the waiters that were taken out of a condition's list lock their mutexes.
@@ -321,7 +276,7 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     if detector::may_be_present() {
-        return taking(sem, move |sem| {
+        return detector::taking(sem, |sem| {
             if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker, detector::own) }
         });
     }
@@ -350,26 +305,15 @@ fn sem_wait_contended<'a>(
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
-    if detector::may_be_present() {
-        return taking(sem, sem_try_wait_now);
-    }
-    sem_try_wait_now(sem)
-}
-
-#[inline(always)]
-fn sem_try_wait_now(sem: &Sem) -> c_int {
-    if sem.try_wait() { 0 } else { errno::failed(libc::EAGAIN) }
+    detector::taking(sem, |sem| if sem.try_wait() { 0 } else { errno::failed(libc::EAGAIN) })
 }
 
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
-    if detector::may_be_present() {
-        return giving(sem, post_contended);
-    }
-    match sem.try_post() {
+    detector::giving(sem, |sem| match sem.try_post() {
         Some(next) => posted(next),
         None => post_contended(sem),
-    }
+    })
 }
 
 #[cold]
@@ -394,10 +338,7 @@ fn posted(next: Option<*const Node>) -> c_int {
 
 /// Returns as `sched_barrier_wait` does.
 pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
-    if detector::may_be_present() {
-        return giving(barrier, |barrier| taking(barrier, |barrier| arrive_now(barrier, worker)));
-    }
-    arrive_now(barrier, worker)
+    detector::giving_and_taking(barrier, |barrier| arrive_now(barrier, worker))
 }
 
 fn arrive_now(barrier: &Barrier, worker: Option<&Worker>) -> c_int {

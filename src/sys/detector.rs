@@ -50,6 +50,7 @@ pub mod tsan;
 
 use crate::sys::valgrind::{self, RaceTool};
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Which detector there is. All accesses are Relaxed: every thread finds the same.
@@ -203,6 +204,53 @@ pub fn own_bytes(at: usize, bytes: usize) {
         && bytes > 0
     {
         tool.untrack(at, bytes);
+    }
+}
+
+// The functions below test once whether there may be a detector, and continue out of line if so. Each
+// is right without a detector, too. A caller returns their result, so the test takes no registers
+// from the usual path.
+
+/// Calls `work`, an operation on `object` that acquires, such as a lock. If it succeeds (returns at
+/// least 0), the caller acquires what others have released by this object.
+#[inline(always)]
+pub fn taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
+    if may_be_present() { taking_told(object, work) } else { work(object) }
+}
+
+#[cold]
+#[inline(never)]
+fn taking_told<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
+    own(object);
+    let outcome = ignored(|| work(object));
+    if outcome >= 0 {
+        acquire(object);
+    }
+    outcome
+}
+
+/// Calls `work`, an operation on `object` that releases, such as an unlock. Before the call the
+/// caller releases by this object what it has done.
+#[inline(always)]
+pub fn giving<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {
+    if may_be_present() { giving_told(object, work) } else { work(object) }
+}
+
+#[cold]
+#[inline(never)]
+fn giving_told<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {
+    own(object);
+    release(object);
+    ignored(|| work(object))
+}
+
+/// Calls `work`, an operation on `object` that releases and then acquires, such as a barrier.
+#[inline(always)]
+pub fn giving_and_taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
+    if may_be_present() {
+        giving_told(object, |object| taking_told(object, work))
+    } else {
+        work(object)
     }
 }
 
