@@ -185,9 +185,7 @@ fn wait_in_task(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
 /// Calls `wait`. Meanwhile the fiber has a note of what its task waits for.
 fn note_wait(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, wait: impl FnOnce()) {
     fiber.wait.begin(what, latch.word());
-    fiber.note_wait(true);
-    wait();
-    fiber.note_wait(false);
+    fiber.while_waiting(wait);
     fiber.wait.end();
 }
 

@@ -466,17 +466,45 @@ pub trait LoopStack {
 /// keep step with the program.
 pub const TICK: u32 = 61;
 
-/// What a worker does, beside running tasks, that an observed run records.
+/// What a worker does, beside running tasks. Statistics count the steps, and an observed run records
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It has taken tasks from the queue of this worker.
+pub enum Step {
+    /// The worker has taken a task from the queue of this worker.
     Steal(usize),
-    /// It has opened the private part of the queue of this worker.
+    /// A search of all queues has found no task.
+    FailedSearch,
+    /// The worker has opened the private part of the queue of this worker.
     Raid(usize),
-    /// It has woken so many workers.
+    /// The worker has woken this number of workers, perhaps none.
     Wake(usize),
-    /// It has found no task. (Where workers have deques, `LoopStack::out_of_tasks` says so.)
+    /// The worker has found no task. (Where workers have deques, `LoopStack::out_of_tasks` says so.)
     OutOfTasks,
+    /// The worker has slept for a fixed time between two searches.
+    Nap,
+    /// The worker is about to sleep until it is woken: see `Place::sleeping`.
+    Park,
+    /// From now on the worker, which the calling thread occupies, is in this phase.
+    Phase(Phase),
+    /// From now on the worker is active, or idle.
+    Activity(Activity),
+}
+
+impl Step {
+    #[inline(always)]
+    pub fn count(self, counters: &Counters) {
+        match self {
+            Step::Steal(_) => {
+                counters.steals.add(1);
+                counters.stolen_tasks.add(1);
+            }
+            Step::FailedSearch => counters.failed_steals.add(1),
+            Step::Wake(woken) => counters.wakes.add(woken),
+            Step::Nap => counters.naps.add(1),
+            Step::Park => counters.parks.add(1),
+            Step::Raid(_) | Step::OutOfTasks | Step::Phase(_) | Step::Activity(_) => {}
+        }
+    }
 }
 
 /// The place where a worker runs, as a policy sees it: the worker record in the library, a smaller
@@ -499,17 +527,15 @@ pub trait Place {
     /// Called, where workers steal, when all of them are idle: no task is left, but for those that
     /// wait and those from outside.
     fn all_idle(&self) {}
-    /// Records an event in an observed run.
-    fn note(&self, _event: Event) {}
-    /// From now on the worker, which the calling thread occupies, is in this phase.
-    fn begin(&self, _phase: Phase) {}
-    /// Calls `sleep`, for a worker that searches; in an observed run the time that it takes is
-    /// recorded.
+    /// Counts a step of the worker, and tells observers of it.
+    fn step(&self, step: Step) {
+        step.count(self.counters());
+    }
+    /// The step `Park`, and the sleep itself, of a worker that searches.
     fn sleeping<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        self.step(Step::Park);
         sleep()
     }
-    /// Notes for an observer whether the worker is idle.
-    fn note_activity(&self, _activity: Activity) {}
     /// Called about once in `futex::LONGEST` by a worker that has been idle for so long. The caller
     /// holds no lock.
     fn idles_long(&self) {}
@@ -537,10 +563,10 @@ pub trait Place {
 /// `Naps::wait`.
 fn wait_once(place: &impl Place, naps: &mut Naps, searching: usize) {
     if naps.are_sleeps() {
-        place.begin(Phase::Parked);
+        place.step(Step::Phase(Phase::Parked));
     }
     if naps.wait(searching) {
-        place.counters().naps.add(1);
-        place.begin(Phase::Searching);
+        place.step(Step::Nap);
+        place.step(Step::Phase(Phase::Searching));
     }
 }

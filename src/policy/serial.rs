@@ -11,8 +11,7 @@ use crate::idle::LongWait;
 use crate::idle::quiescence::{LockedRun, Quiescence, Sleepers, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
-    Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK,
-    UNAWAITED,
+    Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, Step, TICK, UNAWAITED,
 };
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
@@ -142,9 +141,9 @@ impl Policy for Serial {
             match task {
                 Some(task) => stack.run(task),
                 None => {
-                    stack.place().begin(Phase::Parked);
+                    stack.place().step(Step::Phase(Phase::Parked));
                     time::sleep(UNAWAITED); // a thread outside the run will end what is awaited
-                    stack.place().begin(Phase::Busy);
+                    stack.place().step(Step::Phase(Phase::Busy));
                 }
             }
         }
@@ -200,14 +199,14 @@ impl Policy for Serial {
                     return;
                 }
                 self.quiescence.when_all_wait(&self.injector, || stack.place().at_rest());
-                stack.place().note_activity(Activity::Idle);
+                stack.place().step(Step::Activity(Activity::Idle));
                 self.sleep(stack.place(), idle.get_or_insert_with(LongWait::begin));
                 if self.quiescence.ended() {
                     return;
                 }
                 self.quiescence.leave();
-                stack.place().note_activity(Activity::Active);
-                stack.place().begin(Phase::Busy);
+                stack.place().step(Step::Activity(Activity::Active));
+                stack.place().step(Step::Phase(Phase::Busy));
             }
         }
     }
@@ -216,7 +215,7 @@ impl Policy for Serial {
 impl Serial {
     /// Sleeps while the run is at rest. May return early.
     fn sleep(&self, place: &impl Place, idle: &mut LongWait) {
-        place.note(Event::OutOfTasks);
+        place.step(Step::OutOfTasks);
         let keeps = self.is_long.get() || self.injector.keeps_memory() || place.keeps_memory();
         let longest = idle.longest_sleep(keeps, self.warm).unwrap_or_else(|| {
             // SAFETY: the caller is the one worker.
@@ -231,7 +230,6 @@ impl Serial {
         });
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
-            place.counters().parks.add(1);
             place.sleeping(|| self.bell.wait(ASLEEP, longest));
             if idle.is_due() {
                 place.idles_long();

@@ -84,7 +84,7 @@ use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
 use crate::policy::shared::queue::{Line, Next, Queue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Activity, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
+use crate::policy::{Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy, Step};
 use crate::queue::injector::Refused;
 use crate::queue::length::{Length, Lengths};
 use crate::queue::run_gate::{RestAwaited, Rests, RunGate};
@@ -178,8 +178,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Carries out what `choose_next` has decided.
     fn wake_next(&self, wake: Wake, place: &impl Place) {
         if self.wake(wake, place) {
-            place.counters().wakes.add(1);
-            place.note(Event::Wake(1));
+            place.step(Step::Wake(1));
         }
     }
 
@@ -201,13 +200,13 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                     task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle;
                 if is_back {
                     state.active += 1;
-                    place.note_activity(Activity::Active);
+                    place.step(Step::Activity(Activity::Active));
                 }
                 let wake = self.choose_next(state, slept);
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
                 if is_back {
-                    place.begin(Phase::Busy);
+                    place.step(Step::Phase(Phase::Busy));
                 }
                 self.wake_next(wake, place);
                 naps.success();
@@ -215,11 +214,11 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             }
             slept = true;
             if mem::replace(activity, Activity::Idle) == Activity::Active {
-                place.note(Event::OutOfTasks);
+                place.step(Step::OutOfTasks);
                 state.active -= 1;
-                place.note_activity(Activity::Idle);
+                place.step(Step::Activity(Activity::Idle));
                 if state.active == 0 && state.gate.rest(&self.rests) {
-                    place.counters().wakes.add(self.wake_all_and_unlock());
+                    place.step(Step::Wake(self.wake_all_and_unlock()));
                     return None;
                 }
                 if state.active == state.held && state.held > 0 {
@@ -248,7 +247,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
                 if slept {
-                    place.begin(Phase::Busy);
+                    place.step(Step::Phase(Phase::Busy));
                 }
                 self.wake_next(wake, place);
                 return None;
@@ -262,14 +261,14 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
                 if slept {
-                    place.begin(Phase::Busy);
+                    place.step(Step::Phase(Phase::Busy));
                 }
                 self.wake_next(wake, place);
                 naps.success();
                 return task;
             }
             slept = true;
-            place.begin(Phase::Searching);
+            place.step(Step::Phase(Phase::Searching));
             if self.idle != Idle::Park {
                 self.nap(place, naps);
             } else {
@@ -328,10 +327,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         // The run cannot have ended: the caller runs one of its tasks, or has not started the run.
         let (len, woke) = self.push(place, task, Line::Own).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
-        place.counters().wakes.add(usize::from(woke));
-        if woke {
-            place.note(Event::Wake(1));
-        }
+        place.step(Step::Wake(usize::from(woke)));
         Ok(())
     }
 

@@ -164,8 +164,7 @@ fn leave_place(fiber: &Fiber) {
 fn leave_worker(mine: Mine) {
     let (worker, fiber) = (mine.worker(), mine.fiber());
     fiber.section.host_stack.set(mine.host_stack());
-    worker.note_block(fiber);
-    worker.begin_phase(Phase::Blocked);
+    worker.tell_section(fiber);
     worker.vacate();
     enter_section(fiber);
 }
@@ -224,7 +223,6 @@ fn report_limit(worker: &Worker) {
 fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
     leave_section(fiber);
     worker.occupy();
-    worker.begin_phase(Phase::Busy);
     let host_stack = fiber.section.host_stack.get();
     worker.host_stack.set(host_stack);
     // SAFETY: the record lies on the calling thread's own stack, and lives until the thread has left
@@ -234,8 +232,7 @@ fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
         fiber.move_to(worker);
     }
     fiber.make_current(worker);
-    fiber.note_unblock();
-    worker.note_arrival(fiber);
+    worker.tell_return_from_section(fiber);
 }
 
 /// Claims a vacant worker of the fiber's run for the calling thread. None: no worker is vacant.
@@ -288,7 +285,7 @@ fn resume_task(fiber: &Fiber) {
         }
         None => {
             leave_section(fiber);
-            fiber.note_unblock();
+            fiber.tell_end_of_section();
             // SAFETY: the fiber could be left when the section began, and its host stack is this
             // thread's; the task is counted (`hold`), so the run goes on.
             unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };

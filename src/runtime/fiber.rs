@@ -4,7 +4,7 @@
 use crate::fiber::limit;
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
-use crate::policy::{Activity, LookFirst, LoopStack, Place, TICK};
+use crate::policy::{Activity, LookFirst, LoopStack, Place, Step, TICK};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::runtime::suspend::fiber_of;
@@ -64,7 +64,7 @@ impl LoopStack for Fiber {
     fn out_of_tasks(&self) {
         self.flush();
         self.nesting.set(0);
-        self.place().note_out_of_tasks();
+        self.place().tell(Step::OutOfTasks);
     }
 
     #[inline]

@@ -94,10 +94,9 @@ fn not_joined(function: usize) -> ! {
 pub unsafe fn end(forked: &Forked, from: &Worker) {
     let word = std::ptr::from_ref(forked.word());
     if let Some(name) = forked.end() {
-        from.note_joiner(true);
         // SAFETY: a waiter has left this word, which `pack` has returned.
-        unsafe { Waiter::unpack(name) }.wake_at_end(word, from);
-        from.note_joiner(false);
+        let waiter = unsafe { Waiter::unpack(name) };
+        from.while_waking_joiner(|| waiter.wake_at_end(word, from));
     }
 }
 

@@ -60,7 +60,6 @@ use crate::runtime::continuation::{Continuation, Unpublished, finish_switch};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
 use crate::sys::float::FloatControl;
-use crate::sys::probe::probe;
 use crate::sys::{registers, stack_room, unwind};
 use crate::task::Task;
 use std::ffi::c_void;
@@ -171,7 +170,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     let own = Fiber::new(None);
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
-    worker.note_departure(); // before the task is published
+    worker.tell_departure(); // before the task is published
     if let FiberOrigin::Suspended(left) | FiberOrigin::GivesWay(left) = origin {
         // SAFETY: `left` is not published yet, so no other thread touches it.
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
@@ -179,8 +178,8 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
         if let Err(back) = unsafe { Unpublished::publish(left) } {
             if first_task.is_none_or(|task| mine.put_back(task).is_ok()) {
                 // SAFETY: the fiber of a task that was not published is in use.
-                worker.note_arrival(unsafe { &*below });
-                probe!("resume", below, worker.handle());
+                worker.tell_arrival(unsafe { &*below });
+                worker.tell_resumption(below);
                 // SAFETY: nobody else knows the context, and no task is on this fiber.
                 unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }

@@ -17,13 +17,13 @@
 //! | where | call |
 //! | --- | --- |
 //! | a task begins, ends | `run_observed` |
-//! | a worker goes from one stack to another, perhaps in the middle of tasks | `Worker::note_switch` |
-//! | a task is left in the middle, for a new stack | `Worker::note_departure` |
-//! | the worker comes back to a stack | `Worker::note_arrival` |
+//! | a worker goes from one stack to another, perhaps in the middle of tasks | `Worker::tell_switch` |
+//! | a task is left in the middle, for a new stack | `Worker::tell_departure` |
+//! | the worker comes back to a stack | `Worker::tell_arrival` |
 //! | kind `cont`: a child is called on another stack, and has returned | `around_child` |
-//! | a task begins a blocking section | `Worker::note_block` |
-//! | a suspended task is woken | `note_wake` |
-//! | a task begins to wait, and has waited | `Fiber::note_wait` |
+//! | a task begins a blocking section | `Worker::tell_section` |
+//! | a suspended task is woken | `tell_resumable` |
+//! | a task begins to wait, and has waited | `Fiber::while_waiting` |
 //! | a forked task is joined | `joined` |
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below

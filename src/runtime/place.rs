@@ -3,17 +3,15 @@
 use crate::fiber::stack;
 use crate::policy::operations::Hosted;
 use crate::policy::turns::Turns;
-use crate::policy::{Activity, Event, Place, TICK};
+use crate::policy::{Place, Step, TICK};
 use crate::runtime::identity;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
-use crate::stats::{Counters, Phase};
+use crate::stats::Counters;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
-use crate::sys::probe::probe;
 use crate::sys::{detector, output, probe, symbol};
 use crate::task::Task;
-use crate::trace::event::Kind;
 use rand::RngExt;
 use std::ptr;
 
@@ -59,23 +57,14 @@ impl Place for Worker {
     }
 
     #[inline]
-    fn note(&self, event: Event) {
-        match event {
-            Event::Steal(victim) => self.note_steal(victim),
-            Event::Raid(victim) => self.record(Kind::Raid, victim, 0),
-            Event::Wake(woken) => self.note_wakes(woken),
-            Event::OutOfTasks => self.note_out_of_tasks(),
-        }
-    }
-
-    #[inline]
-    fn begin(&self, phase: Phase) {
-        self.begin_phase(phase);
+    fn step(&self, step: Step) {
+        step.count(&self.counters);
+        self.tell(step);
     }
 
     #[inline]
     fn sleeping<R>(&self, sleep: impl FnOnce() -> R) -> R {
-        self.note_park();
+        self.step(Step::Park);
         self.record_sleep(sleep)
     }
 
@@ -92,10 +81,6 @@ impl Place for Worker {
 
     fn all_idle(&self) {
         stack::free::trim();
-    }
-
-    fn note_activity(&self, activity: Activity) {
-        self.is_idle.store(activity == Activity::Idle, Ordering::Relaxed);
     }
 
     #[cold]
@@ -142,26 +127,6 @@ impl Hosted for Worker {
         // SAFETY: by the caller's promise, `policy` points to a `P`, which lives as long as the
         // run.
         unsafe { &*self.policy.get().cast::<P>() }
-    }
-}
-
-// Not inlined: a probe in a function that is compiled once is one place, and tools attach to each.
-impl Worker {
-    #[inline(never)]
-    fn note_steal(&self, victim: usize) {
-        probe!("steal", self.index(), victim);
-        self.record(Kind::Steal, victim, 0);
-    }
-
-    #[inline(never)]
-    fn note_wakes(&self, woken: usize) {
-        probe!("wake", self.index(), woken);
-        self.record(Kind::Wake, self.index(), woken);
-    }
-
-    #[inline(never)]
-    fn note_park(&self) {
-        probe!("park", self.index(), self.handle());
     }
 }
 

@@ -1,5 +1,5 @@
 //! What loops, groups and joins tell the profile of a run. Some paths branch and meet at places
-//! where no task begins, ends, is suspended or wakes another one; [`hooks`](super::hooks) does not
+//! where no task begins, ends, is suspended or wakes another one; [`steps`](super::steps) does not
 //! see these places.
 
 use crate::profile::path::{Lengths, Point};

@@ -26,12 +26,11 @@ use crate::policy::{LookFirst, LoopStack, Place, Turn, UNAWAITED};
 use crate::runtime::continuation::{
     Continuation, RETIRED, Unpublished, detach_spawner, finish_switch, spawner_fiber,
 };
-use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
+use crate::runtime::steps::tell_resumable;
 use crate::sys::memory::NoMemory;
-use crate::sys::probe::probe;
 use crate::sys::{detector, time};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -134,7 +133,7 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
     left: &mut HandedOver<F>,
 ) {
     let worker = fiber.worker();
-    probe!("suspend", ptr::from_ref(fiber), worker.handle());
+    fiber.tell_suspension();
     // SAFETY: by the caller's promise, the same as that to `adopt`.
     let context = unsafe { adopt(worker, next) };
     if listeners::any() {
@@ -165,7 +164,7 @@ unsafe fn leave_for_continuation_told(
 ) {
     // SAFETY: the caller is on the fiber.
     let mine = unsafe { fiber.mine() };
-    mine.note_switch(fiber);
+    mine.tell_switch(fiber);
     let there = mine.fiber();
     switch_away(fiber, there.sanitizer_state(), to, 0, publish);
 }
@@ -254,7 +253,7 @@ unsafe fn leave_for_loop(
     let worker = fiber.worker();
     // SAFETY: the caller is on the fiber.
     let stack = unsafe { fiber.mine() }.take_stack()?;
-    probe!("suspend", ptr::from_ref(fiber), worker.handle());
+    fiber.tell_suspension();
     let handled = exceptions::take();
     let continuation = Continuation { context: ptr::null_mut(), fiber };
     let mut left = Unpublished { continuation, resume, publish };
@@ -346,7 +345,7 @@ pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker
     let task = task_of(continuation.cast());
     // SAFETY: the continuation lies on its fiber, whose stack is in use until the task continues.
     let fiber = unsafe { &*(*continuation.cast::<Continuation>()).fiber };
-    note_wake(fiber, from);
+    tell_resumable(fiber, from);
     fiber.worker().queue_continued(task, from, turn);
 }
 
@@ -366,7 +365,7 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
     (!mine.fiber().pinned.get()).then(|| {
         // SAFETY: as in `queue_continuation`.
-        note_wake(unsafe { &*(*continuation).fiber }, Some(mine.worker()));
+        tell_resumable(unsafe { &*(*continuation).fiber }, Some(mine.worker()));
         (mine, task_of(continuation))
     })
 }
@@ -418,7 +417,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     // SAFETY: by the caller's promise.
     let context = unsafe { adopt(worker, content()) };
     if listeners::any() {
-        mine.note_switch(old);
+        mine.tell_switch(old);
     }
     if old.help_depth.get() == 0 {
         old.flush();
@@ -464,7 +463,7 @@ pub(super) unsafe fn adopt(
         there.move_to(worker);
     }
     there.make_current(worker);
-    probe!("resume", fiber, worker.handle());
+    worker.tell_resumption(fiber);
     context
 }
 
@@ -491,7 +490,7 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
         }
         true
     };
-    probe!("suspend", ptr::from_ref(old), worker.handle());
+    old.tell_suspension();
     switch_away(old, mine.fiber().sanitizer_state(), to, 0, &mut publish);
     // SAFETY: the task continues, so the calling thread occupies the worker that the fiber has now.
     unsafe { old.mine() }.let_go();
@@ -542,6 +541,6 @@ pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
         worker.requeue_ended(task);
         true
     };
-    probe!("suspend", ptr::from_ref(fiber), worker.handle());
+    fiber.tell_suspension();
     switch_away(fiber, &host_stack.sanitizers, host_stack.base.get(), RETIRED, &mut publish);
 }

@@ -210,7 +210,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Waits for a change. The caller is idle, and holds the lock before and after the call.
     pub(super) fn wait(&self, place: &impl Place, naps: &mut Naps, idle: &mut LongWait) {
         if self.idle == Idle::Park {
-            place.counters().parks.add(1);
             // SAFETY: the caller has locked; each reference ends before the wait.
             unsafe { self.state().asleep += 1 };
             // A ticket that is there already is left to a worker that has slept for longer: it is
@@ -303,7 +302,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.joiner_words[me].store(WAITING, Ordering::Relaxed);
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
-        place.counters().parks.add(1);
         place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
         self.monitor.lock();
         // A joiner that was woken for a task is no longer in the list; one that was roused still

@@ -3,7 +3,7 @@
 use crate::idle::quiescence::Sleepers;
 use crate::policy::guests::{Purpose, Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
-use crate::policy::{Activity, Place};
+use crate::policy::{Activity, Place, Step};
 use crate::queue::{Deque, Owner, Portion, Published, Steal};
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -100,7 +100,7 @@ impl<D: Deque> Stealing<D> {
                 }
             }
         }
-        place.counters().steals.add(usize::from(task.is_some()));
+        task.inspect(|_| place.step(Step::Steal(index)));
         task
     }
 
@@ -200,7 +200,7 @@ impl<D: Deque> Stealing<D> {
             // of waiting tasks after it.
             let is_open = self.injector.while_open(|| self.quiescence.leave());
             debug_assert!(is_open, "the run has ended although a guest's call waits");
-            place.note_activity(Activity::Active);
+            place.step(Step::Activity(Activity::Active));
             self.quiescence.waiting(index).let_go();
         } else {
             self.guests.end_sleep(index);

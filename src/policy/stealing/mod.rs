@@ -39,7 +39,7 @@ use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
 use crate::policy::{
-    Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
+    Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::Lengths;
@@ -95,10 +95,10 @@ impl<D: Deque> Stealing<D> {
             return Found::Other;
         }
         // (A task for which no queue has room runs here, too.)
-        place.begin(Phase::Busy);
+        place.step(Step::Phase(Phase::Busy));
         stack.run_on_top(task);
         let place = stack.place(); // another worker than before, perhaps
-        place.begin(Phase::Searching);
+        place.step(Step::Phase(Phase::Searching));
         if self.deques[place.index()].looks_empty() { Found::Part } else { Found::Other }
     }
 
@@ -322,7 +322,7 @@ impl<D: Deque> Policy for Stealing<D> {
         if alone || !self.spins() || !self.deques[place.index()].looks_empty() {
             return;
         }
-        place.begin(Phase::Searching);
+        place.step(Step::Phase(Phase::Searching));
         let (mut begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
         let mut demands = Demands::new(begun + SUSPENSION / 2);
         while !awaited.over() && !self.surplus() {
@@ -353,7 +353,7 @@ impl<D: Deque> Policy for Stealing<D> {
             }
             idle::pause(others, || awaited.over());
         }
-        stack.place().begin(Phase::Busy);
+        stack.place().step(Step::Phase(Phase::Busy));
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
@@ -457,9 +457,9 @@ impl<D: Deque> Policy for Stealing<D> {
             let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
             let found =
                 task.or_else(|| self.search_until(&until, place, Reach::Ask)).or_else(|| {
-                    place.begin(Phase::Searching);
+                    place.step(Step::Phase(Phase::Searching));
                     let task = self.wait_for_work(&until, place, &mut naps);
-                    place.begin(Phase::Busy);
+                    place.step(Step::Phase(Phase::Busy));
                     task.inspect(|_| self.found(place))
                 });
             let Some(task) = found else { return };

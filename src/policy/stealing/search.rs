@@ -12,7 +12,7 @@ use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{LongWait, Naps, Next, Source};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{Activity, Awaited, DequePolicy, Event, Place, UNAWAITED, wait_once};
+use crate::policy::{Activity, Awaited, DequePolicy, Place, Step, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
@@ -84,7 +84,7 @@ impl<D: Deque> Stealing<D> {
         let task =
             if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
         if task.is_none() {
-            place.counters().failed_steals.add(1);
+            place.step(Step::FailedSearch);
         }
         task
     }
@@ -125,7 +125,7 @@ impl<D: Deque> Stealing<D> {
             if !self.open(owner, reach) {
                 return None;
             }
-            place.note(Event::Raid(owner));
+            place.step(Step::Raid(owner));
         }
         let spins = self.spins();
         // The search goes on elsewhere before it changes a word that all searchers share.
@@ -137,12 +137,10 @@ impl<D: Deque> Stealing<D> {
             // SAFETY: as in `search_outside`.
             match unsafe { self.take_from(victim, place) } {
                 Steal::Taken(task) => {
-                    place.counters().steals.add(1);
-                    place.counters().stolen_tasks.add(1);
                     let is_guest = owner >= self.guests.workers();
                     let source = if is_guest { Source::Guest } else { Source::Worker };
                     self.sleepers.took(place.index(), source);
-                    place.note(Event::Steal(owner));
+                    place.step(Step::Steal(owner));
                     if let Some(private) = victim.private_part() {
                         if private.is_requested() {
                             self.requests.note(owner); // the theft has requested the rest
@@ -201,7 +199,7 @@ impl<D: Deque> Stealing<D> {
             Until::Ended => {
                 let leave = || {
                     self.quiescence.leave();
-                    place.note_activity(Activity::Active);
+                    place.step(Step::Activity(Activity::Active));
                 };
                 self.search(place, reach, leave, || self.enter(place))
             }
@@ -237,14 +235,14 @@ impl<D: Deque> Stealing<D> {
             // An active worker searches before it becomes idle: if it finds a task, the shared
             // count of idle workers does not change.
             if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
-                place.begin(Phase::Busy);
+                place.step(Step::Phase(Phase::Busy));
                 naps.success();
                 return Some(task);
             }
             self.enter(place);
         }
         let task = self.wait_for_work(&Until::Ended, place, naps)?;
-        place.begin(Phase::Busy);
+        place.step(Step::Phase(Phase::Busy));
         self.found(place);
         naps.success();
         Some(task)
@@ -262,9 +260,9 @@ impl<D: Deque> Stealing<D> {
             self.listen();
             if self.work_visible() {
                 let woke = self.sleepers.wake_one(|worker| place.start(worker));
-                place.counters().wakes.add(usize::from(woke));
+                place.step(Step::Wake(usize::from(woke)));
                 if woke {
-                    return place.note(Event::Wake(1));
+                    return;
                 }
             }
         }
@@ -286,13 +284,9 @@ impl<D: Deque> Stealing<D> {
 
     /// Makes the worker idle. Ends the run if it was the last active worker.
     pub(super) fn enter(&self, place: &impl Place) {
-        place.note_activity(Activity::Idle);
+        place.step(Step::Activity(Activity::Idle));
         if self.quiescence.enter(&self.injector) && self.parks() {
-            let woken = self.sleepers.wake_all();
-            place.counters().wakes.add(woken);
-            if woken > 0 {
-                place.note(Event::Wake(woken));
-            }
+            place.step(Step::Wake(self.sleepers.wake_all()));
         }
         self.quiescence.when_all_wait(&self.injector, || place.at_rest());
         if self.quiescence.are_all_idle() {
@@ -411,8 +405,7 @@ impl<D: Deque> Stealing<D> {
             if !woke {
                 return;
             }
-            place.counters().wakes.add(1);
-            place.note(Event::Wake(1));
+            place.step(Step::Wake(1));
         }
     }
 
@@ -446,7 +439,7 @@ impl<D: Deque> Stealing<D> {
     /// pauses of 500 µs, then took 45 µs instead of 26 in more of the processes.
     fn hold_back(&self, until: &Until, place: &impl Place, stands_by: bool) {
         let idle = matches!(until, Until::Ended);
-        place.begin(Phase::Parked);
+        place.step(Step::Phase(Phase::Parked));
         self.sleepers.while_dozing(|| {
             let (mut time, mut in_vain) = (HOLD_BACK, 0);
             let mut had_guests = stands_by || self.sleepers.has_guests();
@@ -456,7 +449,7 @@ impl<D: Deque> Stealing<D> {
                 let (visits, woken_at) = (self.sleepers.visits(), self.sleepers.woken_at());
                 let begun = (Instant::now(), time::processor_time());
                 self.sleepers.await_call(time);
-                place.counters().naps.add(1);
+                place.step(Step::Nap);
                 let used = time::processor_time().saturating_sub(begun.1);
                 let is_busy = used * 4 > begun.0.elapsed() * self.processors as u32 * 3;
                 if !idle || self.is_over(until) {
@@ -482,14 +475,14 @@ impl<D: Deque> Stealing<D> {
                 }
             }
         });
-        place.begin(Phase::Searching);
+        place.step(Step::Phase(Phase::Searching));
     }
 
     fn doze(&self, place: &impl Place, time: Duration) {
-        place.begin(Phase::Parked);
+        place.step(Step::Phase(Phase::Parked));
         self.sleepers.doze(time);
-        place.begin(Phase::Searching);
-        place.counters().naps.add(1);
+        place.step(Step::Phase(Phase::Searching));
+        place.step(Step::Nap);
     }
 
     /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if the
@@ -529,7 +522,6 @@ impl<D: Deque> Stealing<D> {
             self.sleepers.cancel(me);
             return true;
         }
-        place.counters().parks.add(1);
         place.sleeping(|| self.sleepers.commit(me, limit)) == Slept::Woken
     }
 

@@ -6,7 +6,7 @@ use crate::policy::guests::Guests;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::{RaidCost, Requests};
 use crate::policy::stealing::lending::Lending;
-use crate::policy::{DequePolicy, Event, Place};
+use crate::policy::{DequePolicy, Place, Step};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
@@ -103,8 +103,7 @@ impl<D: Deque> Stealing<D> {
     #[inline]
     pub(super) fn published(&self, place: &impl Place) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
-            place.counters().wakes.add(1);
-            place.note(Event::Wake(1));
+            place.step(Step::Wake(1));
         }
     }
 

@@ -165,7 +165,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             if let Some(next) = next.and_then(|task| continuation_of(task)) {
                 let context = adopt(worker, next);
                 if listeners::any() {
-                    worker.note_switch(fiber);
+                    worker.tell_switch(fiber);
                 }
                 fiber.leave(worker, worker.owned().fiber().sanitizer_state(), context)
             }

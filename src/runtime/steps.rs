@@ -1,9 +1,9 @@
-//! What the runtime tells the watches of workers ([`Watch`]). In an observed run it tells them
-//! where tasks are suspended and resumed, and where workers sleep, steal and wake each other. In a
-//! run that prints statistics it tells them where a worker's phase changes.
-//! [`observed`](super::observed) lists the places that call these functions.
+//! The steps of workers and tasks that observers hear of. A step is defined here once, and told to
+//! all that hear of it: the probes, the watch of the worker ([`Watch`]: timeline, profile, phases),
+//! and the race detector. [`observed`](super::observed) lists the steps of a task, and
+//! `policy::Step` has those of a worker.
 
-use crate::policy::Place;
+use crate::policy::{Activity, Place, Step};
 use crate::profile::run::Profile;
 use crate::profile::sums::Sums;
 use crate::runtime::identity;
@@ -11,23 +11,26 @@ use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::wait_note::Object;
 use crate::runtime::watch::{Watch, Watched};
 use crate::stats::Phase;
+use crate::sys::atomic::Ordering;
+use crate::sys::probe::probe;
 use crate::sys::{clock, detector};
 use crate::task::Task;
 use crate::trace::event::{Kind, Wait};
 use crate::trace::track::Track;
+use std::ptr;
 
 /// A suspended task on this fiber is about to be queued by the calling thread. `from` is a worker
 /// of that thread, if it has one.
 #[inline(always)]
-pub(super) fn note_wake(fiber: &Fiber, from: Option<&Worker>) {
+pub(super) fn tell_resumable(fiber: &Fiber, from: Option<&Worker>) {
     if !fiber.observed.get().is_null() {
-        note_wake_slowly(fiber, from);
+        tell_resumable_slowly(fiber, from);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
+fn tell_resumable_slowly(fiber: &Fiber, from: Option<&Worker>) {
     let Some(woken) = fiber.youngest_task() else { return };
     let mine = from.and_then(|from| from.mine_in_run_of(fiber.worker()));
     woken.slice.wake(mine.map(|mine| mine.index() as u16));
@@ -55,13 +58,19 @@ impl Fiber {
         unsafe { self.observed.get().as_ref() }
     }
 
-    /// The youngest task begins to wait, or its wait is over. The caller is on the fiber.
+    /// Calls `wait`, in which the youngest task waits. The caller is on the fiber.
     #[inline]
-    pub fn note_wait(&self, waits: bool) {
-        if let Some(task) = self.youngest_task().filter(|task| task.path.is_used()) {
-            let now = clock::ticks();
-            if waits { task.path.begin_wait(now) } else { task.path.end_wait(now) }
-        }
+    pub fn while_waiting(&self, wait: impl FnOnce()) {
+        let timed = || self.youngest_task().map(|task| &task.path).filter(|path| path.is_used());
+        timed().inspect(|path| path.begin_wait(clock::ticks()));
+        wait();
+        timed().inspect(|path| path.end_wait(clock::ticks()));
+    }
+
+    /// The task on the fiber is about to be suspended. The caller is on the fiber.
+    #[inline(always)]
+    pub(super) fn tell_suspension(&self) {
+        probe!("suspend", ptr::from_ref(self), self.worker().handle());
     }
 
     /// What the task on the fiber waits for.
@@ -83,7 +92,7 @@ impl Fiber {
     }
 
     /// The blocking section of the youngest task is over.
-    pub(super) fn note_unblock(&self) {
+    pub(super) fn tell_end_of_section(&self) {
         let Some(task) = self.youngest_task() else { return };
         task.slice.unblock();
         if task.path.is_used() {
@@ -119,10 +128,12 @@ impl Worker {
         self.watch().and_then(Watch::profile).map_or(0, Profile::burden)
     }
 
-    /// A forked task has ended on this worker. `wakes`: true before the worker wakes the task that
-    /// joins it, false afterwards.
-    pub(super) fn note_joiner(&self, wakes: bool) {
-        self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
+    /// A forked task has ended on this worker. Calls `wake`, which wakes the task that joins it.
+    pub(super) fn while_waking_joiner(&self, wake: impl FnOnce()) {
+        let set = |wakes| _ = self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
+        set(true);
+        wake();
+        set(false);
     }
 
     pub(super) fn function_of(&self, task: Task) -> usize {
@@ -131,15 +142,15 @@ impl Worker {
     }
 
     /// The worker is about to leave the fiber that it is on. The calling thread occupies it.
-    pub(super) fn note_departure(&self) {
+    pub(super) fn tell_departure(&self) {
         // SAFETY: the calling thread is on the fiber.
         if let Some(fiber) = unsafe { self.fiber.get().as_ref() } {
-            self.note_departure_from(fiber);
+            self.tell_departure_from(fiber);
         }
     }
 
     #[cold]
-    fn note_departure_from(&self, fiber: &Fiber) {
+    fn tell_departure_from(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.suspend(&task.slice, fiber.kind_of_wait()));
             watch.sums().inspect(|_| task.path.stop(clock::ticks()));
@@ -150,15 +161,15 @@ impl Worker {
     /// The worker, which the calling thread occupies, leaves the fiber `from` for the fiber that
     /// counts as its own already.
     #[cold]
-    pub(super) fn note_switch(&self, from: &Fiber) {
-        self.note_departure_from(from);
+    pub(super) fn tell_switch(&self, from: &Fiber) {
+        self.tell_departure_from(from);
         // SAFETY: the stack of the owner's fiber is in use.
-        self.note_arrival(unsafe { &*self.fiber.get() });
+        self.tell_arrival(unsafe { &*self.fiber.get() });
     }
 
     /// The worker has come to the fiber. The calling thread occupies the worker.
     #[cold]
-    pub(super) fn note_arrival(&self, fiber: &Fiber) {
+    pub(super) fn tell_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             detector::acquire(fiber);
             watch.track().inspect(|track| track.arrive(&task.slice));
@@ -173,11 +184,26 @@ impl Worker {
 
     /// The task on the fiber has begun a blocking section; the calling thread still occupies the
     /// worker.
-    pub(super) fn note_block(&self, fiber: &Fiber) {
+    pub(super) fn tell_section(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.block(&task.slice));
             watch.sums().inspect(|_| task.path.block(true, clock::ticks()));
         }
+        self.begin_phase(Phase::Blocked);
+    }
+
+    /// The blocking section of the task on the fiber is over, and the calling thread has come to the
+    /// worker with it.
+    pub(super) fn tell_return_from_section(&self, fiber: &Fiber) {
+        self.begin_phase(Phase::Busy);
+        fiber.tell_end_of_section();
+        self.tell_arrival(fiber);
+    }
+
+    /// The worker continues the task on the fiber. The calling thread occupies the worker.
+    #[inline(always)]
+    pub(super) fn tell_resumption(&self, fiber: *const Fiber) {
+        probe!("resume", fiber, self.handle());
     }
 
     /// The number of tasks in the worker's queue, if the policy knows it.
@@ -186,22 +212,52 @@ impl Worker {
         unsafe { (self.row().operations.queued)(self) }
     }
 
-    /// Records, if the run is traced, an event that concerns the worker `whom`, or `number`
-    /// workers.
-    pub(super) fn record(&self, kind: Kind, whom: usize, number: usize) {
-        self.track().inspect(|track| track.note(kind, whom as u16, number as u64));
+    /// Tells of a step of the worker, which the calling thread occupies.
+    #[inline]
+    pub(super) fn tell(&self, step: Step) {
+        match step {
+            Step::Steal(victim) => self.tell_steal(victim),
+            Step::Raid(victim) => self.record(Kind::Raid, victim, 0),
+            Step::Wake(0) | Step::FailedSearch | Step::Nap => {}
+            Step::Wake(woken) => self.tell_wake(woken),
+            Step::OutOfTasks => _ = self.watch().inspect(|watch| watch.out_of_tasks()),
+            Step::Park => self.tell_park(),
+            Step::Phase(phase) => _ = self.watch().inspect(|watch| watch.begin(phase)),
+            Step::Activity(activity) => {
+                self.is_idle.store(activity == Activity::Idle, Ordering::Relaxed);
+            }
+        }
     }
 
-    /// The worker has found its queue empty.
-    #[inline]
-    pub(super) fn note_out_of_tasks(&self) {
-        self.watch().inspect(|watch| watch.out_of_tasks());
+    // Not inlined: a probe in a function that is compiled once is one place, and tools attach to each.
+
+    #[inline(never)]
+    fn tell_steal(&self, victim: usize) {
+        probe!("steal", self.index(), victim);
+        self.record(Kind::Steal, victim, 0);
+    }
+
+    #[inline(never)]
+    fn tell_wake(&self, woken: usize) {
+        probe!("wake", self.index(), woken);
+        self.record(Kind::Wake, self.index(), woken);
+    }
+
+    #[inline(never)]
+    fn tell_park(&self) {
+        probe!("park", self.index(), self.handle());
+    }
+
+    /// Records, if the run is traced, an event that concerns the worker `whom`, or `number`
+    /// workers.
+    fn record(&self, kind: Kind, whom: usize, number: usize) {
+        self.track().inspect(|track| track.note(kind, whom as u16, number as u64));
     }
 
     /// From now on the worker, which the calling thread occupies, is in this phase.
     #[inline]
     pub(super) fn begin_phase(&self, phase: Phase) {
-        self.watch().inspect(|watch| watch.begin(phase));
+        self.tell(Step::Phase(phase));
     }
 
     /// Calls `sleep`, and records how long it took. The worker searches before and afterwards.
