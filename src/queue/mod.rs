@@ -371,68 +371,41 @@ pub trait Batches: Sized {
     unsafe fn spill(&self, n: usize, to: impl FnMut(Task));
 }
 
+/// Functions that nobody can call, since their receiver has no values.
+macro_rules! uncallable {
+    ($(fn $name:ident($($type:ty),*) $(-> $result:ty)?;)* $(unsafe fn $unsafe_name:ident($($unsafe_type:ty),*) $(-> $unsafe_result:ty)?;)*) => {
+        $(fn $name(&self, $(_: $type),*) $(-> $result)? {
+            match *self {}
+        })*
+        $(unsafe fn $unsafe_name(&self, $(_: $unsafe_type),*) $(-> $unsafe_result)? {
+            match *self {}
+        })*
+    };
+}
+
 impl PrivatePart for Infallible {
-    fn ask(&self) {
-        match *self {}
-    }
-
-    fn request(&self) -> bool {
-        match *self {}
-    }
-
-    fn is_requested(&self) -> bool {
-        match *self {}
-    }
-
-    fn press(&self) -> Press {
-        match *self {}
-    }
-
-    fn raid(&self) -> bool {
-        match *self {}
-    }
-
-    fn alarm(&self) {
-        match *self {}
-    }
-
-    fn is_alarmed(&self) -> bool {
-        match *self {}
-    }
-
-    unsafe fn silence(&self) {
-        match *self {}
-    }
-
-    unsafe fn defer_alarm(&self) {
-        match *self {}
-    }
-
-    unsafe fn publish(&self, _: Portion) -> Published {
-        match *self {}
-    }
-
-    unsafe fn rearm(&self) {
-        match *self {}
-    }
-
-    fn is_asked(&self) -> bool {
-        match *self {}
+    uncallable! {
+        fn ask();
+        fn request() -> bool;
+        fn is_requested() -> bool;
+        fn press() -> Press;
+        fn raid() -> bool;
+        fn alarm();
+        fn is_alarmed() -> bool;
+        fn is_asked() -> bool;
+        unsafe fn silence();
+        unsafe fn defer_alarm();
+        unsafe fn publish(Portion) -> Published;
+        unsafe fn rearm();
     }
 }
 
 impl Batches for Infallible {
     const EXIST: bool = false;
 
-    fn steal_half(&self, _: usize, _: impl FnMut(Task)) -> Steal {
-        match *self {}
-    }
-
-    unsafe fn make_room(&self, _: usize) -> usize {
-        match *self {}
-    }
-
-    unsafe fn spill(&self, _: usize, _: impl FnMut(Task)) {
-        match *self {}
+    uncallable! {
+        fn steal_half(usize, impl FnMut(Task)) -> Steal;
+        unsafe fn make_room(usize) -> usize;
+        unsafe fn spill(usize, impl FnMut(Task));
     }
 }

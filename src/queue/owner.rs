@@ -4,8 +4,20 @@ use crate::queue::{Batches, Deque, Full, Portion, PrivatePart, Published};
 use crate::task::Task;
 use std::marker::PhantomData;
 
-/// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
+/// The owner's end of a deque, or of a capability of it. It belongs to one thread at a time and
+/// cannot be shared. Its functions are those of the traits for the owner, where they are described.
 pub struct Owner<'a, D>(&'a D, PhantomData<*mut ()>);
+
+/// The owner's functions of a trait.
+macro_rules! of_the_owner {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)+) => {
+        $(#[inline(always)]
+        pub fn $name(&mut self, $($argument: $type),*) $(-> $result)? {
+            // SAFETY: this is the one owner.
+            unsafe { self.0.$name($($argument),*) }
+        })+
+    };
+}
 
 impl<'a, D: Deque> Owner<'a, D> {
     /// # Safety
@@ -16,47 +28,16 @@ impl<'a, D: Deque> Owner<'a, D> {
         Owner(deque, PhantomData)
     }
 
-    #[inline(always)]
-    pub fn put(&mut self, task: Task) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.put(task) }
-    }
-
-    pub fn put_slowly(&mut self, task: Task) -> Result<(), Full> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.put_slowly(task) }
-    }
-
-    /// Adds a task, and leaves the threads that asked without an answer.
-    pub fn push(&mut self, task: Task) -> Result<(), Full> {
-        if self.put(task) { Ok(()) } else { self.put_slowly(task) }
-    }
-
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop() }
-    }
-
-    #[inline(always)]
-    pub fn pop_quickly(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_quickly() }
-    }
-
-    pub fn pop_slowly(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_slowly() }
-    }
-
-    pub fn pop_youngest(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_youngest() }
-    }
-
-    pub fn take_back(&mut self, task: Task) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.take_back(task) }
+    of_the_owner! {
+        fn put(task: Task) -> bool;
+        fn put_slowly(task: Task) -> Result<(), Full>;
+        fn pop() -> Option<Task>;
+        fn pop_quickly() -> Option<Task>;
+        fn pop_slowly() -> Option<Task>;
+        fn pop_youngest() -> Option<Task>;
+        fn take_back(task: Task) -> bool;
+        fn keeps_memory() -> bool;
+        fn give_back();
     }
 
     #[inline(always)]
@@ -65,14 +46,9 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop_into(then) }
     }
 
-    pub fn keeps_memory(&self) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.keeps_memory() }
-    }
-
-    pub fn give_back(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.give_back() };
+    /// Adds a task, and leaves the threads that asked without an answer.
+    pub fn push(&mut self, task: Task) -> Result<(), Full> {
+        if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
 
     /// The owner's end of the private part.
@@ -89,6 +65,25 @@ impl<'a, D: Deque> Owner<'a, D> {
 }
 
 impl<P: PrivatePart> Owner<'_, P> {
+    of_the_owner! {
+        fn publish(portion: Portion) -> Published;
+        fn rearm();
+        fn silence();
+        fn defer_alarm();
+    }
+
+    pub fn is_asked(&self) -> bool {
+        self.0.is_asked()
+    }
+
+    pub fn is_alarmed(&self) -> bool {
+        self.0.is_alarmed()
+    }
+
+    pub fn alarm(&mut self) {
+        self.0.alarm();
+    }
+
     /// Does what the owner was asked for: thieves want tasks, and get this `portion`; sleepers want
     /// to be woken for tasks. The next push answers again, as long as `anybody` says that there is a
     /// worker to be woken.
@@ -102,44 +97,11 @@ impl<P: PrivatePart> Owner<'_, P> {
             }
         }
     }
-
-    pub fn publish(&mut self, portion: Portion) -> Published {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.publish(portion) }
-    }
-
-    pub fn is_asked(&self) -> bool {
-        self.0.is_asked()
-    }
-
-    pub fn rearm(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.rearm() }
-    }
-
-    pub fn is_alarmed(&self) -> bool {
-        self.0.is_alarmed()
-    }
-
-    pub fn alarm(&mut self) {
-        self.0.alarm();
-    }
-
-    pub fn silence(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.silence() }
-    }
-
-    pub fn defer_alarm(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.defer_alarm() }
-    }
 }
 
 impl<B: Batches> Owner<'_, B> {
-    pub fn make_room(&mut self, wanted: usize) -> usize {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.make_room(wanted) }
+    of_the_owner! {
+        fn make_room(wanted: usize) -> usize;
     }
 
     pub fn spill(&mut self, n: usize, to: impl FnMut(Task)) {
