@@ -59,10 +59,8 @@ impl AsRef<Combination> for Entry {
 pub const fn row<P: Policy>() -> Row {
     Row {
         spawn: entry::spawn::<P>,
-        finish_spawn: entry::finish_spawn::<P>,
         fork: forked::fork,
         offer: forked::offer,
-        queue: entry::queue::<P>,
         operations: Operations::of::<P>(),
         calls_at_once: false,
         has_threads: P::HAS_THREADS,

@@ -30,7 +30,7 @@ use crate::runtime::record::Worker;
 use crate::runtime::tasks::BuiltInStep;
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
-use crate::runtime::{guest, observed};
+use crate::runtime::{entry, guest, observed};
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::detector;
@@ -239,7 +239,7 @@ impl Latch for Joined<'_> {
 unsafe fn finish_queueing(forked: &Forked, worker: &Worker) -> bool {
     let queued = queued_task(forked);
     // SAFETY: the built-in part has begun to queue this task; `run_forked` accepts the descriptor.
-    unsafe { (worker.row().finish_spawn)(Some(queued.f), queued.closure, worker) == 0 }
+    unsafe { entry::finish_spawn(Some(queued.f), queued.closure, worker) == 0 }
 }
 
 /// The rest of a fork that the built-in part has begun.
@@ -364,7 +364,7 @@ unsafe fn take_back_elsewhere(forked: &Forked, parts: Parts, worker: &Worker) ->
     unsafe {
         let taken = take_back_or_wait(forked, parts, worker);
         if taken && worker.row().plain.is_some() {
-            observed::unwrap(forked.task(), worker.mine().map(Mine::worker));
+            observed::unwrap(forked.task(), worker.mine());
         }
         taken
     }

@@ -68,7 +68,7 @@ impl Group {
         let arg = (&raw const member).cast();
         let bytes = size_of::<Member>();
         // SAFETY: `run_member` accepts a copy of `member`.
-        let queue = |guest: &Worker| unsafe { spawn_copy::queue(run_member, arg, bytes, guest) };
+        let queue = |guest: Mine| unsafe { spawn_copy::queue(run_member, arg, bytes, guest) };
         let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
         // SAFETY: as above.
         let spawn = || unsafe { spawn_copy::spawn(run_member, arg, bytes, worker) };
@@ -97,7 +97,7 @@ impl Group {
         self.members.enter();
         let header = (&raw const header).cast();
         // SAFETY: `run_copied` accepts a copy of `header` with the copy of the argument behind it.
-        let queue = |guest: &Worker| unsafe {
+        let queue = |guest: Mine| unsafe {
             spawn_copy::queue_with_header(run_copied, header, arg, bytes, guest)
         };
         let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };

@@ -6,6 +6,7 @@
 use crate::api::fork;
 use crate::api::fork::Forked;
 use crate::ffi::taskfunc;
+use crate::runtime::entry;
 use crate::runtime::record::Worker;
 use crate::sys::unwind;
 use crate::sys::unwind::{ForkedTask, ProgramFunction};
@@ -21,10 +22,7 @@ pub unsafe extern "C" fn sched_inline_spawn_rest(
     s: *mut Scheduler,
 ) -> c_int {
     // SAFETY: passed on; a task's `s` is a worker.
-    unsafe {
-        let worker = Worker::of(s);
-        (worker.row().finish_spawn)(f, closure, worker)
-    }
+    unsafe { entry::finish_spawn(f, closure, Worker::of(s)) }
 }
 
 /// # Safety

@@ -115,13 +115,12 @@ use crate::fiber::switch::Callee;
 use crate::fiber::{Instrumentation, Plain, exceptions, switch};
 use crate::policy::DequePolicy;
 use crate::queue::Deque;
-use crate::runtime::entry;
 use crate::runtime::forked::{misuse, spawn_forked};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, Worker};
 use crate::sync::forked::Forked;
 use crate::sys::errno;
-use crate::task::TaskFn;
+use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -147,10 +146,11 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
             unsafe { call::<Child<P, BySpawn, I>, I>(f as usize, closure, worker, child_fiber) }
         }
-        // SAFETY: the caller owns the worker, whose policy is `P`; `f` accepts `closure`.
-        (Some(f), None) if unsafe { is_too_deep::<P>(worker) } => unsafe {
-            entry::queue::<P>(f, closure, worker)
-        },
+        // SAFETY: the caller owns the worker, whose policy is `P`.
+        (Some(f), None) if unsafe { is_too_deep::<P>(worker) } => {
+            // SAFETY: as above.
+            unsafe { worker.owned() }.queue(Task { f, closure })
+        }
         // SAFETY: the caller owns the worker; `f` accepts `closure`.
         _ => unsafe { spawn_slowly::<P, I>(f, closure, worker) },
     }
@@ -287,13 +287,13 @@ unsafe extern "C" fn spawn_slowly<P: DequePolicy, I: Instrumentation>(
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
-    let Some(task) = f else { return errno::failed(libc::EINVAL) };
+    let Some(f) = f else { return errno::failed(libc::EINVAL) };
     // SAFETY: the caller owns the worker.
-    match add_child_fiber(unsafe { worker.owned() }) {
+    let mine = unsafe { worker.owned() };
+    match add_child_fiber(mine) {
         // SAFETY: the same contract as this function's.
-        Some(_) => unsafe { spawn::<P, I>(f, closure, worker) },
-        // SAFETY: the caller owns the worker, whose row this is; `task` accepts `closure`.
-        None => unsafe { (worker.row().queue)(task, closure, worker) },
+        Some(_) => unsafe { spawn::<P, I>(Some(f), closure, worker) },
+        None => mine.queue(Task { f, closure }),
     }
 }
 

@@ -3,8 +3,9 @@
 
 use crate::policy::Policy;
 use crate::policy::operations::Hosted;
+use crate::policy::stealing::Stealing;
 use crate::queue::Full;
-use crate::runtime::record::Worker;
+use crate::runtime::record::{BuiltIn, Worker};
 use crate::sys::errno;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -20,45 +21,37 @@ pub unsafe extern "C" fn spawn<P: Policy>(
     worker: &Worker,
 ) -> c_int {
     match f {
-        // SAFETY: the owner was compared just now; the rest is the caller's promise.
-        Some(f) if worker.is_mine() => unsafe { queue::<P>(f, closure, worker) },
+        Some(f) if worker.is_mine() => {
+            // SAFETY: the owner was compared just now; the policy is a `P`, by the caller's promise.
+            outcome(unsafe { worker.policy::<P>().spawn(worker, Task { f, closure }) })
+        }
         // SAFETY: by the caller's promise, `f` accepts `closure`.
         _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
     }
 }
 
-/// `Row::queue`.
+/// The rest of a spawn that `Worker::put_built_in` has begun.
 ///
 /// # Safety
-/// `f` accepts `closure`. The calling thread occupies `worker`, whose run is one of the policy `P`
-/// and has not ended.
-pub unsafe extern "C" fn queue<P: Policy>(
-    f: TaskFn,
-    closure: *mut c_void,
-    worker: &Worker,
-) -> c_int {
-    // SAFETY: by the caller's promise, the policy is a `P`, and the thread occupies the place.
-    outcome(unsafe { worker.policy::<P>().spawn(worker, Task { f, closure }) })
-}
-
-/// `Row::finish_spawn`: the rest of a spawn that `Worker::put_built_in` has begun.
-///
-/// # Safety
-/// `put_built_in` has returned Unfinished just now for the same arguments, in a run of the policy
-/// `P`.
+/// `put_built_in` has returned Unfinished just now for the same arguments.
 #[cold]
-pub unsafe extern "C" fn finish_spawn<P: Policy>(
+#[inline(never)]
+pub unsafe extern "C" fn finish_spawn(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
     // SAFETY: `put_built_in` does not apply if `f` is NULL.
     let f = unsafe { f.unwrap_unchecked() };
-    // SAFETY: by the caller's promise, `put` has returned false for this task.
-    outcome(unsafe { worker.policy::<P>().finish_spawn(worker, Task { f, closure }) })
+    // SAFETY: the built-in deque is that of this policy alone; by the caller's promise, `put` has
+    // returned false for this task.
+    outcome(unsafe {
+        worker.policy::<Stealing<BuiltIn>>().finish_spawn(worker, Task { f, closure })
+    })
 }
 
-fn outcome(pushed: Result<(), Full>) -> c_int {
+/// What `sched_spawn` returns.
+pub fn outcome(pushed: Result<(), Full>) -> c_int {
     match pushed {
         Ok(()) => 0,
         Err(Full) => errno::failed(libc::EAGAIN),

@@ -143,11 +143,9 @@ pub unsafe fn offer(
 #[inline(never)]
 pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     let queued = queued_task(forked);
-    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined; the row is that of the
-    // place's run.
-    let queue = |guest: &Worker| unsafe { (guest.row().queue)(queued.f, queued.closure, guest) };
-    let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
-    // SAFETY: as above.
+    let lend = || guest::lend(worker, |guest| guest.queue(queued));
+    let lent = if worker.mine().is_none() { lend() } else { None };
+    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
     let spawn = || unsafe { (worker.plain_row().spawn)(Some(queued.f), queued.closure, worker) };
     if lent.unwrap_or_else(spawn) == 0 {
         return;

@@ -61,14 +61,15 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
 }
 
 /// As `visit`, for `work` that calls no function of the program, and only adds tasks to the queue of the
-/// place by `Row::queue`: tasks for which the calling thread will wait, and which it runs itself then if
+/// place by `Mine::queue`: tasks for which the calling thread will wait, and which it runs itself then if
 /// nobody else has begun them. None also if guests have no queues. (Tasks for which it will not wait go to
 /// the injector: a flood of them by one thread takes 62 ns a task there, and took 148 in this way, since
 /// each theft disturbs the thread.)
-pub fn lend<R>(worker: &Worker, work: impl FnOnce(&Worker) -> R) -> Option<R> {
+pub fn lend<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     let lend = |run: &Run| {
         let guest = come(run, worker, Purpose::AddTasks)?;
-        let result = work(guest);
+        // SAFETY: the calling thread has the place as its guest.
+        let result = work(unsafe { guest.owned() });
         // SAFETY: the run does not end during `with_run`; the caller owns the place as a guest.
         unsafe { (guest.row().operations.go)(guest, Purpose::AddTasks) };
         Some(result)

@@ -57,8 +57,6 @@ pub const fn row(plain: &'static Row) -> Row {
         spawn,
         fork,
         offer,
-        finish_spawn: plain.finish_spawn,
-        queue: plain.queue,
         operations: plain.operations,
         calls_at_once: plain.calls_at_once,
         has_threads: plain.has_threads,
@@ -91,18 +89,14 @@ pub fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> 
         Some(track) => track.spawn(task, function),
         None => Observed::unrecorded(task, function),
     };
-    // SAFETY: the caller occupies the worker.
-    unsafe { pack::<C>(Some(mine.worker()), watch, slice, Some(mine.fiber())) }.unwrap_or(task)
+    pack::<C>(Some(mine), watch, slice, Some(mine.fiber())).unwrap_or(task)
 }
 
 /// Packs the record of a task into an argument block. `from`: the fiber whose youngest task spawns
 /// the task, if there is one.
-///
-/// # Safety
-/// As for `pack_for`.
 #[inline(always)]
-unsafe fn pack<C: ProgramFunction>(
-    worker: Option<&Worker>,
+fn pack<C: ProgramFunction>(
+    mine: Option<Mine>,
     watch: &Watch,
     slice: impl FnOnce() -> Observed,
     from: Option<&Fiber>,
@@ -120,8 +114,7 @@ unsafe fn pack<C: ProgramFunction>(
             profile.begin_path(&watched.path, watched.slice.function(), from);
         }
     };
-    // SAFETY: by the caller's promise.
-    let packed = unsafe { pack_for(worker, run_observed::<C>, size_of::<Watched>(), fill) };
+    let packed = pack_for(mine, run_observed::<C>, size_of::<Watched>(), fill);
     let task = packed.inspect_err(|_| watch.miss()).ok()?;
     if detector::is_present() {
         detector::forget(argument(task.closure)); // what the last task in this block has released
@@ -153,17 +146,15 @@ fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task, function: usize) -> T
     };
     // A task in a blocking section spawns from there.
     let section = identity::current_fiber().filter(|fiber| ptr::eq(fiber.worker().run.get(), run));
-    // SAFETY: without a worker the block comes from the heap.
-    unsafe { pack::<C>(None, watch, slice, section) }.unwrap_or(task)
+    pack::<C>(None, watch, slice, section).unwrap_or(task)
 }
 
 /// Undoes `wrap`: the task was refused, or taken back before it has begun. Returns the task that
 /// was wrapped.
 ///
 /// # Safety
-/// Nobody else has the task. The calling thread occupies `worker`, if it is given; if not, the task
-/// was wrapped by `wrap_outside`, or not at all.
-pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
+/// Nobody else has the task. Without a worker, the task was wrapped by `wrap_outside`, or not at all.
+pub unsafe fn unwrap(task: Task, mine: Option<Mine>) -> Task {
     if !is_wrapped(task.f) {
         return task;
     }
@@ -172,7 +163,7 @@ pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
         let watched = &*argument(task.closure).cast::<Watched>();
         let inner = watched.slice.task;
         watched.path.end();
-        give_back(task.closure, worker);
+        give_back(task.closure, mine);
         inner
     }
 }
@@ -216,13 +207,6 @@ fn note_descriptor(queued: *const Forked, wrapped: Task) {
 unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) -> c_int {
     let Some(f) = f else { return errno::failed(libc::EINVAL) };
     let _ignored = Ignored::begin();
-    // SAFETY: by the caller's promise.
-    unsafe { spawn_wrapped(f, closure, worker) }
-}
-
-/// # Safety
-/// As for `spawn`.
-unsafe fn spawn_wrapped(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     let task = Task { f, closure };
     let Some(mine) = worker.mine() else {
         // SAFETY: `f` accepts `closure`, by the caller's promise.
@@ -237,8 +221,8 @@ unsafe fn spawn_wrapped(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_i
     });
     if outcome != 0 {
         // A task that was refused has not left this thread.
-        // SAFETY: nobody else has the task; the calling thread occupies the worker.
-        unsafe { unwrap(wrapped, worker.mine().map(Mine::worker)) };
+        // SAFETY: nobody else has the task.
+        unsafe { unwrap(wrapped, worker.mine()) };
     }
     outcome
 }
@@ -255,13 +239,7 @@ unsafe extern "C" fn fork(
 ) {
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
     let _ignored = Ignored::begin();
-    // SAFETY: by the caller's promise.
-    unsafe { fork_wrapped(forked, Task { f, closure }, worker) };
-}
-
-/// # Safety
-/// As for `fork`.
-unsafe fn fork_wrapped(forked: &Forked, task: Task, worker: &Worker) {
+    let task = Task { f, closure };
     let Some(mine) = worker.mine() else {
         // Wrapped here and not by `wrap_outside`, so that the join finds the record.
         let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, run.function_of(task));
@@ -294,18 +272,6 @@ unsafe fn offer(
     worker: &Worker,
 ) -> Result<(), c_int> {
     let _ignored = Ignored::begin();
-    // SAFETY: by the caller's promise.
-    unsafe { offer_wrapped(forked, task, function, worker) }
-}
-
-/// # Safety
-/// As for `offer`.
-unsafe fn offer_wrapped(
-    forked: &Forked,
-    task: Task,
-    function: usize,
-    worker: &Worker,
-) -> Result<(), c_int> {
     let Some(mine) = worker.mine() else {
         // Wrapped here, because `wrap_outside` does not know the program's function.
         let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, function);
@@ -325,7 +291,7 @@ unsafe fn offer_wrapped(
     unsafe {
         (worker.plain_row().offer)(queued, wrapped, function, worker).inspect_err(|_| {
             forked.forget_shadow();
-            unwrap(wrapped, Some(worker));
+            unwrap(wrapped, Some(mine));
         })
     }
 }
@@ -381,7 +347,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     // Without a worker a block of the run stays in use until the run ends.
     if mine.is_some() || is_from_heap(block) {
         // SAFETY: nobody uses the block any more.
-        unsafe { give_back(block, mine.map(Mine::worker)) };
+        unsafe { give_back(block, mine) };
     }
 }
 
@@ -440,7 +406,7 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     // SAFETY: the program promises that `f` accepts its closure and returns.
     detector::heeded(|| call_guarded::<C, _>(|| unsafe { f(own, s) }));
     // SAFETY: the task's worker, which may differ from `s` by now, is of the same run.
-    let worker = fiber.map(|_| unsafe { Worker::current_in_run_of(s) });
+    let worker = fiber.map(|_| unsafe { Worker::current_in_run_of(s).owned() });
     if let (Some(fiber), Some(worker)) = (fiber, worker) {
         // SAFETY: the task below is in the middle of its run, like this one until now.
         let below = unsafe { watched.below() };

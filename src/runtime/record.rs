@@ -101,16 +101,12 @@ pub struct Row {
     /// `sched_spawn` where the built-in part does not apply: from any thread, also for a run that
     /// has ended.
     pub spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
-    /// The rest of a spawn whose built-in part has begun.
-    pub finish_spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
     /// `sched_fork` where the built-in part does not apply: from any thread.
     pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
     /// Queues a forked task that its owner may also run: sets the descriptor to the task, and
     /// queues it. The number is the address of the program's function. From any thread. An error:
     /// the result of `sched_spawn`.
     pub offer: unsafe fn(&Forked, Task, usize, &Worker) -> Result<(), c_int>,
-    /// Queues a task; called by the worker's owner. Returns as `sched_spawn` does.
-    pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     pub operations: Operations<Worker, Fiber>,
     /// A spawn calls the new task at once: kind `cont`.
     pub calls_at_once: bool,

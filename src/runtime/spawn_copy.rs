@@ -22,18 +22,14 @@ const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MAX_BYTES, 16) {
 
 /// Makes a task with an argument of `bytes` bytes, at most `MAX_BYTES`, which `fill` writes.
 /// Without a worker the block comes from the heap.
-///
-/// # Safety
-/// The caller owns `worker`.
 #[inline]
-unsafe fn pack(
-    worker: Option<&Worker>,
+fn pack(
+    mine: Option<Mine>,
     f: TaskFn,
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
-    // SAFETY: by the caller's promise.
-    let (block, task) = unsafe { pack_block(worker, run_block, bytes, fill) }?;
+    let (block, task) = pack_block(mine, run_block, bytes, fill)?;
     // SAFETY: the block is the caller's, and has room for its head.
     unsafe { block.write(BlockHead { f }) };
     Ok(task)
@@ -41,34 +37,27 @@ unsafe fn pack(
 
 /// Makes a task {`f`, closure}, with an argument of `bytes` bytes, at most `MAX_BYTES`, which
 /// `fill` writes. `f` finds it by `argument`, and ends with `give_back`.
-///
-/// # Safety
-/// The caller owns `worker`.
-pub(super) unsafe fn pack_for(
-    worker: Option<&Worker>,
+pub(super) fn pack_for(
+    mine: Option<Mine>,
     f: TaskFn,
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
-    // SAFETY: by the caller's promise.
-    unsafe { pack_block(worker, f, bytes, fill) }.map(|(_, task)| task)
+    pack_block(mine, f, bytes, fill).map(|(_, task)| task)
 }
 
 /// `pack_for`; the head of the block is not written.
-///
-/// # Safety
-/// As for `pack_for`.
 #[inline]
-unsafe fn pack_block(
-    worker: Option<&Worker>,
+fn pack_block(
+    mine: Option<Mine>,
     f: TaskFn,
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<(*mut BlockHead, Task), NoMemory> {
-    let (block, class) = if let Some(worker) = worker {
+    let (block, class) = if let Some(mine) = mine {
         let class = class_for(bytes);
-        // SAFETY: the caller owns the worker, so the run of the worker has not ended.
-        (unsafe { worker.block_cache().take(class) }?, class)
+        // SAFETY: the thread owns the worker, so the run of the worker has not ended.
+        (unsafe { mine.block_cache().take(class) }?, class)
     } else {
         // SAFETY: the size of the layout is not 0.
         let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
@@ -127,7 +116,7 @@ pub unsafe fn spawn_with_header(
     unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
 }
 
-/// As `spawn_with_header`, into the queue of a guest's place that the calling thread owns.
+/// As `spawn_with_header`, into the queue of a guest's place.
 ///
 /// # Safety
 /// As for `spawn_with_header`.
@@ -136,12 +125,12 @@ pub unsafe fn queue_with_header(
     header: *const c_void,
     arg: *const c_void,
     bytes: usize,
-    guest: &Worker,
+    guest: Mine,
 ) -> c_int {
     // SAFETY: as in `spawn_with_header`.
     let fill = |copy: *mut u8| unsafe { fill_with_header(copy, header, arg, bytes) };
     // SAFETY: by the caller's promise.
-    unsafe { queue_filled(f, HEADER + bytes, fill, guest) }
+    unsafe { spawn_by(f, HEADER + bytes, fill, Some(guest), |task| guest.queue(task)) }
 }
 
 /// Copies a header and an argument.
@@ -163,40 +152,24 @@ unsafe fn fill_with_header(copy: *mut u8, header: *const c_void, arg: *const c_v
 /// `f` accepts a pointer to the bytes that `fill` writes.
 #[inline]
 unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: &Worker) -> c_int {
-    let mine = worker.mine().map(Mine::worker);
+    let mine = worker.mine();
+    let by = mine.map_or(worker, Mine::worker);
     // SAFETY: by the caller's promise.
-    unsafe {
-        spawn_by(f, bytes, fill, mine, |f, closure| mine.unwrap_or(worker).spawn(Some(f), closure))
-    }
+    unsafe { spawn_by(f, bytes, fill, mine, |task| by.spawn(Some(task.f), task.closure)) }
 }
 
-/// As `spawn`, into the queue of a guest's place that the calling thread owns.
+/// As `spawn`, into the queue of a guest's place.
 ///
 /// # Safety
 /// As for `spawn`.
-pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: &Worker) -> c_int {
+pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: Mine) -> c_int {
     // SAFETY: as in `spawn`.
     let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
     // SAFETY: by the caller's promise.
-    unsafe { queue_filled(f, bytes, fill, guest) }
+    unsafe { spawn_by(f, bytes, fill, Some(guest), |task| guest.queue(task)) }
 }
 
-/// # Safety
-/// As for `spawn_filled`; the calling thread owns the place.
-unsafe fn queue_filled(
-    f: TaskFn,
-    bytes: usize,
-    fill: impl FnOnce(*mut u8),
-    guest: &Worker,
-) -> c_int {
-    // SAFETY: by the caller's promise; the row is that of the place's run.
-    let put = |f, closure| unsafe { (guest.row().queue)(f, closure, guest) };
-    // SAFETY: by the caller's promise.
-    unsafe { spawn_by(f, bytes, fill, Some(guest), put) }
-}
-
-/// The rest of `spawn_filled`. `mine`: the place of the run that the calling thread owns, if it owns
-/// one. `put` adds the task.
+/// The rest of `spawn_filled`. `put` adds the task.
 ///
 /// # Safety
 /// As for `spawn_filled`.
@@ -205,19 +178,14 @@ unsafe fn spawn_by(
     f: TaskFn,
     bytes: usize,
     fill: impl FnOnce(*mut u8),
-    mine: Option<&Worker>,
-    put: impl FnOnce(TaskFn, *mut c_void) -> c_int,
+    mine: Option<Mine>,
+    put: impl FnOnce(Task) -> c_int,
 ) -> c_int {
-    // SAFETY: the calling thread owns `mine`.
-    let Task { f, closure } = match unsafe { pack(mine, f, bytes, fill) } {
-        Ok(task) => task,
-        Err(NoMemory) => return errno::failed(libc::EAGAIN),
-    };
-    let outcome = put(f, closure);
+    let Ok(task) = pack(mine, f, bytes, fill) else { return errno::failed(libc::EAGAIN) };
+    let outcome = put(task);
     if outcome != 0 {
-        // SAFETY: the task was refused, so nobody else has the block; the calling thread owns
-        // `mine`.
-        unsafe { give_back(closure, mine) };
+        // SAFETY: the task was refused, so nobody else has the block.
+        unsafe { give_back(task.closure, mine) };
     }
     outcome
 }
@@ -237,15 +205,13 @@ pub(super) fn is_from_heap(closure: *mut c_void) -> bool {
 /// Gives back a block whose task has run, or was refused.
 ///
 /// # Safety
-/// Nobody uses the block afterwards. The caller owns `worker`, if it is given; if it is not, the
-/// block is from the heap.
+/// Nobody uses the block afterwards. Without a worker, the block is from the heap.
 #[inline]
-pub(super) unsafe fn give_back(closure: *mut c_void, worker: Option<&Worker>) {
+pub(super) unsafe fn give_back(closure: *mut c_void, mine: Option<Mine>) {
     let (block, class) = block_of(closure);
-    match worker {
-        // SAFETY: the caller owns the worker; the block is of the worker's run, and nobody else
-        // uses it.
-        Some(worker) if class != HEAP_CLASS => unsafe { worker.block_cache().put(block, class) },
+    match mine {
+        // SAFETY: the block is of the worker's run, and nobody else uses it.
+        Some(mine) if class != HEAP_CLASS => unsafe { mine.block_cache().put(block, class) },
         // SAFETY: `pack` has allocated the block with this layout.
         _ => unsafe {
             std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - FUNCTION_BYTES), HEAP_LAYOUT);
@@ -263,5 +229,5 @@ unsafe extern "C" fn run_block(closure: *mut c_void, s: *mut Scheduler) {
     call_guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
     // SAFETY: the task has ended. The calling thread's worker, which may differ from `s` by now, is
     // of the same run.
-    unsafe { give_back(closure, Some(Worker::current_in_run_of(s))) };
+    unsafe { give_back(closure, Some(Worker::current_in_run_of(s).owned())) };
 }

@@ -11,6 +11,7 @@ use crate::idle::quiescence::LockedRun;
 use crate::policy::Turn;
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner, PrivatePart};
+use crate::runtime::entry;
 use crate::runtime::identity::Mine;
 use crate::runtime::observed;
 use crate::runtime::record::{Row, Run, Worker};
@@ -33,7 +34,7 @@ pub enum BuiltInStep {
 
 impl Worker {
     /// Adds the task that `task` makes of `f`. NotApplicable: `f` is NULL, or the calling thread
-    /// does not own a built-in deque. Unfinished: `Row::finish_spawn` must follow.
+    /// does not own a built-in deque. Unfinished: `entry::finish_spawn` must follow.
     #[inline(always)]
     pub fn put_built_in(
         &self,
@@ -187,7 +188,7 @@ impl Worker {
         match self.put_built_in(f, |f| Task { f, closure }) {
             BuiltInStep::Done => 0,
             // SAFETY: `put_built_in` has left the spawn of these arguments unfinished.
-            BuiltInStep::Unfinished => unsafe { (self.row().finish_spawn)(f, closure, self) },
+            BuiltInStep::Unfinished => unsafe { entry::finish_spawn(f, closure, self) },
             // SAFETY: by the caller's promise; the row is that of the worker's run, or of its last
             // run.
             BuiltInStep::NotApplicable => unsafe { (self.row().spawn)(f, closure, self) },
@@ -219,13 +220,11 @@ impl Worker {
     /// # Safety
     /// `task.f` accepts its closure, as for sched_spawn.
     pub unsafe fn queue(&self, task: Task) -> c_int {
-        let Task { f, closure } = task;
-        let Some(mine) = self.mine() else {
+        match self.mine() {
             // SAFETY: by the caller's promise, the same as that to `inject`.
-            return unsafe { self.inject(f, closure) };
-        };
-        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
-        unsafe { (mine.row().queue)(f, closure, &mine) }
+            None => unsafe { self.inject(task.f, task.closure) },
+            Some(mine) => mine.queue(task),
+        }
     }
 
     /// Adds a task to this worker's run, from a thread that is no worker of it.
@@ -314,6 +313,13 @@ impl Worker {
 }
 
 impl Mine<'_> {
+    /// Queues a task. Returns as `sched_spawn` does.
+    pub fn queue(self, task: Task) -> c_int {
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
+        entry::outcome(unsafe { (self.row().operations.spawn)(&self, task) })
+    }
+
     /// Takes `task` back out of the queue, if the policy can, so that the caller can call it now.
     pub fn take_back(self, task: Task) -> bool {
         // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
