@@ -20,7 +20,7 @@
 #[cfg(debug_assertions)]
 mod check;
 
-use crate::api::Latch;
+use crate::api::wait::{Latch, Wait, sleep_until_over};
 use crate::policy::{LoopStack, Parts};
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
@@ -38,12 +38,6 @@ use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
-
-/// A forked task that is awaited, with the parts that the waiter may run: see [`Latch::parts`].
-struct Joined<'a> {
-    forked: &'a Forked,
-    parts: Parts<'a>,
-}
 
 impl Forked {
     /// Forks `f(closure)`: `sched_fork`.
@@ -140,7 +134,7 @@ impl Forked {
         if self.was_joined() {
             joined_before();
         }
-        crate::api::sleep_until_over(self);
+        sleep_until_over(self);
         self.forget();
     }
 
@@ -205,28 +199,6 @@ impl Latch for Forked {
     fn thief(&self) -> Option<&Worker> {
         // SAFETY: `runner` returns the address of a worker's record, and records are never freed.
         self.runner().map(|thief| unsafe { Worker::of(thief.cast()) })
-    }
-}
-
-impl Latch for Joined<'_> {
-    fn word(&self) -> &AtomicUsize {
-        self.forked.word()
-    }
-
-    fn is_over(&self) -> bool {
-        self.forked.is_over()
-    }
-
-    fn register(&self, waiter: Waiter) -> Option<usize> {
-        self.forked.register(waiter)
-    }
-
-    fn thief(&self) -> Option<&Worker> {
-        Latch::thief(self.forked)
-    }
-
-    fn parts(&self) -> Parts<'_> {
-        self.parts
     }
 }
 
@@ -305,7 +277,7 @@ unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool
     taken
 }
 
-/// As `api::wait`. If the task seems not to have begun, the wait is also noted in the caller's
+/// As `Wait::in_run_of`. If the task seems not to have begun, the wait is also noted in the caller's
 /// worker: if all workers of the run become idle and all its queues are empty, nobody will ever
 /// begin the task, and the process ends with a message.
 fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
@@ -316,7 +288,7 @@ fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
         guest.run_own(&|task| task == queued_task(forked));
     }
     let what = WaitsFor::new(Object::Forked, forked);
-    let waited = crate::api::wait(&Joined { forked, parts }, what, worker);
+    let waited = Wait::amid(forked, what, parts).in_run_of(worker);
     mine.inspect(|mine| mine.forget_join(forked));
     waited
 }
@@ -497,7 +469,7 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         return -1;
     }
     let what = WaitsFor::new(Object::Forked, &raw const forked);
-    detector::ignored(|| crate::api::wait_outside_run(&forked, what));
+    detector::ignored(|| Wait::new(&forked, what).outside_run());
     detector::acquire(&raw const forked);
     0
 }

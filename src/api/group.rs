@@ -17,7 +17,7 @@
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
-use crate::api::{wait_for_tasks, wait_outside_run};
+use crate::api::wait::Wait;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
@@ -190,9 +190,10 @@ impl Group {
                 unsafe { grant(nodes, || worker, WakeOrder::Soon) };
             }
             let what = WaitsFor::new(Object::Group, &raw const self.members);
+            let wait = Wait::new(&node, what);
             match fiber {
-                Some(fiber) => wait_for_tasks(&node, what, fiber),
-                None => wait_outside_run(&node, what),
+                Some(fiber) => wait.for_tasks(fiber),
+                None => wait.outside_run(),
             }
         }
         0

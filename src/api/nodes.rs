@@ -1,12 +1,11 @@
 //! Waiting with a node (`sync::node`): how a task or thread waits until its node is granted, and
 //! how the nodes are granted. The essay of [`sync`](super::sync) says where a woken task goes on.
 
-use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
+use crate::api::wait::{Latch, Wait, suspend_task};
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::waiter::Waiter;
-use crate::settings::Join;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
 use crate::task::Task;
@@ -49,9 +48,10 @@ pub(super) fn wait_until(
 #[cold]
 #[inline(never)]
 pub(super) fn wait(node: &Node, what: WaitsFor, worker: Option<&Worker>) {
+    let wait = Wait::new(node, what);
     match worker.and_then(Worker::mine) {
-        Some(mine) => wait_in_task(node, what, mine.fiber(), Join::Suspend),
-        None => wait_outside_run(node, what),
+        Some(mine) => wait.on_fiber(mine.fiber()),
+        None => wait.outside_run(),
     }
 }
 
