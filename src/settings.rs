@@ -32,6 +32,6 @@ pub use self::resolve::{Resolved, resolve};
 pub use self::suits::{Accepted, Combination, Transfers};
 pub use self::variables::{LEAST_STACK, MOST_BLOCKING};
 pub use self::words::{
-    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+    Deadlock, DequeOrLock, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 pub use crate::sys::processors::MOST_WORKERS;

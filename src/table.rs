@@ -18,7 +18,7 @@ use crate::runtime::observed;
 use crate::runtime::record::{BuiltIn, FunctionOf, Row};
 use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
-use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
+use crate::settings::{Accepted, Combination, Config, DequeOrLock, Kind, Resolved};
 use crate::sys::errno::Errno;
 use crate::sys::fence::Fenced;
 use crate::sys::processors::Mask;
@@ -73,7 +73,7 @@ pub const fn row<P: Policy>() -> Row {
     }
 }
 
-const fn entry<P: Policy>(kind: Kind, deque: Option<Deque>) -> Entry {
+const fn entry<P: Policy>(kind: Kind, deque: Option<DequeOrLock>) -> Entry {
     Entry {
         combination: Combination { kind, deque, accepted: &P::ACCEPTED },
         row: row::<P>(),
@@ -86,12 +86,12 @@ const fn entry<P: Policy>(kind: Kind, deque: Option<Deque>) -> Entry {
     }
 }
 
-const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
+const fn steal<D: queue::Deque>(deque: DequeOrLock) -> Entry {
     entry::<stealing::Stealing<D>>(Kind::Steal, Some(deque))
 }
 
 /// Continuation stealing.
-const fn cont<D: queue::Deque, I: Instrumentation>(deque: Deque) -> Entry {
+const fn cont<D: queue::Deque, I: Instrumentation>(deque: DequeOrLock) -> Entry {
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
     let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
     let observed = observed::row(const { &cont_row::<D, I>() });
@@ -104,11 +104,11 @@ const fn cont_row<D: queue::Deque, I: Instrumentation>() -> Row {
     Row { spawn, fork, calls_at_once: true, ..row::<stealing::Stealing<D>>() }
 }
 
-const fn lifo<L: Monitor>(lock: Deque) -> Entry {
+const fn lifo<L: Monitor>(lock: DequeOrLock) -> Entry {
     entry::<Shared<L, shared::Lifo>>(Kind::Lifo, Some(lock))
 }
 
-const fn fifo<L: Monitor>(lock: Deque) -> Entry {
+const fn fifo<L: Monitor>(lock: DequeOrLock) -> Entry {
     entry::<Shared<L, shared::Fifo>>(Kind::Fifo, Some(lock))
 }
 
@@ -128,7 +128,7 @@ impl Entry {
 
 /// The first row of a kind has its default deque or lock.
 static TABLE: [&Entry; 22] = {
-    use Deque::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as Pl};
+    use DequeOrLock::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as Pl};
     [
         const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
         const { &steal::<ChaseLev>(C) },
@@ -137,18 +137,18 @@ static TABLE: [&Entry; 22] = {
         const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_c_locks(&STEAL_SPIN) },
         &STEAL_SPIN,
         const { &steal::<Locked<Semaphore>>(Sem).or_without_c_locks(&STEAL_SPIN) },
-        const { &steal::<Locked<Fair>>(Deque::Fair) },
-        const { &steal::<Locked<Adaptive>>(Deque::Adaptive) },
+        const { &steal::<Locked<Fair>>(DequeOrLock::Fair) },
+        const { &steal::<Locked<Adaptive>>(DequeOrLock::Adaptive) },
         const { &lifo::<PthreadMutex>(Mutex).or_without_c_locks(&LIFO_SPIN) },
         &LIFO_SPIN,
         const { &lifo::<Semaphore>(Sem).or_without_c_locks(&LIFO_SPIN) },
-        const { &lifo::<Fair>(Deque::Fair) },
-        const { &lifo::<Adaptive>(Deque::Adaptive) },
+        const { &lifo::<Fair>(DequeOrLock::Fair) },
+        const { &lifo::<Adaptive>(DequeOrLock::Adaptive) },
         const { &fifo::<PthreadMutex>(Mutex).or_without_c_locks(&FIFO_SPIN) },
         &FIFO_SPIN,
         const { &fifo::<Semaphore>(Sem).or_without_c_locks(&FIFO_SPIN) },
-        const { &fifo::<Fair>(Deque::Fair) },
-        const { &fifo::<Adaptive>(Deque::Adaptive) },
+        const { &fifo::<Fair>(DequeOrLock::Fair) },
+        const { &fifo::<Adaptive>(DequeOrLock::Adaptive) },
         const {
             let with_split = cont::<BuiltIn, Plain>(Pl).or_without_membarrier(&CONT_FENCED);
             &with_split.or_instrumented(&CONT_INSTRUMENTED)
@@ -158,16 +158,16 @@ static TABLE: [&Entry; 22] = {
     ]
 };
 
-static STEAL_FENCED: Entry = steal::<Split<Fenced>>(Deque::Split);
-static STEAL_SPIN: Entry = steal::<Locked<Spin>>(Deque::Spin);
-static STEAL_SPIN_QUEUE: Entry = steal::<Locked<Spin, Oldest>>(Deque::Queue);
-static LIFO_SPIN: Entry = lifo::<Spin>(Deque::Spin);
-static FIFO_SPIN: Entry = fifo::<Spin>(Deque::Spin);
-static CONT_INSTRUMENTED: Entry = cont::<BuiltIn, Instrumented>(Deque::Split);
-static CONT_CHASELEV_INSTRUMENTED: Entry = cont::<ChaseLev, Instrumented>(Deque::ChaseLev);
+static STEAL_FENCED: Entry = steal::<Split<Fenced>>(DequeOrLock::Split);
+static STEAL_SPIN: Entry = steal::<Locked<Spin>>(DequeOrLock::Spin);
+static STEAL_SPIN_QUEUE: Entry = steal::<Locked<Spin, Oldest>>(DequeOrLock::Queue);
+static LIFO_SPIN: Entry = lifo::<Spin>(DequeOrLock::Spin);
+static FIFO_SPIN: Entry = fifo::<Spin>(DequeOrLock::Spin);
+static CONT_INSTRUMENTED: Entry = cont::<BuiltIn, Instrumented>(DequeOrLock::Split);
+static CONT_CHASELEV_INSTRUMENTED: Entry = cont::<ChaseLev, Instrumented>(DequeOrLock::ChaseLev);
 static CONT_FENCED: Entry =
-    cont::<Split<Fenced>, Plain>(Deque::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
-static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<Fenced>, Instrumented>(Deque::Split);
+    cont::<Split<Fenced>, Plain>(DequeOrLock::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
+static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<Fenced>, Instrumented>(DequeOrLock::Split);
 
 /// The entry itself, or the entry to use instead on this system.
 fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
@@ -282,4 +282,20 @@ fn open_with_guests(entry: &Entry, mut request: Request) -> Result<Box<dyn Open>
         request.guests = request.threads.clamp(*GUESTS.start(), *GUESTS.end());
     }
     (entry.open)(&request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_and_each_deque_or_lock_has_a_row() {
+        let has = |fits: &dyn Fn(&Combination) -> bool| TABLE.iter().any(|e| fits(&e.combination));
+        for &kind in Kind::ALL {
+            assert!(has(&|row| row.kind == kind), "{}", kind.word());
+        }
+        for &deque in DequeOrLock::ALL {
+            assert!(has(&|row| row.deque == Some(deque)), "{}", deque.word());
+        }
+    }
 }

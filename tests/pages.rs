@@ -411,3 +411,14 @@ fn constants_and_structs_of_the_pages_are_those_of_the_headers() {
     none(wrong);
     assert!(compared >= 5, "{compared} were compared");
 }
+
+#[test]
+fn each_counter_is_in_the_struct_and_on_its_pages() {
+    let (headers, page) = (headers(), read("man/libsched.7"));
+    let (_, after) = headers.split_once("struct sched_stats {").unwrap();
+    let (members, _) = after.split_once("};").unwrap();
+    sched::stats::Values::default().each(|name, _| {
+        assert!(members.contains(&format!(" {name};")), "struct sched_stats: no {name}");
+        assert!(page.contains(&format!("\n.It Sy {name}\n")), "libsched(7), STATISTICS: no {name}");
+    });
+}

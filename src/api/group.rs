@@ -187,7 +187,7 @@ impl Group {
             // SAFETY: the node lives until it is granted: the wait below lasts until then.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
                 // SAFETY: the nodes were taken out of the group just now.
-                unsafe { grant(nodes, || worker, WakeOrder::Soon) };
+                unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
             }
             let what = WaitsFor::new(Object::Group, &raw const self.members);
             let wait = Wait::new(&node, what);
@@ -208,7 +208,7 @@ impl Group {
         // SAFETY: the task was counted in, and not counted out yet.
         if let Some(nodes) = unsafe { self.members.leave() } {
             // SAFETY: the nodes were taken out of the group just now.
-            unsafe { grant(nodes, || Some(from), WakeOrder::Soon) };
+            unsafe { grant(nodes, || Some(from), WakeOrder::Ahead) };
         }
     }
 }

@@ -141,16 +141,17 @@ pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
 /// Where a woken task is queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WakeOrder {
-    Soon,
-    /// To run soon, but now and then behind all other tasks.
-    InTurn,
+    /// Ahead of all other tasks.
+    Ahead,
+    /// Ahead of all other tasks, but now and then behind them.
+    MostlyAhead,
 }
 
 impl WakeOrder {
-    /// True if the task that is woken now is to run soon. The caller occupies the worker.
+    /// True if the task that is woken now goes ahead. The caller occupies the worker.
     #[inline]
-    fn is_soon(self, worker: &Worker) -> bool {
-        self == WakeOrder::Soon || !worker.wakes_behind()
+    fn is_ahead(self, worker: &Worker) -> bool {
+        self == WakeOrder::Ahead || !worker.wakes_behind()
     }
 }
 
@@ -191,7 +192,7 @@ pub(super) unsafe fn grant_one<'a>(
     let home =
         unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
     match home {
-        Some((home, task)) if order.is_soon(&home) => home.queue_soon(task),
+        Some((home, task)) if order.is_ahead(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
         // SAFETY: `pack` has returned the name.
         None => unsafe { wake_elsewhere(name, word, from, order) },
@@ -212,5 +213,5 @@ unsafe fn wake_elsewhere<'a>(
 ) {
     // SAFETY: `pack` has returned the name, by the caller's promise.
     let waiter = unsafe { Waiter::unpack(name) };
-    waiter.wake(word, from().filter(|from| order.is_soon(from)));
+    waiter.wake(word, from().filter(|from| order.is_ahead(from)));
 }

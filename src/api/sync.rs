@@ -151,7 +151,7 @@ pub fn try_lock(mutex: &Mutex) -> c_int {
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
     detector::giving(mutex, |mutex| {
-        if is_near(mutex.holder()) { hand_over(mutex, WakeOrder::Soon) } else { unlock_far(mutex) }
+        if is_near(mutex.holder()) { hand_over(mutex, WakeOrder::Ahead) } else { unlock_far(mutex) }
     })
 }
 
@@ -159,7 +159,7 @@ pub fn unlock(mutex: &Mutex) -> c_int {
 #[inline(never)]
 fn unlock_far(mutex: &Mutex) -> c_int {
     check_holder(mutex, "sched_mutex_unlock");
-    hand_over(mutex, WakeOrder::Soon)
+    hand_over(mutex, WakeOrder::Ahead)
 }
 
 #[inline(never)] // so that `unlock` keeps no registers for it
@@ -242,7 +242,7 @@ fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     detector::own(&waiting);
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     unsafe { cond.link(&waiting) };
-    hand_over(mutex, WakeOrder::InTurn);
+    hand_over(mutex, WakeOrder::MostlyAhead);
     let what = WaitsFor::new(Object::Cond, &raw const waiting);
     let look = look(worker);
     wait_until(&waiting.node, what, worker, |node| has_it(mutex, node, look));
@@ -267,7 +267,7 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: the nodes were taken out of the list just now.
     let nodes = nodes.filter_map(|node| unsafe { cond::relock(node) });
     // SAFETY: `cond::relock` returns nodes to be granted.
-    unsafe { grant(nodes, Worker::current_record, WakeOrder::InTurn) };
+    unsafe { grant(nodes, Worker::current_record, WakeOrder::MostlyAhead) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -329,7 +329,7 @@ fn post_contended(sem: &Sem) -> c_int {
 fn posted(next: Option<*const Node>) -> c_int {
     if let Some(next) = next {
         // SAFETY: the node was taken out of the semaphore's list just now.
-        unsafe { grant_one(next, Worker::current_record, WakeOrder::InTurn) };
+        unsafe { grant_one(next, Worker::current_record, WakeOrder::MostlyAhead) };
     }
     0
 }
@@ -355,7 +355,7 @@ fn arrive_now(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
         }
         Some(others) => {
             // SAFETY: the nodes were taken out of the barrier's list just now.
-            unsafe { grant(others, Worker::current_record, WakeOrder::InTurn) };
+            unsafe { grant(others, Worker::current_record, WakeOrder::MostlyAhead) };
             1
         }
     }

@@ -4,7 +4,7 @@ use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
 use crate::settings;
-use crate::settings::{Config, Deadlock, Deque, Idle, Kind, Overflow, Refused};
+use crate::settings::{Config, Deadlock, DequeOrLock, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
 use crate::sys::{detector, errno, memory, output, probe, symbol, thread};
 use crate::task::Scheduler;
@@ -140,17 +140,21 @@ impl sched_options {
             (SCHED_KIND_CONT, Kind::Cont),
             (SCHED_KIND_SERIAL, Kind::Serial),
         ];
-        const DEQUES: &[(c_int, Deque)] = &[
-            (SCHED_DEQUE_SPLIT, Deque::Split),
-            (SCHED_DEQUE_CHASELEV, Deque::ChaseLev),
-            (SCHED_DEQUE_RING, Deque::Ring),
-            (SCHED_DEQUE_MUTEX, Deque::Mutex),
-            (SCHED_DEQUE_SPIN, Deque::Spin),
-            (SCHED_DEQUE_SEM, Deque::Sem),
-            (SCHED_DEQUE_QUEUE, Deque::Queue),
-            (SCHED_DEQUE_FAIR, Deque::Fair),
-            (SCHED_DEQUE_ADAPTIVE, Deque::Adaptive),
+        const DEQUES: &[(c_int, DequeOrLock)] = &[
+            (SCHED_DEQUE_SPLIT, DequeOrLock::Split),
+            (SCHED_DEQUE_CHASELEV, DequeOrLock::ChaseLev),
+            (SCHED_DEQUE_RING, DequeOrLock::Ring),
+            (SCHED_DEQUE_MUTEX, DequeOrLock::Mutex),
+            (SCHED_DEQUE_SPIN, DequeOrLock::Spin),
+            (SCHED_DEQUE_SEM, DequeOrLock::Sem),
+            (SCHED_DEQUE_QUEUE, DequeOrLock::Queue),
+            (SCHED_DEQUE_FAIR, DequeOrLock::Fair),
+            (SCHED_DEQUE_ADAPTIVE, DequeOrLock::Adaptive),
         ];
+        const {
+            assert!(KINDS.len() == Kind::ALL.len(), "each kind has a constant");
+            assert!(DEQUES.len() == DequeOrLock::ALL.len(), "each deque and lock has a constant");
+        }
         const IDLES: &[(c_int, Idle)] = &[
             (SCHED_IDLE_PARK, Idle::Park),
             (SCHED_IDLE_NAP, Idle::Nap),
@@ -184,7 +188,7 @@ impl sched_options {
         }
         Ok(Config {
             kind: chosen("kind", self.kind, KINDS, Kind::word)?.unwrap_or(defaults.kind),
-            deque: chosen("deque", self.deque, DEQUES, Deque::word)?,
+            deque: chosen("deque", self.deque, DEQUES, DequeOrLock::word)?,
             idle: chosen("idle", self.idle, IDLES, Idle::word)?.unwrap_or(defaults.idle),
             overflow: chosen("overflow", self.overflow, OVERFLOWS, Overflow::word)?,
             blocking,

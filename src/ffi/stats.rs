@@ -8,7 +8,7 @@ use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
-use crate::stats::Totals;
+use crate::stats::{Totals, Values};
 use crate::sys::errno::Errno;
 use crate::sys::{errno, memory};
 use crate::task::Scheduler;
@@ -51,15 +51,17 @@ const _: () = assert!(size_of::<sched_stats>() >= FIRST_SIZE);
 impl From<Totals> for sched_stats {
     fn from(totals: Totals) -> Self {
         let Totals { values, threads, threads_missing, time } = totals;
+        let Values { tasks, steals, stolen_tasks, failed_steals, parks, naps, wakes, queue_peak } =
+            values;
         sched_stats {
-            tasks: values.tasks,
-            steals: values.steals,
-            stolen_tasks: values.stolen_tasks,
-            failed_steals: values.failed_steals,
-            parks: values.parks,
-            naps: values.naps,
-            wakes: values.wakes,
-            queue_peak: values.queue_peak,
+            tasks,
+            steals,
+            stolen_tasks,
+            failed_steals,
+            parks,
+            naps,
+            wakes,
+            queue_peak,
             threads,
             threads_missing,
             seconds: time.as_secs_f64(),

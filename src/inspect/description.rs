@@ -22,7 +22,7 @@ use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitNote;
 use crate::runtime::waiter::Waiter;
 use crate::runtime::{record, registry, run_wait};
-use crate::settings::{Deque, Kind};
+use crate::settings::{DequeOrLock, Kind};
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Waiting;
 use crate::sync::forked::Forked;
@@ -70,7 +70,7 @@ const COUNT: usize = {
         count += NUMBERS[at].len();
         at += 1;
     }
-    count + Forked::STATES.len() + ADDRESSES + Kind::WORDS.len() + Deque::WORDS.len()
+    count + Forked::STATES.len() + ADDRESSES + Kind::WORDS.len() + DequeOrLock::WORDS.len()
 };
 
 #[repr(C)]
@@ -159,7 +159,7 @@ pub const DESCRIPTION: Description = {
         group += 1;
     }
     table.add_words("kind ", Kind::WORDS);
-    table.add_words("deque ", Deque::WORDS);
+    table.add_words("deque ", DequeOrLock::WORDS);
     assert!(table.count == COUNT, "all entries are there");
     let Table { entries, .. } = table;
     Description { version: VERSION, count: COUNT, size_of_entry: size_of::<Entry>(), entries }

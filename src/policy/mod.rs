@@ -549,7 +549,7 @@ pub trait Place {
     /// As `give_back`, for the guest's place of this index, which the caller owns.
     fn guest_gives_back(&self, _index: usize) {}
     /// True if the task is a continuation: it was suspended, and this resumes it.
-    fn is_suspended(_task: Task) -> bool {
+    fn is_continuation(_task: Task) -> bool {
         false
     }
     /// Calls the task without counting it.

@@ -82,7 +82,7 @@ use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
-use crate::policy::shared::queue::{Line, Next, Queue};
+use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy, Step};
 use crate::queue::injector::Refused;
@@ -139,7 +139,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         &self,
         place: &P,
         task: Task,
-        make_room: fn(&mut Queue, Line) -> Result<(), NoMemory>,
+        make_room: fn(&mut SharedQueue, Line) -> Result<(), NoMemory>,
         line: Line,
     ) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
@@ -253,7 +253,9 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 return None;
             }
             let task = match state.queue.peek(End::Youngest) {
-                Some(youngest) if !P::is_suspended(youngest) => state.queue.pop::<P>(End::Youngest),
+                Some(youngest) if !P::is_continuation(youngest) => {
+                    state.queue.pop::<P>(End::Youngest)
+                }
                 _ => self.counted(state.queue.next::<O, P>(place), state).map(Next::task),
             };
             if task.is_some() {
@@ -288,7 +290,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             joiner_words: memory::slice(plan.places(), |_| Ok(Pad(Futex::new(AWAKE))))?,
             monitor: L::new(),
             state: UnsafeCell::new(State {
-                queue: Queue::default(),
+                queue: SharedQueue::default(),
                 active: 1,
                 held: 0,
                 asleep: 0,
@@ -357,11 +359,11 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room_for_suspended, Line::Outside)
+        self.push_again(place, task, SharedQueue::make_room_for_suspended, Line::Outside)
     }
 
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room_for_suspended, Self::LAST)
+        self.push_again(place, task, SharedQueue::make_room_for_suspended, Self::LAST)
     }
 
     fn outside(&self, index: usize) -> Option<&AtomicUsize> {
@@ -394,7 +396,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room, Self::LAST)
+        self.push_again(place, task, SharedQueue::make_room, Self::LAST)
     }
 
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {

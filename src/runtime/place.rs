@@ -69,7 +69,7 @@ impl Place for Worker {
     }
 
     #[inline]
-    fn is_suspended(task: Task) -> bool {
+    fn is_continuation(task: Task) -> bool {
         is_continuation(task)
     }
 

@@ -73,7 +73,7 @@ use crate::runtime::countdown::Countdown;
 use crate::runtime::past_loops::PastLoops;
 use crate::runtime::wait_note::{Noted, WaitNote};
 use crate::runtime::watch::{Watch, Watched};
-use crate::settings::{Config, Deque, Join};
+use crate::settings::{Config, DequeOrLock, Join};
 use crate::stats::phases::Phases;
 use crate::stats::report::Report;
 use crate::stats::{Counters, Totals};
@@ -699,7 +699,7 @@ pub struct Run {
     /// In nanoseconds of `clock::nanos`.
     pub(super) began: u64,
     pub(super) config: Config,
-    pub(super) deque: Option<Deque>,
+    pub(super) deque: Option<DequeOrLock>,
     pub(super) qlen: usize,
 }
 
@@ -823,7 +823,7 @@ impl Run {
         &self.config
     }
 
-    pub fn deque(&self) -> Option<Deque> {
+    pub fn deque(&self) -> Option<DequeOrLock> {
         self.deque
     }
 

@@ -22,7 +22,7 @@ use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, R
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
-use crate::settings::{Config, Deque, Stats, Transfers};
+use crate::settings::{Config, DequeOrLock, Stats, Transfers};
 use crate::stats::phases::Phases;
 use crate::stats::report::{Report, Summary};
 use crate::stats::{Times, Totals};
@@ -47,7 +47,7 @@ pub struct Request {
     pub config: Config,
     pub transfers: Transfers,
     /// The deque or lock, for the report.
-    pub deque: Option<Deque>,
+    pub deque: Option<DequeOrLock>,
     pub row: &'static Row,
     /// See `record::FunctionOf`.
     pub function_of: FunctionOf,

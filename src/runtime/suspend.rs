@@ -314,7 +314,7 @@ pub(super) fn is_spawner(task: Task) -> bool {
 pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
     // SAFETY: by the caller's promise; what was published is complete.
     unsafe {
-        if is_suspended(task) {
+        if is_suspended_task(task) {
             Some(&*(*task.closure.cast::<Continuation>()).fiber)
         } else if is_spawner(task) {
             Some(spawner_fiber(task.closure))
@@ -328,13 +328,13 @@ pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
 pub const CONTINUE: [TaskFn; 2] = [resume, resume_spawner];
 
 #[inline(always)]
-fn is_suspended(task: Task) -> bool {
+fn is_suspended_task(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn)
 }
 
 /// True if `task` continues a suspended task, or a spawner.
 pub fn is_continuation(task: Task) -> bool {
-    is_suspended(task) || is_spawner(task)
+    is_suspended_task(task) || is_spawner(task)
 }
 
 /// Queues the task that continues a suspended one: see `Worker::queue_continued`.
@@ -438,7 +438,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
 pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
     // SAFETY: by the caller's promise; what was published is complete.
     unsafe {
-        if is_suspended(task) {
+        if is_suspended_task(task) {
             Some(task.closure.cast::<Continuation>().read())
         } else if is_spawner(task) {
             Some(detach_spawner(task.closure))

@@ -1,7 +1,7 @@
 //! What a program and its user ask for, before it is compared with the table of kinds.
 
 use crate::settings::words::{
-    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+    Deadlock, DequeOrLock, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 use std::ffi::CStr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub enum Threads {
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub kind: Kind,
-    pub deque: Option<Deque>,
+    pub deque: Option<DequeOrLock>,
     pub idle: Idle,
     /// Here and in the next two fields, None: nobody asked; see `Transfers`.
     pub steal: Option<Steal>,

@@ -8,7 +8,7 @@ use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::suits::{Accepted, Combination, Transfers};
 use crate::settings::typos;
 use crate::settings::variables::{InForce, VARS, Var};
-use crate::settings::words::{Deque, Overflow, Switch};
+use crate::settings::words::{DequeOrLock, Overflow, Switch};
 use crate::sys::output::Out;
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -60,7 +60,7 @@ pub fn resolve<R: AsRef<Combination>>(
     let transfers = Transfers::of(&config, accepted);
     let help = || {
         if config.help == Switch::On {
-            help(&InForce { deque: deque_of(&config).unwrap_or(Deque::ALL[0]), transfers });
+            help(&InForce { deque: deque_of(&config).unwrap_or(DequeOrLock::ALL[0]), transfers });
         }
     };
     if let Some((var, value)) = refused {
@@ -96,11 +96,11 @@ fn help(in_force: &InForce) {
 fn refuse_combination(
     config: &Config,
     asked: &Config,
-    accepted: impl Iterator<Item = Deque>,
+    accepted: impl Iterator<Item = DequeOrLock>,
 ) -> Refused {
     let by = Author::of(config.deque, asked.deque);
     // (Some deque was asked for: without one, the first row of the kind would have been found.)
-    let word = config.deque.map_or("", Deque::word);
+    let word = config.deque.map_or("", DequeOrLock::word);
     let deque = Choice { by, member: "deque", word };
-    deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(Deque::word))
+    deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(DequeOrLock::word))
 }

@@ -4,7 +4,7 @@
 
 use crate::settings::config::Config;
 use crate::settings::messages::{Author, Choice, Refused};
-use crate::settings::words::{Deque, Global, Kind, Overflow, Steal};
+use crate::settings::words::{DequeOrLock, Global, Kind, Overflow, Steal};
 
 /// What a row of the table of kinds accepts; the first value of each list is the default. A row on
 /// which a variable has no effect accepts all values of the variable.
@@ -32,7 +32,7 @@ impl Accepted {
 pub struct Combination {
     pub kind: Kind,
     /// The deque or the lock; None if the kind has none to choose.
-    pub deque: Option<Deque>,
+    pub deque: Option<DequeOrLock>,
     pub accepted: &'static Accepted,
 }
 

@@ -5,7 +5,7 @@ use crate::settings::messages::{Refused, Shown};
 use crate::settings::suits::Transfers;
 use crate::settings::told::{self, Told};
 use crate::settings::words::{
-    Deadlock, Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+    Deadlock, DequeOrLock, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 use crate::sys::output::Out;
 use crate::sys::processors::MOST_WORKERS;
@@ -55,9 +55,9 @@ pub static VARS: [Var; COUNT] = [
     },
     Var {
         name: "SCHED_DEQUE",
-        words: Deque::WORDS,
+        words: DequeOrLock::WORDS,
         form: "",
-        set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
+        set: |c, v| DequeOrLock::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
         meaning: "the deque of steal and cont; the lock of lifo and fifo (from mutex on)",
     },
     Var {
@@ -234,7 +234,7 @@ pub static VARS: [Var; COUNT] = [
 
 /// The settings whose defaults depend on other settings.
 pub struct InForce {
-    pub deque: Deque,
+    pub deque: DequeOrLock,
     pub transfers: Transfers,
 }
 

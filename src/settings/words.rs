@@ -31,7 +31,7 @@ words! {
 }
 words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
-    Deque {
+    DequeOrLock {
         Split = "split", ChaseLev = "chaselev", Ring = "ring", Queue = "queue", Mutex = "mutex",
         Spin = "spin", Sem = "sem", Fair = "fair", Adaptive = "adaptive"
     }

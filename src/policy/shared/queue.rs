@@ -62,7 +62,8 @@ impl Next {
 #[repr(C)]
 struct FromOutside {
     task: Task,
-    /// The value of `Queue::added` by which the run's tasks before this one are told from those behind it.
+    /// The value of `SharedQueue::added` by which the run's tasks before this one are told from those
+    /// behind it.
     added: usize,
 }
 
@@ -83,7 +84,7 @@ impl Buffers {
 
 /// Tasks, the oldest in front.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct SharedQueue {
     tasks: TaskQueue,
     /// Tasks from outside the run, which have turns: see `policy::turns`.
     outside: QueueOf<FromOutside>,
@@ -100,15 +101,15 @@ pub(super) struct Queue {
     ended: Ended,
 }
 
-impl Queue {
+impl SharedQueue {
     /// Where a debugger finds the tasks, if the queue is at this offset.
     pub(super) const fn lengths(at: usize) -> [Length; QUEUES_FOR_ALL] {
-        let (tasks, outside) = (offset_of!(Queue, tasks), offset_of!(Queue, outside));
+        let (tasks, outside) = (offset_of!(SharedQueue, tasks), offset_of!(SharedQueue, outside));
         [
             Length::of_vec_deque(at + tasks + TaskQueue::TASKS),
             Length::of_vec_deque(at + outside + QueueOf::<FromOutside>::TASKS)
                 .with_slots_of(size_of::<FromOutside>()),
-            Ended::LENGTH.within(at + offset_of!(Queue, ended)),
+            Ended::LENGTH.within(at + offset_of!(SharedQueue, ended)),
         ]
     }
 
@@ -186,7 +187,7 @@ impl Queue {
     /// Adds a task as the youngest of its line, in which the caller has made room.
     #[inline(always)]
     pub(super) fn push<P: Place>(&mut self, task: Task, line: Line) {
-        self.suspended += usize::from(P::is_suspended(task));
+        self.suspended += usize::from(P::is_continuation(task));
         match line {
             Line::Own => {
                 self.added = self.added.wrapping_add(1);
@@ -226,14 +227,14 @@ impl Queue {
             End::Oldest => self.tasks.pop_front(),
             End::Youngest => self.tasks.pop_back(),
         }?;
-        self.suspended -= usize::from(P::is_suspended(task));
+        self.suspended -= usize::from(P::is_continuation(task));
         Some(task)
     }
 
     fn pop_outside<P: Place>(&mut self, place: &P) -> Option<Task> {
         let FromOutside { task, .. } = self.outside.pop_front()?;
         place.turns().took(self.outside() > 0);
-        self.suspended -= usize::from(P::is_suspended(task));
+        self.suspended -= usize::from(P::is_continuation(task));
         Some(task)
     }
 
@@ -268,13 +269,17 @@ impl Queue {
             return None;
         }
         if self.is_outside_next::<O>(place) {
-            let fits = self.outside.front().is_some_and(|next| P::is_suspended(next.task));
+            let fits = self.outside.front().is_some_and(|next| P::is_continuation(next.task));
             return if fits { self.pop_outside(place) } else { None };
         }
         if !self.tasks.is_empty() {
             O::arrange(&mut self.tasks, place);
         }
-        if self.peek(O::NEXT).is_some_and(P::is_suspended) { self.pop::<P>(O::NEXT) } else { None }
+        if self.peek(O::NEXT).is_some_and(P::is_continuation) {
+            self.pop::<P>(O::NEXT)
+        } else {
+            None
+        }
     }
 
     /// Removes `task`, which has not begun, if it is queued.

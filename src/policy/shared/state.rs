@@ -4,7 +4,7 @@
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::Guests;
-use crate::policy::shared::queue::{Next, Order, Queue};
+use crate::policy::shared::queue::{Next, Order, SharedQueue};
 use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
 use crate::queue::length::{Length, QUEUES_FOR_ALL};
 use crate::queue::run_gate::{Rests, RunGate};
@@ -36,11 +36,11 @@ pub struct Shared<L: Monitor, O: Order> {
 impl<L: Monitor, O: Order> Shared<L, O> {
     /// Where a debugger finds the tasks. (The state begins where its cell does.)
     pub(super) const LENGTHS_FOR_ALL: [Length; QUEUES_FOR_ALL] =
-        Queue::lengths(offset_of!(Self, state) + offset_of!(State, queue));
+        SharedQueue::lengths(offset_of!(Self, state) + offset_of!(State, queue));
 }
 
 pub(super) struct State {
-    pub(super) queue: Queue,
+    pub(super) queue: SharedQueue,
     pub(super) active: usize,
     pub(super) held: usize,
     pub(super) asleep: usize,

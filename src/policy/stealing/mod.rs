@@ -416,7 +416,7 @@ impl<D: Deque> Policy for Stealing<D> {
     #[cfg(not(loom))]
     unsafe fn begin_exchange(&self, place: &impl Place) -> Option<Task> {
         fn fits<P: Place>(_place: &P) -> impl FnOnce(Task) -> bool + use<P> {
-            P::is_suspended
+            P::is_continuation
         }
         if !self.deques[place.index()].looks_empty() {
             return None;
