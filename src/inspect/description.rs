@@ -21,7 +21,7 @@ use crate::runtime::observed;
 use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitNote;
 use crate::runtime::waiter::Waiter;
-use crate::runtime::{record, registry, run_wait};
+use crate::runtime::{registry, run_wait, seen};
 use crate::settings::{DequeOrLock, Kind};
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Waiting;
@@ -46,7 +46,7 @@ const OBJECTS: [(&str, usize); 5] = [
 ];
 
 const NUMBERS: [&[(&str, usize)]; 12] = [
-    &record::FOR_DEBUGGER,
+    &seen::FOR_DEBUGGER,
     &length::LAYOUT,
     &stack::FOR_DEBUGGER,
     &switch::FOR_DEBUGGER,

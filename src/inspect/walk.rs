@@ -3,7 +3,8 @@
 use crate::fiber::stack;
 use crate::policy::Place;
 use crate::queue::run_waits::Until;
-use crate::runtime::record::{Fiber, Run, SeenFiber, Worker};
+use crate::runtime::record::{Fiber, Run, Worker};
+use crate::runtime::seen::SeenFiber;
 use crate::runtime::registry;
 use crate::runtime::run_wait;
 use crate::runtime::wait_note::Noted;

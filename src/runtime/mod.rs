@@ -24,6 +24,7 @@ pub mod record;
 pub mod registry;
 pub mod run;
 pub mod run_wait;
+pub mod seen;
 pub mod spawn_copy;
 pub mod steps;
 pub mod suspend;
