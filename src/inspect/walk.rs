@@ -4,9 +4,9 @@ use crate::fiber::stack;
 use crate::policy::Place;
 use crate::queue::run_waits::Until;
 use crate::runtime::record::{Fiber, Run, Worker};
-use crate::runtime::seen::SeenFiber;
 use crate::runtime::registry;
 use crate::runtime::run_wait;
+use crate::runtime::seen::SeenFiber;
 use crate::runtime::wait_note::Noted;
 use crate::settings::Config;
 use crate::sys::memory::{self, NoMemory};
@@ -180,14 +180,12 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
 
 fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     let first = run.worker(0);
-    let operations = &first.row().operations;
     let see = |worker: &'static Worker| SeenWorker {
         record: worker,
         is_guest: worker.index() >= run.workers(),
         has_thread: worker.has_thread(),
         is_idle: worker.is_idle(),
-        // SAFETY: the run does not end while `each_run` looks at it.
-        queued: unsafe { (operations.queued)(worker) }.unwrap_or(0),
+        queued: worker.queued().unwrap_or(0),
         progress: worker.progress(),
         fiber: worker.seen_fiber(),
         low: 0,
@@ -199,8 +197,8 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
         kind: kind.word(),
         deque: run.deque().map(|deque| deque.word()),
         watchdog,
-        // SAFETY: as above.
-        queued_for_all: unsafe { (operations.queued_for_all)(first) },
+        // SAFETY: the run does not end while `each_run` looks at it.
+        queued_for_all: unsafe { first.operations_for_any() }.queued_for_all(),
         workers: memory::list(run.all_places().map(see))?,
         ended: run.totals().values.tasks,
         waiting: 0,

@@ -8,6 +8,7 @@ use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// A place that knows its policy's value.
@@ -19,18 +20,22 @@ pub trait Hosted: Place {
 
 macro_rules! operations {
     (
-        at place: $($(#[$doc:meta])* fn $name:ident($place:ident $(, $arg:ident: $type:ty)*) $(-> $result:ty)?
+        for the occupant: $($(#[$doc:meta])* fn $name:ident($place:ident $(, $arg:ident: $type:ty)*) $(-> $result:ty)?
             = $verb:ident($($value:expr),*);)+
-        on stack: $($(#[$stack_doc:meta])* fn $stack_verb:ident($stack:ident $(, $stack_arg:ident: $stack_type:ty)*);)+
+        for any thread: $($(#[$any_doc:meta])* fn $any:ident($any_place:ident $(, $any_arg:ident: $any_type:ty)*) $(-> $any_result:ty)?
+            = $any_verb:ident($($any_value:expr),*);)+
+        on a stack: $($(#[$stack_doc:meta])* fn $stack_verb:ident($stack:ident $(, $stack_arg:ident: $stack_type:ty)*);)+
     ) => {
-        /// A function for each operation; `W` is the place, `F` the stack.
+        /// A function for each operation; `W` is the place, `F` the stack. [`Occupant`] and
+        /// [`AnyThread`] call those at a place.
         ///
         /// # Safety
         /// For each function: the place belongs to a run of this policy, which does not end during
-        /// the call. Only the thread that occupies the place calls the owner's operations. The
+        /// the call. Only the thread that occupies the place calls the occupant's operations. The
         /// caller of an operation on a stack is on that stack.
         pub struct Operations<W, F> {
-            $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
+            $($name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
+            $($any: unsafe fn(&W $(, $any_type)*) $(-> $any_result)?,)+
             $($(#[$stack_doc])* pub $stack_verb: unsafe fn(&F $(, $stack_type)*),)+
         }
 
@@ -46,6 +51,7 @@ macro_rules! operations {
             pub const fn of<P: Policy>() -> Self {
                 Operations {
                     $($name: Self::$name::<P>,)+
+                    $($any: Self::$any::<P>,)+
                     $($stack_verb: Self::$stack_verb::<P>,)+
                 }
             }
@@ -56,12 +62,73 @@ macro_rules! operations {
                 unsafe { $place.policy::<P>().$verb($($value),*) }
             })+
 
+            $(unsafe fn $any<P: Policy>($any_place: &W $(, $any_arg: $any_type)*) $(-> $any_result)? {
+                // SAFETY: by the caller's promise.
+                unsafe { $any_place.policy::<P>().$any_verb($($any_value),*) }
+            })+
+
             $(unsafe fn $stack_verb<P: Policy>($stack: &F $(, $stack_arg: $stack_type)*) {
                 // SAFETY: by the caller's promise.
                 unsafe { $stack.place().policy::<P>().$stack_verb($stack $(, $stack_arg)*) }
             })+
         }
+
+        impl<W, F> Occupant<'_, W, F> {
+            $(#[inline(always)]
+            $(#[$doc])*
+            pub fn $name(&self $(, $arg: $type)*) $(-> $result)? {
+                // SAFETY: by the promise made to `new`.
+                unsafe { (self.0.operations.$name)(self.0.place $(, $arg)*) }
+            })+
+        }
+
+        impl<W, F> AnyThread<'_, W, F> {
+            $(#[inline(always)]
+            $(#[$any_doc])*
+            pub fn $any(&self $(, $any_arg: $any_type)*) $(-> $any_result)? {
+                // SAFETY: by the promise made to `new`.
+                unsafe { (self.operations.$any)(self.place $(, $any_arg)*) }
+            })+
+        }
     };
+}
+
+/// The evidence that the run of a place goes on: its holder may call the operations that any thread
+/// may call.
+pub struct AnyThread<'a, W, F> {
+    place: &'a W,
+    operations: &'a Operations<W, F>,
+}
+
+impl<'a, W, F> AnyThread<'a, W, F> {
+    /// # Safety
+    /// The operations are those of the run of the place, which does not end while this value is used.
+    #[inline(always)]
+    pub unsafe fn new(place: &'a W, operations: &'a Operations<W, F>) -> Self {
+        AnyThread { place, operations }
+    }
+}
+
+/// The evidence that the calling thread occupies a place, whose run so goes on: its holder may call
+/// all operations at that place.
+pub struct Occupant<'a, W, F>(AnyThread<'a, W, F>);
+
+impl<'a, W, F> Occupant<'a, W, F> {
+    /// # Safety
+    /// As for `AnyThread::new`. The calling thread occupies the place as long as this value is used.
+    #[inline(always)]
+    pub unsafe fn new(place: &'a W, operations: &'a Operations<W, F>) -> Self {
+        Occupant(AnyThread { place, operations })
+    }
+}
+
+impl<'a, W, F> Deref for Occupant<'a, W, F> {
+    type Target = AnyThread<'a, W, F>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 #[allow(unused_unsafe, reason = "some operations are safe ones of the trait")]
@@ -69,62 +136,39 @@ mod made {
     use super::*;
 
     operations! {
-        at place:
-        /// The owner's.
+        for the occupant:
         fn spawn(place, task: Task) -> Result<(), Full> = spawn(place, task);
-        /// The owner's.
         fn spawn_last(place, task: Task) -> Result<(), Full> = spawn_last(place, task);
-        /// From any thread.
-        fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);
-        /// From any thread.
-        fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
-        /// From any thread.
-        fn requeue_ended(place, task: Task) -> Result<(), NoMemory> = requeue_ended(place, task);
-        /// From any thread.
-        fn has_ended(place) -> bool = has_ended();
-        /// From any thread.
-        fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
-        /// The owner's.
         fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);
-        /// The owner's.
         fn line_up(place, task: Task) -> Result<(), NoMemory> = line_up(place, task);
-        /// The owner's.
         fn hold(place) = hold(place);
-        /// The owner's.
         fn let_go(place) = let_go(place);
-        /// The owner's.
         fn share(place, takes: Option<Duration>) = share(place, takes);
-        /// From any thread.
-        fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
-        /// The owner's.
         fn is_turn_due(place) -> bool = is_turn_due(place);
-        /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
-        /// The owner's.
         fn restored(place) = restored(place);
-        /// The owner's.
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
-        /// The owner's. Takes only tasks that were suspended.
+        /// Takes only tasks that were suspended.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
-        /// The owner's.
         fn end_exchange(place, task: Task) = end_exchange(place, task);
-        /// From any thread.
-        fn queued(place) -> Option<usize> = queued(place.index());
-        /// From any thread.
-        fn rouse(place) = rouse(place.index());
-        /// From any thread.
-        fn queued_for_all(place) -> usize = queued_for_all();
-        /// From any thread.
-        fn waits(place) -> usize = waits();
-        /// From any thread.
-        fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
-        /// From any thread.
-        fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
         /// A guest's.
         fn go(place, purpose: Purpose) = go(place, purpose);
         /// A guest's.
         fn sleep_as_guest(place, sleep: &mut dyn FnMut()) = sleep_as_guest(place, sleep);
-        on stack:
+        for any thread:
+        fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);
+        fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
+        fn requeue_ended(place, task: Task) -> Result<(), NoMemory> = requeue_ended(place, task);
+        fn has_ended(place) -> bool = has_ended();
+        fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
+        fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
+        fn queued(place) -> Option<usize> = queued(place.index());
+        fn rouse(place) = rouse(place.index());
+        fn queued_for_all(place) -> usize = queued_for_all();
+        fn waits(place) -> usize = waits();
+        fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
+        fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
+        on a stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);
         fn wait_awake(stack, awaited: &dyn Awaited);

@@ -247,14 +247,13 @@ fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
 /// The task, whose section has ended, has a worker. If tasks whose section ended before wait for
 /// one, the task stands in line, and the oldest of these tasks continues.
 fn give_way(fiber: &Fiber) {
-    let worker = fiber.worker();
-    if !worker.has_ended_sections() {
+    // SAFETY: the calling thread occupies the worker.
+    let mine = unsafe { fiber.mine() };
+    if !mine.operations().has_ended() {
         return;
     }
-    let first = if worker.own_turn() { LookFirst::AtHome } else { LookFirst::Outside };
-    // SAFETY: the calling thread occupies the worker, and the row is that of its run.
-    let next = unsafe { (worker.row().operations.next_in_line)(worker, first) };
-    if let Some(next) = next {
+    let first = if mine.own_turn() { LookFirst::AtHome } else { LookFirst::Outside };
+    if let Some(next) = mine.operations().next_in_line(first) {
         // SAFETY: the fiber could be left when the section began.
         unsafe { suspend::stand_in_line(fiber, next) };
     }

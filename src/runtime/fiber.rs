@@ -189,14 +189,12 @@ impl Fiber {
     /// Takes the task that the worker runs next if the task here is left. The worker looks where
     /// `first` says, or at the injector first, if a look there is due.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
-        let worker = self.worker();
-        // SAFETY: the calling thread occupies the worker, and the row is that of its run.
-        unsafe {
-            if worker.tick() {
-                return next_from_outside(worker);
-            }
-            (worker.row().operations.next_in_line)(worker, first)
+        // SAFETY: the calling thread occupies the worker.
+        let mine = unsafe { self.mine() };
+        if mine.tick() {
+            return next_from_outside(mine);
         }
+        mine.operations().next_in_line(first)
     }
 
     /// Counts a yield. True once in `n` calls.
@@ -321,12 +319,8 @@ impl Fiber {
 }
 
 /// `Fiber::next_in_line`, when a look at the injector is due.
-///
-/// # Safety
-/// The calling thread occupies the worker.
 #[cold]
 #[inline(never)]
-unsafe fn next_from_outside(worker: &Worker) -> Option<Task> {
-    // SAFETY: the row is that of the worker's run, which goes on, by the caller's promise.
-    unsafe { (worker.row().operations.next_in_line)(worker, LookFirst::Outside) }
+fn next_from_outside(mine: Mine) -> Option<Task> {
+    mine.operations().next_in_line(LookFirst::Outside)
 }

@@ -56,7 +56,7 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     guest.fiber.set(ptr::null());
     guest.vacate();
     // SAFETY: the run has not ended, since the place is active; the caller owns it as a guest.
-    guest.with_run(|_| unsafe { (guest.row().operations.go)(guest, Purpose::Work) });
+    guest.with_run(|_| unsafe { guest.owned() }.operations().go(Purpose::Work));
     Some(result)
 }
 
@@ -68,10 +68,10 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
 pub fn lend<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     let lend = |run: &Run| {
         let guest = come(run, worker, Purpose::AddTasks)?;
-        // SAFETY: the calling thread has the place as its guest.
-        let result = work(unsafe { guest.owned() });
         // SAFETY: the run does not end during `with_run`; the caller owns the place as a guest.
-        unsafe { (guest.row().operations.go)(guest, Purpose::AddTasks) };
+        let mine = unsafe { guest.owned() };
+        let result = work(mine);
+        mine.operations().go(Purpose::AddTasks);
         Some(result)
     };
     if may_come(worker.row().guests_have_queues) { worker.with_run(lend).flatten() } else { None }
@@ -100,9 +100,9 @@ fn may_come(has_places: bool) -> bool {
 /// Takes a place of the run of `worker`, which does not end meanwhile.
 fn come(run: &Run, worker: &Worker, purpose: Purpose) -> Option<&'static Worker> {
     let thread = registers::thread_pointer();
-    // SAFETY: the run goes on, by the caller's promise, and the row is that of the run.
-    let index = unsafe { (worker.row().operations.come)(worker, thread, purpose) };
-    index.map(|index| run.place(index))
+    // SAFETY: the caller has the run, which goes on.
+    let index = unsafe { worker.operations_for_any() }.come(thread, purpose)?;
+    Some(run.place(index))
 }
 
 impl Worker {
@@ -123,8 +123,7 @@ impl Mine<'_> {
     /// Calls `sleep` for a guest: see `Policy::sleep_as_guest`.
     pub fn sleep_as_guest(self, mut sleep: impl FnMut()) {
         self.begin_phase(Phase::Parked);
-        // SAFETY: the calling thread occupies the place, whose run goes on.
-        unsafe { (self.row().operations.sleep_as_guest)(&self, &mut sleep) };
+        self.operations().sleep_as_guest(&mut sleep);
         self.begin_phase(Phase::Busy);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::fiber::exceptions;
 use crate::policy::Place;
+use crate::policy::operations::Occupant;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::process::{self, NullAfterFork};
@@ -86,6 +87,13 @@ impl<'a> Mine<'a> {
     pub fn fiber(self) -> &'a Fiber {
         // SAFETY: the owner's thread is on the fiber, or about to leave it, so the stack is in use.
         unsafe { &*self.worker.fiber.get() }
+    }
+
+    /// The operations of the run's policy at this place.
+    #[inline(always)]
+    pub fn operations(self) -> Occupant<'a, Worker, Fiber> {
+        // SAFETY: the thread occupies the place, so its run goes on, and the row is that of the run.
+        unsafe { Occupant::new(self.worker, &self.worker.row().operations) }
     }
 
     /// The thread's own stack.

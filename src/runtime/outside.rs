@@ -26,10 +26,7 @@ impl Worker {
     pub fn give_way(&self) -> &Worker {
         let Some(mine) = self.mine() else { return self };
         let fiber = mine.fiber();
-        // SAFETY: the thread occupies the place, so its run goes on, and the row is that of the run.
-        let gives_way =
-            fiber.prepare_to_leave() && unsafe { (mine.row().operations.is_turn_due)(&mine) };
-        if !gives_way {
+        if !(fiber.prepare_to_leave() && mine.operations().is_turn_due()) {
             return mine.worker();
         }
         let from_outside = fiber.loop_start.get() == LoopStart::Injector;

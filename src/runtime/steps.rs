@@ -208,8 +208,8 @@ impl Worker {
 
     /// The number of tasks in the worker's queue, if the policy knows it.
     pub fn queued(&self) -> Option<usize> {
-        // SAFETY: the row is that of the worker's run, which has not ended.
-        unsafe { (self.row().operations.queued)(self) }
+        // SAFETY: the run of the worker has not ended.
+        unsafe { self.operations_for_any() }.queued()
     }
 
     /// Tells of a step of the worker, which the calling thread occupies.

@@ -56,13 +56,9 @@ pub fn yield_now(worker: &Worker) {
     // The exchange keeps a queue locked across the switch. TSan takes each stack for a thread, and
     // requires that a thread unlocks what it has locked.
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
-    if exchanges
-        // SAFETY: the calling thread occupies `mine`, and the row is that of its run.
-        && let Some(task) = unsafe { (mine.row().operations.begin_exchange)(&mine) }
-    {
+    if exchanges && let Some(task) = mine.operations().begin_exchange() {
         let publish = move |task| {
-            // SAFETY: the calling thread still occupies `mine`, and has begun the exchange there.
-            unsafe { (mine.row().operations.end_exchange)(&mine, task) };
+            mine.operations().end_exchange(task); // the calling thread still occupies `mine`
             true
         };
         // SAFETY: the caller is a task on the fiber, which can be left; `begin_exchange` returns

@@ -1,0 +1,188 @@
+//! What any thread does with the tasks of a run, also a thread that is no worker of it: it spawns
+//! tasks into the run, queues those that continue, and looks at the run. What the thread that
+//! occupies a worker does: [`owner`](super::owner).
+
+use crate::idle::quiescence::LockedRun;
+use crate::policy::Turn;
+use crate::policy::operations::AnyThread;
+use crate::queue::injector::Refused;
+use crate::runtime::observed;
+use crate::runtime::record::{Fiber, Run, Worker};
+use crate::sys::atomic::Ordering;
+use crate::sys::memory::NoMemory;
+use crate::sys::{errno, process, thread, time};
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+/// The operations of a run's policy that any thread may call.
+type Operations<'a> = AnyThread<'a, Worker, Fiber>;
+
+impl Worker {
+    /// The operations of the policy of this worker's run.
+    ///
+    /// # Safety
+    /// The run does not end while the result is used.
+    #[inline(always)]
+    pub unsafe fn operations_for_any(&self) -> Operations<'_> {
+        // SAFETY: by the caller's promise; the row is that of the run.
+        unsafe { AnyThread::new(self, &self.row().operations) }
+    }
+
+    /// Queues a task that has run already, behind all others. From any thread; the run does not end
+    /// during the call.
+    #[cold]
+    #[inline(never)]
+    pub fn requeue(&self, task: Task) {
+        // SAFETY: the run does not end during the call.
+        retry_until_memory(|| unsafe { self.operations_for_any() }.requeue(task));
+    }
+
+    /// As `requeue`, for a task whose blocking section has ended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn requeue_ended(&self, task: Task) {
+        // SAFETY: the run does not end during the call.
+        retry_until_memory(|| unsafe { self.operations_for_any() }.requeue_ended(task));
+    }
+
+    /// True if the relief that has come to this place looks at the queue for all workers first.
+    pub(super) fn relief_looks_outside(&self) -> bool {
+        // SAFETY: the run does not end before its relief has come.
+        let has_ended = unsafe { self.operations_for_any() }.has_ended();
+        if has_ended { !self.own_turn() } else { self.tick() }
+    }
+
+    /// Queues a task of this run that was suspended: for this `turn` if the calling thread is a
+    /// worker of this run, and behind all others if not. `from`: as for `rouse`.
+    pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {
+        let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
+            // The run has not ended, since the task counts as waiting; or it is that of a parent
+            // process.
+            self.with_open_run(|_, _| self.requeue(task));
+            return;
+        };
+        match turn {
+            Turn::Soon => mine.queue_soon(task),
+            Turn::Next => mine.queue_next(task),
+        }
+    }
+
+    /// `spawn` by a thread that is not this worker's owner, or with NULL.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe extern "C" fn spawn_elsewhere(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Some(f) = f else { return errno::failed(libc::EINVAL) };
+        let Some(mine) = worker.mine() else {
+            // SAFETY: by the caller's promise, the same as that to `inject`.
+            return unsafe { worker.inject(f, closure) };
+        };
+        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
+        unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
+    }
+
+    /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure, as for sched_spawn.
+    pub unsafe fn queue(&self, task: Task) -> c_int {
+        match self.mine() {
+            // SAFETY: by the caller's promise, the same as that to `inject`.
+            None => unsafe { self.inject(task.f, task.closure) },
+            Some(mine) => mine.queue(task),
+        }
+    }
+
+    /// Adds a task to this worker's run, from a thread that is no worker of it.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, as for sched_spawn.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
+        let task = Task { f, closure };
+        let outcome = self.with_open_run(|run, operations| {
+            let task = observed::wrap_outside(run, task);
+            // SAFETY: a task that was refused has not left this thread.
+            operations.inject(task).inspect_err(|_| _ = unsafe { observed::unwrap(task, None) })
+        });
+        match outcome {
+            Some(Ok(())) => 0,
+            Some(Err(Refused::Full)) => errno::failed(libc::EAGAIN),
+            Some(Err(Refused::Closed)) | None => errno::failed(libc::EINVAL),
+        }
+    }
+
+    /// Calls `look` with the record of this worker's run; from any thread. None if the run has
+    /// ended.
+    pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
+        match self.mine() {
+            // SAFETY: the run does not end while the caller's task runs.
+            Some(mine) => Some(look(unsafe { &*mine.run.get() })),
+            None => self.with_open_run(|run, _| look(run)),
+        }
+    }
+
+    /// Calls `then` with this worker's run, locked, if the run goes on: see `Policy::when_open`.
+    pub fn when_run_is_open(&self, then: &mut dyn FnMut(&Run, &LockedRun)) {
+        self.with_open_run(|run, operations| {
+            operations.when_open(&mut |locked| then(run, locked));
+        });
+    }
+
+    /// Calls `look` with this worker's run, if the run goes on and this is its worker 0. The caller
+    /// occupies no worker of the run, or holds no lock of it.
+    pub fn with_run_of_first(&self, look: &mut dyn FnMut(&Run)) {
+        self.with_open_run(|run, _| {
+            if self.index.get() == 0 {
+                look(run);
+            }
+        });
+    }
+
+    /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since
+    /// `retire` takes `run_lock`, too.
+    fn with_open_run<R>(&self, work: impl FnOnce(&Run, Operations<'_>) -> R) -> Option<R> {
+        if !process::is_known() {
+            // The child of a fork that ran no handlers: a thread of the parent may hold the lock.
+            return None;
+        }
+        // Above all a thread that holds the lock must not be cancelled.
+        let _uncancelled = thread::Uncancelled::begin();
+        self.run_lock.with(|()| {
+            // Acquire: pairs with the Release in `assign`, so that row and policy are those of the
+            // run
+            let runs = self.run_tag.load(Ordering::Acquire) != 0;
+            // SAFETY: the run goes on, as above.
+            runs.then(|| unsafe { work(&*self.run.get(), self.operations_for_any()) })
+        })
+    }
+
+    /// Wakes the worker if it sleeps in `help`. `from` is any worker, or None. If the calling
+    /// thread occupies a worker of the run of `from`, and this is the run of `self`, too, then the
+    /// run cannot end during the call, and no lock is needed.
+    pub fn rouse(&self, from: Option<&Worker>) {
+        if from.is_some_and(|from| from.mine_in_run_of(self).is_some()) {
+            // SAFETY: the run does not end while the caller's task runs.
+            unsafe { self.operations_for_any() }.rouse();
+        } else {
+            // The worker may have seen by itself that its wait is over, and the run may have ended.
+            self.with_open_run(|_, operations| operations.rouse());
+        }
+    }
+}
+
+/// Repeats `queue` until it succeeds. A suspended task never waits here, since `take_stack`, or the
+/// beginning of its blocking section, has reserved a slot in the queue for it.
+pub(super) fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
+    while queue().is_err() {
+        time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then
+    }
+}
