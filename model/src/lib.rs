@@ -13,7 +13,7 @@ use sched::policy::serial::Serial;
 use sched::policy::shared::{Order, Shared as SharedQueue};
 use sched::policy::stealing::Stealing;
 use sched::policy::turns::Turns;
-use sched::policy::{Activity, Awaited, LoopStack, Place, Plan, Policy, ReadyOrder};
+use sched::policy::{Activity, Awaited, LoopStack, Mine, OnStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::{Ends, RestAwaited};
@@ -289,36 +289,42 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { &*s.cast() }
     }
 
+    /// The place, for the thread of the model that runs here.
+    pub fn mine(&self) -> Mine<'_, Self> {
+        // SAFETY: each place has one thread in a model, which alone calls this.
+        unsafe { Mine::new(self) }
+    }
+
+    /// As `mine`, for the stack of the thread.
+    pub fn on_stack(&self) -> OnStack<'_, Self> {
+        // SAFETY: as in `mine`.
+        unsafe { OnStack::new(self) }
+    }
+
     /// Spawns from a task that runs at this place.
     pub fn spawn(&self, f: TaskFn, closure: *mut c_void) {
-        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
+        self.scheduler().spawn(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
     /// As `spawn`, by a task that is about to end.
     pub fn spawn_last(&self, f: TaskFn, closure: *mut c_void) {
-        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).spawn_last(self, Task { f, closure }) }
-            .expect("there is memory");
+        self.scheduler().spawn_last(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
     /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
     /// this place.
     pub fn share(&self) {
-        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).share(self, Some(Duration::ZERO)) };
+        self.scheduler().share(self.mine(), Some(Duration::ZERO));
     }
 
     /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.
     pub fn help(&self, awaited: &dyn Awaited) {
-        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).help(self, awaited) };
+        self.scheduler().help(self.on_stack(), awaited);
     }
 
     /// As `help`, for a short wait: see `Policy::wait_awake`.
     pub fn wait_awake(&self, awaited: &dyn Awaited) {
-        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).wait_awake(self, awaited) };
+        self.scheduler().wait_awake(self.on_stack(), awaited);
     }
 
     /// True if this worker has found all workers idle while a task waits.
@@ -327,8 +333,7 @@ impl<P: Policy> WorkerOf<P> {
     }
 
     pub fn rouse(&self, worker: usize) {
-        // SAFETY: the scheduler outlives its workers.
-        unsafe { (*self.scheduler).rouse(worker) };
+        self.scheduler().rouse(worker);
     }
 
     /// The run's scheduler, which outlives its workers.
@@ -339,8 +344,7 @@ impl<P: Policy> WorkerOf<P> {
 
     /// Spawns like a thread that is no worker of the run, while a task runs at this place.
     pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
-        // SAFETY: the scheduler outlives its workers.
-        unsafe { (*self.scheduler).inject(self, Task { f, closure }) }.expect("the run goes on");
+        self.scheduler().inject(self, Task { f, closure }).expect("the run goes on");
     }
 }
 

@@ -85,8 +85,7 @@ impl<D: Modelled> Story<D> {
 
     /// The life of worker `index`, run by the thread that occupies it.
     fn work(&self, index: usize) {
-        // SAFETY: one thread at a time works at each index.
-        unsafe { self.scene.scheduler.work(&self.scene.places[index]) };
+        self.scene.scheduler.work(self.scene.places[index].on_stack());
         if index == 0 {
             self.ended.add();
             self.end.happen();
@@ -342,9 +341,7 @@ fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: 
     explore(&name, preemptions, at_least, || {
         let story = Story::<D>::new(WORKERS);
         let first = Task { f: blocks::<D>, closure: Story::closure(&story) };
-        // SAFETY: nobody occupies the place yet.
-        unsafe { story.scene.scheduler.spawn(&story.scene.places[0], first) }
-            .expect("there is memory");
+        story.scene.scheduler.spawn(story.scene.places[0].mine(), first).expect("there is memory");
         Story::spawn_others(&story);
         story.work(0);
         story.finish();

@@ -18,8 +18,7 @@ fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHan
     let scene = Scene::held_for_guests(workers, 1, cells);
     let work = |i: usize| {
         Scene::thread(&scene, move |scene| {
-            // SAFETY: one thread works at each index.
-            unsafe { scene.scheduler.work(&scene.places[i]) };
+            scene.scheduler.work(scene.places[i].on_stack());
         })
     };
     let threads = (0..workers).map(work).collect();
@@ -33,11 +32,9 @@ fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usiz
     let place = &scene.places[index];
     for cell in &scene.cells[cells] {
         let task = Task { f: count, closure: cell.closure() };
-        // SAFETY: the place is this thread's.
-        unsafe { scene.scheduler.spawn(place, task) }.expect("there is memory");
+        scene.scheduler.spawn(place.mine(), task).expect("there is memory");
     }
-    // SAFETY: as above; the scene lives longer than all threads.
-    unsafe { scene.scheduler.go(place, Purpose::AddTasks) };
+    scene.scheduler.go(place.mine(), Purpose::AddTasks);
     true
 }
 
@@ -85,12 +82,9 @@ fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_leas
         let index = scene.scheduler.come(1, Purpose::Work).expect("nobody else comes");
         let place = &scene.places[index];
         let task = Task { f: count, closure: scene.cells[0].closure() };
-        // SAFETY: the place is this thread's; the task accepts its closure.
-        unsafe {
-            scene.scheduler.spawn(place, task).expect("there is memory");
-            scene.scheduler.run_own(place, &|found| found == task);
-            scene.scheduler.go(place, Purpose::Work);
-        }
+        scene.scheduler.spawn(place.mine(), task).expect("there is memory");
+        scene.scheduler.run_own(place.on_stack(), &|found| found == task);
+        scene.scheduler.go(place.mine(), Purpose::Work);
         wait_for_rest(&*scene.scheduler);
         all_ran(&scene);
         scene.scheduler.release();

@@ -100,8 +100,9 @@ unsafe extern "C" fn run_forked<D: Modelled>(descriptor: *mut c_void, s: *mut Sc
 fn complete<D: Modelled>(workers: usize, root: TaskFn) {
     let scene = Scene::<D>::new(workers, 1);
     let closure = std::ptr::from_ref(&scene.cells[0]).cast_mut().cast();
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: root, closure }) }
+    scene
+        .scheduler
+        .spawn(scene.places[0].mine(), Task { f: root, closure })
         .expect("there is memory");
     let others: Vec<JoinHandle<()>> =
         (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
@@ -111,8 +112,7 @@ fn complete<D: Modelled>(workers: usize, root: TaskFn) {
 }
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    // SAFETY: each index is worked by one thread.
-    unsafe { scene.scheduler.work(&scene.places[index]) };
+    scene.scheduler.work(scene.places[index].on_stack());
 }
 
 /// The root's closure is a cell that the root counts at its end.
@@ -473,7 +473,7 @@ unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut 
 fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
     let mut role = Role::Sleeper;
     while !*gate.open.lock().unwrap() {
-        scene.scheduler.sleep(&scene.places[2], role);
+        scene.scheduler.sleep(scene.places[2].mine(), role);
         role = Role::Searcher;
         let deque = scene.scheduler.deque(1);
         if (deque.offers() || deque.private_part().is_some_and(PrivatePart::raid))

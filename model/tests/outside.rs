@@ -24,14 +24,14 @@ fn stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
 /// Worker 1 stops searching, since it has found another task.
 fn finder(scene: &Arc<Scene>) -> JoinHandle<()> {
     assert_eq!(scene.scheduler.sleepers().start_search(1), Role::Searcher);
-    Scene::thread(scene, |scene| scene.scheduler.wake_for_more(&scene.places[1]))
+    Scene::thread(scene, |scene| scene.scheduler.wake_for_more(scene.places[1].mine()))
 }
 
 /// Runs the next task of worker 0. False if there is none.
 fn run_next(scene: &Scene) -> bool {
     // SAFETY: the main thread occupies place 0, and runs each task once.
     unsafe {
-        let next = scene.scheduler.next_in_line(&scene.places[0], LookFirst::AtHome);
+        let next = scene.scheduler.next_in_line(scene.places[0].mine(), LookFirst::AtHome);
         next.map(|task| (task.f)(task.closure, std::ptr::null_mut())).is_some()
     }
 }
@@ -77,8 +77,7 @@ fn a_task_beside_an_owner_that_looks() {
         scene.places[0].inject(count, scene.cells[0].closure());
         assert!(run_next(&scene)); // the alarm stays: it may stand for more than one task
         let stranger = stranger(&scene, 1);
-        // SAFETY: the main thread occupies place 0.
-        let due = unsafe { scene.scheduler.is_turn_due(&scene.places[0]) };
+        let due = scene.scheduler.is_turn_due(scene.places[0].mine());
         SILENCED.note(!due);
         stranger.join().unwrap();
         assert!(is_alarmed(&scene), "nobody looks for the task");

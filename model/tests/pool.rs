@@ -23,8 +23,7 @@ impl<D: Modelled> Pool<D> {
         let scene = Scene::held(workers, cells);
         let work = |i: usize| {
             Scene::thread(&scene, move |scene| {
-                // SAFETY: one thread works at each index.
-                unsafe { scene.scheduler.work(&scene.places[i]) };
+                scene.scheduler.work(scene.places[i].on_stack());
             })
         };
         Pool { workers: (0..workers).map(work).collect(), scene }

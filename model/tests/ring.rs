@@ -220,16 +220,16 @@ fn a_sleeper_beside_a_batch() {
         let sleeper = Scene::thread(&scene, |scene| {
             let mut role = Role::Sleeper;
             loop {
-                scene.scheduler.sleep(&scene.places[1], role);
+                scene.scheduler.sleep(scene.places[1].mine(), role);
                 role = Role::Searcher;
                 if matches!(scene.scheduler.deque(0).steal(), Steal::Taken(_)) {
-                    return scene.scheduler.wake_for_more(&scene.places[1]);
+                    return scene.scheduler.wake_for_more(scene.places[1].mine());
                 }
                 loom::thread::yield_now();
             }
         });
         // This thread is the owner of both deques.
-        assert!(scene.scheduler.rob(1, &scene.places[0]).is_some());
+        assert!(scene.scheduler.rob(1, scene.places[0].mine()).is_some());
         // SAFETY: this thread is the owner of both deques.
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(1)) };
         assert!(owner.pop().is_some());
@@ -256,8 +256,7 @@ fn a_full_ring_of_a_worker() {
         // SAFETY: this thread occupies the place.
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
         while pop(&mut owner) {}
-        // SAFETY: this thread occupies the place.
-        let next = || unsafe { scene.scheduler.next_in_line(&scene.places[0], LookFirst::AtHome) };
+        let next = || scene.scheduler.next_in_line(scene.places[0].mine(), LookFirst::AtHome);
         std::iter::from_fn(next).for_each(take);
         for (i, cell) in scene.cells.iter().enumerate() {
             assert_eq!(cell.get(), 1, "task {i}");
@@ -279,11 +278,9 @@ fn a_yield_beside_a_thief() {
             }
         });
         let rest = Task { f: count, closure: scene.cells[2].closure() };
-        // SAFETY: this thread occupies the place.
-        let next = || unsafe { scene.scheduler.next_in_line(place, LookFirst::AtHome) };
+        let next = || scene.scheduler.next_in_line(place.mine(), LookFirst::AtHome);
         let first = next();
-        // SAFETY: this thread occupies the place.
-        unsafe { scene.scheduler.line_up(place, rest) }.expect("there is memory");
+        scene.scheduler.line_up(place.mine(), rest).expect("there is memory");
         first.into_iter().chain(std::iter::from_fn(next)).for_each(take);
         thief.join().unwrap();
         for (i, cell) in scene.cells.iter().enumerate() {

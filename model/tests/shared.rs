@@ -39,8 +39,7 @@ impl Named for Serial {
 }
 
 fn work<P: Named>(scene: &SceneOf<P>, index: usize) {
-    // SAFETY: each index is worked by one thread.
-    unsafe { scene.scheduler.work(&scene.places[index]) };
+    scene.scheduler.work(scene.places[index].on_stack());
 }
 
 fn start<P: Named>(
@@ -69,8 +68,7 @@ unsafe fn task_of<'a, P: Named>(
 fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) -> Arc<SceneOf<P>> {
     let scene = SceneOf::<P>::new(workers, tasks);
     let task = Task { f: first, closure: cells(&scene) };
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scene.scheduler.spawn(&scene.places[0], task) }.expect("there is memory");
+    scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
     let others = start(&scene, 1..workers);
     work(&scene, 0);
     let late = Task { f: count, closure: std::ptr::null_mut() };
@@ -165,8 +163,9 @@ fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
         let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks: workers };
         let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
         let scene = SceneOf::<P>::new(workers, 0);
-        // SAFETY: nobody occupies the place yet.
-        unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: invites::<P>, closure }) }
+        scene
+            .scheduler
+            .spawn(scene.places[0].mine(), Task { f: invites::<P>, closure })
             .expect("there is memory");
         let others = start(&scene, 1..workers);
         work(&scene, 0);
@@ -184,8 +183,9 @@ fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least
         let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks };
         let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
         let (scene, doors) = SceneOf::<P>::lazily(workers, 0, refused);
-        // SAFETY: nobody occupies the place yet.
-        unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: invites::<P>, closure }) }
+        scene
+            .scheduler
+            .spawn(scene.places[0].mine(), Task { f: invites::<P>, closure })
             .expect("there is memory");
         assert!(scene.scheduler.starts_asleep());
         let arrive = |i| {
@@ -210,8 +210,7 @@ fn foreign<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     explore_seeing("the task was never accepted", &name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::new(workers, 2);
         let first = Task { f: count, closure: scene.cells[0].closure() };
-        // SAFETY: nobody occupies the place yet.
-        unsafe { scene.scheduler.spawn(&scene.places[0], first) }.expect("there is memory");
+        scene.scheduler.spawn(scene.places[0].mine(), first).expect("there is memory");
         let others = start(&scene, 1..workers);
         let foreign = SceneOf::thread(&scene, |scene| {
             let task = Task { f: count, closure: scene.cells[1].closure() };

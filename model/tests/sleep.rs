@@ -54,7 +54,7 @@ fn steal(scene: &Scene) -> bool {
 /// Worker `me` sleeps once, and takes nothing.
 fn dozer(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
     Scene::thread(scene, move |scene| {
-        scene.scheduler.sleep(&scene.places[me], Role::Sleeper);
+        scene.scheduler.sleep(scene.places[me].mine(), Role::Sleeper);
     })
 }
 
@@ -63,10 +63,10 @@ fn sleeper(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
     Scene::thread(scene, move |scene| {
         let mut role = Role::Sleeper;
         loop {
-            scene.scheduler.sleep(&scene.places[me], role);
+            scene.scheduler.sleep(scene.places[me].mine(), role);
             role = Role::Searcher;
             if rob(scene) {
-                scene.scheduler.wake_for_more(&scene.places[me]);
+                scene.scheduler.wake_for_more(scene.places[me].mine());
                 break;
             }
             thread::yield_now();
@@ -109,8 +109,7 @@ fn a_sleeper_beside_a_failed_join() {
         let sleeper = sleeper(&scene, 0);
         spawn(&scene, 2);
         let other = Task { f: count, closure: std::ptr::null_mut() };
-        // SAFETY: the main thread occupies place 0.
-        assert!(!unsafe { scene.scheduler.take_back(&scene.places[0], other) });
+        assert!(!scene.scheduler.take_back(scene.places[0].mine(), other));
         sleeper.join().unwrap();
     });
 }
@@ -137,7 +136,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
             scene.scheduler.deque(0).raid();
             steal(scene);
             steal(scene);
-            scene.scheduler.wake_for_more(&scene.places[0]);
+            scene.scheduler.wake_for_more(scene.places[0].mine());
         });
         let sleeper = dozer(&scene, 0);
         spawn(&scene, 1);
@@ -153,7 +152,7 @@ fn a_sleeper_beside_an_owner_that_lends() {
     explore("sleep, the owner lends", 4, 200, || {
         let scene = Scene::new(2, 2);
         spawn(&scene, 0);
-        assert!(scene.scheduler.rob(0, &scene.places[1]).is_some());
+        assert!(scene.scheduler.rob(0, scene.places[1].mine()).is_some());
         let sleeper = dozer(&scene, 1);
         spawn(&scene, 1);
         assert!(scene.scheduler.deque(0).offers(), "a task was lent");
@@ -168,7 +167,7 @@ fn a_sleeper_beside_a_thief_that_lends() {
     explore("sleep, the thief lends", 4, 200, || {
         let scene = armed(2, 4);
         scene.places[1].spawn(count, scene.cells[2].closure());
-        assert!(scene.scheduler.rob(1, &scene.places[0]).is_some());
+        assert!(scene.scheduler.rob(1, scene.places[0].mine()).is_some());
         let sleeper = dozer(&scene, 1);
         spawn(&scene, 3);
         assert!(scene.scheduler.deque(0).offers(), "a task was lent");
@@ -260,10 +259,10 @@ fn a_sleeper_beside_a_last_spawn<D: Modelled>(
             assert_eq!(scene.scheduler.sleepers().start_search(worker), Role::Searcher);
         }
         let finder = sched_model::Scene::thread(&scene, |scene| {
-            scene.scheduler.wake_for_more(&scene.places[1]);
+            scene.scheduler.wake_for_more(scene.places[1].mine());
         });
         let sleeper = sched_model::Scene::thread(&scene, |scene| {
-            scene.scheduler.sleep(&scene.places[2], Role::Searcher);
+            scene.scheduler.sleep(scene.places[2].mine(), Role::Searcher);
         });
         scene.places[0].spawn_last(count, scene.cells[0].closure());
         join([finder, sleeper]);

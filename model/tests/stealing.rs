@@ -14,8 +14,7 @@ use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    // SAFETY: one thread works at each index.
-    unsafe { scene.scheduler.work(&scene.places[index]) };
+    scene.scheduler.work(scene.places[index].on_stack());
 }
 
 fn others<D: Modelled>(scene: &Arc<Scene<D>>) -> Vec<JoinHandle<()>> {
@@ -24,9 +23,7 @@ fn others<D: Modelled>(scene: &Arc<Scene<D>>) -> Vec<JoinHandle<()>> {
 
 /// Puts the first task in worker 0's deque, before any worker starts.
 fn first<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scene.scheduler.spawn(&scene.places[0], Task { f, closure }) }
-        .expect("there is memory");
+    scene.scheduler.spawn(scene.places[0].mine(), Task { f, closure }).expect("there is memory");
 }
 
 /// Runs `f` with all cells on all workers. Checks that each cell was counted once when worker 0's

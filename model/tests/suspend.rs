@@ -199,14 +199,12 @@ unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut S
     for ran in &story.ran {
         worker.spawn(count, ran.closure());
     }
-    // SAFETY: the caller runs at this place.
-    let next = unsafe { worker.scheduler().next_in_line(worker, LookFirst::AtHome) };
+    let next = worker.scheduler().next_in_line(worker.mine(), LookFirst::AtHome);
     story.frame.add();
     let Some(next) = next else { return story.goes_on(0) };
     saw(1);
     let rest = Task { f: resume_yielded, closure };
-    // SAFETY: the caller runs at this place.
-    unsafe { worker.scheduler().line_up(worker, rest) }.expect("there is memory");
+    worker.scheduler().line_up(worker.mine(), rest).expect("there is memory");
     worker.call(next);
 }
 
@@ -216,8 +214,7 @@ unsafe extern "C" fn resume_yielded(closure: *mut c_void, _: *mut Scheduler) {
 }
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    // SAFETY: one thread works at each index.
-    unsafe { scene.scheduler.work(&scene.places[index]) };
+    scene.scheduler.work(scene.places[index].on_stack());
 }
 
 /// Runs `first` on all workers, beside `outside`.
@@ -229,8 +226,7 @@ fn complete<D: Modelled>(
 ) {
     let scene = Scene::<D>::new(workers, 0);
     let task = Task { f: first, closure: story.closure() };
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scene.scheduler.spawn(&scene.places[0], task) }.expect("there is memory");
+    scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
     let woken_by_a_task = outside.is_none();
     let mut others: Vec<JoinHandle<()>> =
         (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();

@@ -31,6 +31,8 @@ use crate::sys::atomic::AtomicUsize;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// What a policy needs to know of a run.
@@ -93,20 +95,12 @@ pub trait Policy: Sync + Sized + 'static {
     unsafe fn initialize_in_place(&self);
 
     /// Adds a task, from the thread at `place`.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run; or the run has not
-    /// started, and nobody occupies the place.
-    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
+    fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full>;
 
     /// As `spawn`, by a task that is about to end: its worker will take this task next, so other
     /// workers are told of it only if none of them looks for tasks.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    unsafe fn spawn_last(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawn(place, task) }
+    fn spawn_last(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        self.spawn(place, task)
     }
 
     /// Completes a spawn that `sched_spawn` has begun with its built-in `put` of this policy's
@@ -114,7 +108,7 @@ pub trait Policy: Sync + Sized + 'static {
     ///
     /// # Safety
     /// As for `spawn`, and the `put` has just returned false.
-    unsafe fn finish_spawn(&self, _place: &impl Place, _task: Task) -> Result<(), Full> {
+    unsafe fn finish_spawn(&self, _place: Mine<'_, impl Place>, _task: Task) -> Result<(), Full> {
         Err(Full)
     }
 
@@ -173,16 +167,10 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// The guest at `place` gives the place back. Workers run the tasks that are left in its queue; the
     /// place is free when none is left.
-    ///
-    /// # Safety
-    /// The caller owns `place` as a guest. The policy is not freed during the call.
-    unsafe fn go(&self, _place: &impl Place, _purpose: Purpose) {}
+    fn go(&self, _place: Mine<'_, impl Place>, _purpose: Purpose) {}
 
     /// The guest at `place` calls `sleep`. Meanwhile workers take its processor and its tasks.
-    ///
-    /// # Safety
-    /// The caller owns `place` as a guest, and is in the middle of its call.
-    unsafe fn sleep_as_guest(&self, _place: &impl Place, sleep: &mut dyn FnMut()) {
+    fn sleep_as_guest(&self, _place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
         sleep();
     }
 
@@ -195,11 +183,8 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// Adds a task that yields: as a spawn does, if the policy `LINES_UP` and there is room;
     /// otherwise as `requeue` does.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.requeue(place, task)
+    fn line_up(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), NoMemory> {
+        self.requeue(&*place, task)
     }
 
     /// The counter of worker `index`, if `hold` and `let_go` do nothing but count.
@@ -223,10 +208,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// `takes`: how long the tasks will take together; if this is many times what a wake-up takes,
     /// sleepers are woken for them. None: nobody knows; then the tasks are shared if two workers
     /// look for tasks. (A single thief has the task that was added first.)
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    unsafe fn share(&self, _place: &impl Place, _takes: Option<Duration>) {}
+    fn share(&self, _place: Mine<'_, impl Place>, _takes: Option<Duration>) {}
 
     /// How long it takes to wake a worker, if a spawn would wake one now, since none searches for tasks.
     /// A hint.
@@ -242,70 +224,46 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// True if a task from outside the run goes before the own tasks of the worker at `place`. The
     /// caller then runs such tasks, in a loop that `begins_outside`.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn is_turn_due(&self, _place: &impl Place) -> bool {
+    fn is_turn_due(&self, _place: Mine<'_, impl Place>) -> bool {
         false
     }
 
     /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
+    fn take_back(&self, place: Mine<'_, impl Place>, task: Task) -> bool;
 
     /// Called when the worker at `place` has taken its youngest task out of its queue and has
     /// restored it: a sleeper that looked between the two has missed that task, and is woken.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn restored(&self, _place: &impl Place) {}
+    fn restored(&self, _place: Mine<'_, impl Place>) {}
 
     /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
-    ///
-    /// # Safety
-    /// The caller occupies `place`, which belongs to a worker of this run.
-    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task>;
+    fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task>;
 
     /// Exchanges a task that yields for the next task, in place of `next_in_line` and `line_up`.
     /// Takes the next task of a queue, if that task was suspended; `end_exchange` then adds the
     /// yielding task to the same queue, behind all others. The queue stays locked until
     /// `end_exchange`, which the same thread calls a few instructions later.
-    ///
-    /// # Safety
-    /// As for `next_in_line`.
-    unsafe fn begin_exchange(&self, _place: &impl Place) -> Option<Task> {
+    fn begin_exchange(&self, _place: Mine<'_, impl Place>) -> Option<Task> {
         None
     }
 
     /// # Safety
     /// `begin_exchange` has given the calling thread a task.
-    unsafe fn end_exchange(&self, _place: &impl Place, _task: Task) {}
+    unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, _task: Task) {}
 
     /// Waits awake until `awaited` is over, for a short time. The caller is in the middle of a task;
     /// it suspends the task if the event is not over afterwards. If tasks are queued that the worker
     /// could run instead, the wait is no longer than a suspension. (Ski rental, as in
     /// `idle::Patience`.) Meanwhile the caller runs parts of what is awaited: see
     /// [`Awaited::parts`].
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run.
-    unsafe fn wait_awake(&self, _stack: &impl LoopStack, _awaited: &dyn Awaited) {}
+    fn wait_awake(&self, _stack: OnStack<'_, impl LoopStack>, _awaited: &dyn Awaited) {}
 
     /// Runs tasks until `awaited` is over, and sleeps while there are none. The caller is in the
     /// middle of a task. (`SCHED_JOIN=help`.)
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run.
-    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited);
+    fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited);
 
     /// Runs the tasks in the own queue of a guest for as long as the youngest `is_part` of what the guest
     /// waits for.
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run, as a guest.
-    unsafe fn run_own(&self, _stack: &impl LoopStack, _is_part: &dyn Fn(Task) -> bool) {}
+    fn run_own(&self, _stack: OnStack<'_, impl LoopStack>, _is_part: &dyn Fn(Task) -> bool) {}
 
     /// Wakes `worker`, if it sleeps in `help`, because the event that it has enlisted for is over.
     /// Called from any thread.
@@ -333,10 +291,7 @@ pub trait Policy: Sync + Sized + 'static {
     fn when_open(&self, then: &mut dyn FnMut(&LockedRun));
 
     /// The loop of a worker. Returns when the run has ended.
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run.
-    unsafe fn work(&self, stack: &impl LoopStack);
+    fn work(&self, stack: OnStack<'_, impl LoopStack>);
 }
 
 /// A policy with a deque for each worker. Kind `cont` keeps continuations in these deques.
@@ -345,10 +300,7 @@ pub trait DequePolicy: Policy {
 
     /// The first half of `spawn`, with the deque of `place` at hand. If it returns false,
     /// `finish_spawn` must follow at once.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    unsafe fn spawn_quickly(&self, deque: &Self::Deque, place: &impl Place, task: Task) -> bool;
+    fn spawn_quickly(&self, deque: &Self::Deque, place: Mine<'_, impl Place>, task: Task) -> bool;
 
     /// True if a task from outside the run waits. A hint.
     fn has_injected(&self) -> bool;
@@ -504,6 +456,92 @@ impl Step {
             Step::Park => counters.parks.add(1),
             Step::Raid(_) | Step::OutOfTasks | Step::Phase(_) | Step::Activity(_) => {}
         }
+    }
+}
+
+/// The evidence that the calling thread occupies a place of a run, which so goes on; or that the run has
+/// not started, and nobody occupies the place. (After rayon's `IdleState`: to hold the value is the
+/// evidence.)
+pub struct Mine<'a, P> {
+    place: &'a P,
+    /// Makes the type `!Send`.
+    thread: PhantomData<*mut ()>,
+}
+
+impl<'a, P> Mine<'a, P> {
+    /// # Safety
+    /// The calling thread occupies the place as long as this value is used, or the run has not started,
+    /// and nobody does. The last use of an earlier evidence for this place happened before this call. The
+    /// value is passed only to the policy of the place's run.
+    #[inline(always)]
+    pub unsafe fn new(place: &'a P) -> Self {
+        Mine { place, thread: PhantomData }
+    }
+
+    /// The record alone, which other threads may have, too.
+    #[inline(always)]
+    pub fn worker(self) -> &'a P {
+        self.place
+    }
+}
+
+impl<P> Clone for Mine<'_, P> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Mine<'_, P> {}
+
+impl<P> Deref for Mine<'_, P> {
+    type Target = P;
+
+    #[inline(always)]
+    fn deref(&self) -> &P {
+        self.place
+    }
+}
+
+/// The evidence that the caller runs on a stack of this run. After each task the stack may belong to
+/// another worker.
+pub struct OnStack<'a, S> {
+    stack: &'a S,
+    /// Makes the type `!Send`.
+    thread: PhantomData<*mut ()>,
+}
+
+impl<'a, S: LoopStack> OnStack<'a, S> {
+    /// # Safety
+    /// The caller runs on the stack as long as this value is used.
+    #[inline(always)]
+    pub unsafe fn new(stack: &'a S) -> Self {
+        OnStack { stack, thread: PhantomData }
+    }
+
+    /// The worker that runs here now.
+    #[inline(always)]
+    pub fn place(&self) -> Mine<'a, S::Place> {
+        // SAFETY: the caller is on the stack, so the calling thread occupies the stack's worker.
+        unsafe { Mine::new(self.stack.place()) }
+    }
+}
+
+impl<S> Clone for OnStack<'_, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for OnStack<'_, S> {}
+
+impl<S> Deref for OnStack<'_, S> {
+    type Target = S;
+
+    #[inline(always)]
+    fn deref(&self) -> &S {
+        self.stack
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::idle::quiescence::LockedRun;
 use crate::policy::guests::Purpose;
-use crate::policy::{Awaited, LookFirst, LoopStack, Place, Policy};
+use crate::policy::{Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -30,13 +30,12 @@ macro_rules! operations {
         /// [`AnyThread`] call those at a place.
         ///
         /// # Safety
-        /// For each function: the place belongs to a run of this policy, which does not end during
-        /// the call. Only the thread that occupies the place calls the occupant's operations. The
-        /// caller of an operation on a stack is on that stack.
+        /// For each function: the place, or the stack, belongs to a run of this policy, which does not
+        /// end during the call.
         pub struct Operations<W, F> {
-            $($name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
+            $($name: unsafe fn(Mine<'_, W> $(, $type)*) $(-> $result)?,)+
             $($any: unsafe fn(&W $(, $any_type)*) $(-> $any_result)?,)+
-            $($(#[$stack_doc])* pub $stack_verb: unsafe fn(&F $(, $stack_type)*),)+
+            $($(#[$stack_doc])* pub $stack_verb: unsafe fn(OnStack<'_, F> $(, $stack_type)*),)+
         }
 
         impl<W, F> Clone for Operations<W, F> {
@@ -57,7 +56,7 @@ macro_rules! operations {
             }
 
             // Named functions, not closures: profilers and debuggers show their names.
-            $(unsafe fn $name<P: Policy>($place: &W $(, $arg: $type)*) $(-> $result)? {
+            $(unsafe fn $name<P: Policy>($place: Mine<'_, W> $(, $arg: $type)*) $(-> $result)? {
                 // SAFETY: by the caller's promise.
                 unsafe { $place.policy::<P>().$verb($($value),*) }
             })+
@@ -67,7 +66,7 @@ macro_rules! operations {
                 unsafe { $any_place.policy::<P>().$any_verb($($any_value),*) }
             })+
 
-            $(unsafe fn $stack_verb<P: Policy>($stack: &F $(, $stack_arg: $stack_type)*) {
+            $(unsafe fn $stack_verb<P: Policy>($stack: OnStack<'_, F> $(, $stack_arg: $stack_type)*) {
                 // SAFETY: by the caller's promise.
                 unsafe { $stack.place().policy::<P>().$stack_verb($stack $(, $stack_arg)*) }
             })+
@@ -78,7 +77,7 @@ macro_rules! operations {
             $(#[$doc])*
             pub fn $name(&self $(, $arg: $type)*) $(-> $result)? {
                 // SAFETY: by the promise made to `new`.
-                unsafe { (self.0.operations.$name)(self.0.place $(, $arg)*) }
+                unsafe { (self.any.operations.$name)(self.mine $(, $arg)*) }
             })+
         }
 
@@ -109,16 +108,18 @@ impl<'a, W, F> AnyThread<'a, W, F> {
     }
 }
 
-/// The evidence that the calling thread occupies a place, whose run so goes on: its holder may call
-/// all operations at that place.
-pub struct Occupant<'a, W, F>(AnyThread<'a, W, F>);
+/// The operations at a place that the calling thread occupies: all of them.
+pub struct Occupant<'a, W, F> {
+    any: AnyThread<'a, W, F>,
+    mine: Mine<'a, W>,
+}
 
 impl<'a, W, F> Occupant<'a, W, F> {
     /// # Safety
-    /// As for `AnyThread::new`. The calling thread occupies the place as long as this value is used.
+    /// As for `AnyThread::new`.
     #[inline(always)]
-    pub unsafe fn new(place: &'a W, operations: &'a Operations<W, F>) -> Self {
-        Occupant(AnyThread { place, operations })
+    pub unsafe fn new(mine: Mine<'a, W>, operations: &'a Operations<W, F>) -> Self {
+        Occupant { any: AnyThread { place: mine.worker(), operations }, mine }
     }
 }
 
@@ -127,7 +128,7 @@ impl<'a, W, F> Deref for Occupant<'a, W, F> {
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
-        &self.0
+        &self.any
     }
 }
 
@@ -139,10 +140,10 @@ mod made {
         for the occupant:
         fn spawn(place, task: Task) -> Result<(), Full> = spawn(place, task);
         fn spawn_last(place, task: Task) -> Result<(), Full> = spawn_last(place, task);
-        fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);
+        fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(&*place, task);
         fn line_up(place, task: Task) -> Result<(), NoMemory> = line_up(place, task);
-        fn hold(place) = hold(place);
-        fn let_go(place) = let_go(place);
+        fn hold(place) = hold(&*place);
+        fn let_go(place) = let_go(&*place);
         fn share(place, takes: Option<Duration>) = share(place, takes);
         fn is_turn_due(place) -> bool = is_turn_due(place);
         fn take_back(place, task: Task) -> bool = take_back(place, task);

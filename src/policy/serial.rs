@@ -11,7 +11,8 @@ use crate::idle::LongWait;
 use crate::idle::quiescence::{LockedRun, Quiescence, Sleepers, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
-    Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, Step, TICK, UNAWAITED,
+    Activity, Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Plan, Policy, ReadyOrder, Step,
+    TICK, UNAWAITED,
 };
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
@@ -72,7 +73,7 @@ impl Policy for Serial {
 
     unsafe fn initialize_in_place(&self) {}
 
-    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+    fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
         // SAFETY: the caller is the one worker.
         let ready = unsafe { self.ready() };
         if ready.len() >= self.limit || ready.make_room(1, &self.is_long).is_err() {
@@ -87,7 +88,7 @@ impl Policy for Serial {
         Some(self.quiescence.waiting(index))
     }
 
-    unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
+    fn take_back(&self, _place: Mine<'_, impl Place>, task: Task) -> bool {
         // SAFETY: the caller is the one worker.
         take_back(unsafe { self.ready() }, |queued| *queued == task)
     }
@@ -114,19 +115,19 @@ impl Policy for Serial {
         Ok(())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
+    fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
         let task = match first {
             LookFirst::AtHome => None,
             LookFirst::Outside => self.injector.take(),
         };
-        task.or_else(|| self.next(place)).or_else(|| {
+        task.or_else(|| self.next(&*place)).or_else(|| {
             place.looked_outside();
             self.injector.take()
         })
     }
 
     #[cold]
-    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
+    fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let mut countdown = TICK;
         while !awaited.over() {
             countdown -= 1;
@@ -137,7 +138,7 @@ impl Policy for Serial {
                 None
             };
             let task =
-                injected.or_else(|| self.next(stack.place())).or_else(|| self.injector.take());
+                injected.or_else(|| self.next(&*stack.place())).or_else(|| self.injector.take());
             match task {
                 Some(task) => stack.run(task),
                 None => {
@@ -177,7 +178,7 @@ impl Policy for Serial {
         self.quiescence.when_open(&self.injector, &Sleepers::default, then);
     }
 
-    unsafe fn work(&self, stack: &impl LoopStack) {
+    fn work(&self, stack: OnStack<'_, impl LoopStack>) {
         if stack.begins_outside()
             && let Some(task) = self.injector.take()
         {
@@ -187,7 +188,7 @@ impl Policy for Serial {
         loop {
             // Now and then a task from outside has its turn, even if tasks spawn tasks for ever.
             for _ in 0..TICK {
-                let Some(task) = self.next(stack.place()) else { break };
+                let Some(task) = self.next(&*stack.place()) else { break };
                 idle = None;
                 stack.run(task);
             }
@@ -200,7 +201,7 @@ impl Policy for Serial {
                 }
                 self.quiescence.when_all_wait(&self.injector, || stack.place().at_rest());
                 stack.place().step(Step::Activity(Activity::Idle));
-                self.sleep(stack.place(), idle.get_or_insert_with(LongWait::begin));
+                self.sleep(&*stack.place(), idle.get_or_insert_with(LongWait::begin));
                 if self.quiescence.ended() {
                     return;
                 }

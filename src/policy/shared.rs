@@ -84,7 +84,9 @@ use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
 use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy, Step};
+use crate::policy::{
+    Activity, Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Plan, Policy, Step,
+};
 use crate::queue::injector::Refused;
 use crate::queue::length::{Length, Lengths};
 use crate::queue::run_gate::{RestAwaited, Rests, RunGate};
@@ -325,9 +327,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         parks
     }
 
-    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+    fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
         // The run cannot have ended: the caller runs one of its tasks, or has not started the run.
-        let (len, woke) = self.push(place, task, Line::Own).map_err(|_| Full)?;
+        let (len, woke) = self.push(&*place, task, Line::Own).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
         place.step(Step::Wake(usize::from(woke)));
         Ok(())
@@ -347,7 +349,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         });
     }
 
-    unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
+    fn take_back(&self, _place: Mine<'_, impl Place>, task: Task) -> bool {
         self.with(|state| {
             let outside = state.queue.outside();
             let taken = state.queue.take_back(task);
@@ -362,15 +364,15 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.push_again(place, task, SharedQueue::make_room_for_suspended, Line::Outside)
     }
 
-    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, SharedQueue::make_room_for_suspended, Self::LAST)
+    fn line_up(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), NoMemory> {
+        self.push_again(&*place, task, SharedQueue::make_room_for_suspended, Self::LAST)
     }
 
     fn outside(&self, index: usize) -> Option<&AtomicUsize> {
         (index < self.guests.workers()).then_some(&*self.outside)
     }
 
-    unsafe fn is_turn_due(&self, place: &impl Place) -> bool {
+    fn is_turn_due(&self, place: Mine<'_, impl Place>) -> bool {
         match self.outside.load(Ordering::Relaxed) {
             0 => place.turns().end(),
             waiting => return place.turns().is_due(waiting),
@@ -403,17 +405,17 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.push(place, task, Line::Outside).map(|_| ())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place, _first: LookFirst) -> Option<Task> {
-        self.take_next(place)
+    fn next_in_line(&self, place: Mine<'_, impl Place>, _first: LookFirst) -> Option<Task> {
+        self.take_next(&*place)
     }
 
-    unsafe fn begin_exchange(&self, place: &impl Place) -> Option<Task> {
-        Shared::begin_exchange(self, place)
+    fn begin_exchange(&self, place: Mine<'_, impl Place>) -> Option<Task> {
+        Shared::begin_exchange(self, &*place)
     }
 
-    unsafe fn end_exchange(&self, place: &impl Place, task: Task) {
+    unsafe fn end_exchange(&self, place: Mine<'_, impl Place>, task: Task) {
         // SAFETY: by the caller's promise.
-        unsafe { Shared::end_exchange(self, place, task) };
+        unsafe { Shared::end_exchange(self, &*place, task) };
     }
 
     /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have
@@ -421,14 +423,13 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     /// runs the next task in the kind's order: suspended tasks have their own stacks, and take
     /// turns.
     #[cold]
-    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
+    fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         loop {
-            // SAFETY: by the caller's promise.
-            if unsafe { self.is_turn_due(stack.place()) } {
+            if self.is_turn_due(stack.place()) {
                 stack.give_way();
             }
-            let Some(task) = self.next_until(awaited, stack.place(), &mut naps) else { return };
+            let Some(task) = self.next_until(awaited, &*stack.place(), &mut naps) else { return };
             stack.run(task);
         }
     }
@@ -450,7 +451,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         is_open.then_some(index)
     }
 
-    unsafe fn go(&self, place: &impl Place, _purpose: Purpose) {
+    fn go(&self, place: Mine<'_, impl Place>, _purpose: Purpose) {
         self.guests.free(place.index());
         self.monitor.lock();
         // SAFETY: locked just now.
@@ -460,7 +461,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.end_if_at_rest_and_unlock();
     }
 
-    unsafe fn sleep_as_guest(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
+    fn sleep_as_guest(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
         self.with(|state| {
             state.held += 1;
             state.guests -= 1;
@@ -530,13 +531,13 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         });
     }
 
-    unsafe fn work(&self, stack: &impl LoopStack) {
+    fn work(&self, stack: OnStack<'_, impl LoopStack>) {
         let mut activity = stack.activity();
         if activity == Activity::Idle {
             self.with(|state| state.arriving = state.arriving.saturating_sub(1));
         }
         let mut naps = Naps::new(self.idle);
-        while let Some(next) = self.next(stack.place(), &mut activity, &mut naps) {
+        while let Some(next) = self.next(&*stack.place(), &mut activity, &mut naps) {
             match next {
                 Next::Own(task) => {
                     stack.ends_outside();

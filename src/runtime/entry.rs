@@ -23,7 +23,7 @@ pub unsafe extern "C" fn spawn<P: Policy>(
     match f {
         Some(f) if worker.is_mine() => {
             // SAFETY: the owner was compared just now; the policy is a `P`, by the caller's promise.
-            outcome(unsafe { worker.policy::<P>().spawn(worker, Task { f, closure }) })
+            outcome(unsafe { worker.policy::<P>().spawn(worker.owned(), Task { f, closure }) })
         }
         // SAFETY: by the caller's promise, `f` accepts `closure`.
         _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn finish_spawn(
     // SAFETY: the built-in deque is that of this policy alone; by the caller's promise, `put` has
     // returned false for this task.
     outcome(unsafe {
-        worker.policy::<Stealing<BuiltIn>>().finish_spawn(worker, Task { f, closure })
+        worker.policy::<Stealing<BuiltIn>>().finish_spawn(worker.owned(), Task { f, closure })
     })
 }
 

@@ -21,8 +21,8 @@
 //! A thread that occupies a worker of another run, or is in a blocking section, is no guest: its task
 //! could be suspended and continue on another thread, and then the guest's place would be on two.
 
-use crate::policy::Place;
 use crate::policy::guests::Purpose;
+use crate::policy::{OnStack, Place};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, HostStack, Run, Worker};
 use crate::stats::Phase;
@@ -117,7 +117,7 @@ impl Mine<'_> {
     /// Runs the guest's own tasks: see `Policy::run_own`.
     pub fn run_own(self, is_part: &dyn Fn(Task) -> bool) {
         // SAFETY: the calling thread is a guest on the fiber, whose row is that of its run.
-        unsafe { (self.row().operations.run_own)(self.fiber(), is_part) };
+        unsafe { (self.row().operations.run_own)(OnStack::new(self.fiber()), is_part) };
     }
 
     /// Calls `sleep` for a guest: see `Policy::sleep_as_guest`.

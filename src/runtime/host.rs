@@ -55,7 +55,7 @@ use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::Context;
 use crate::fiber::{exceptions, overflow, switch};
-use crate::policy::{Awaited, LoopStack};
+use crate::policy::{Awaited, LoopStack, OnStack};
 use crate::runtime::continuation::{Continuation, Unpublished, finish_switch};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
@@ -206,7 +206,7 @@ unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
         fiber.run(task);
     }
     // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
-    unsafe { (fiber.place().row().operations.work)(fiber) };
+    unsafe { (fiber.place().row().operations.work)(OnStack::new(fiber)) };
 }
 
 impl Fiber {
@@ -267,7 +267,9 @@ impl Fiber {
             unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
         let outer = self.awaited.replace(Some(waits));
         // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
-        self.work_on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
+        self.work_on_top(|| unsafe {
+            (self.place().row().operations.help)(OnStack::new(self), waits.as_ref());
+        });
         self.awaited.set(outer);
     }
 
@@ -277,7 +279,7 @@ impl Fiber {
     /// The caller is a task on this fiber.
     pub unsafe fn wait_awake(&self, awaited: &dyn Awaited) {
         // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
-        unsafe { (self.place().row().operations.wait_awake)(self, awaited) };
+        unsafe { (self.place().row().operations.wait_awake)(OnStack::new(self), awaited) };
     }
 
     /// True if a part of a loop may run on top of the task here, which waits for it: nothing lies on

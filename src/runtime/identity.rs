@@ -9,8 +9,6 @@ use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::process::{self, NullAfterFork};
 use crate::sys::{detector, output, registers};
 use crate::task::Scheduler;
-use std::marker::PhantomData;
-use std::ops::Deref;
 use std::ptr;
 
 thread_local! {
@@ -59,48 +57,28 @@ static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 /// thread, so the value must not be used after a suspension: a function that suspends its task
 /// takes the fiber, and afterwards asks the fiber for its worker. (After rayon's `IdleState`: to
 /// hold the value is the evidence.)
-#[derive(Clone, Copy)]
-pub struct Mine<'a> {
-    worker: &'a Worker,
-    /// Makes the type `!Send`.
-    thread: PhantomData<*mut ()>,
-}
-
-impl Deref for Mine<'_> {
-    type Target = Worker;
-
-    #[inline(always)]
-    fn deref(&self) -> &Worker {
-        self.worker
-    }
-}
+pub type Mine<'a> = crate::policy::Mine<'a, Worker>;
 
 impl<'a> Mine<'a> {
-    /// The record alone, which other threads may have, too.
-    #[inline(always)]
-    pub fn worker(self) -> &'a Worker {
-        self.worker
-    }
-
     /// The fiber that the thread is on.
     #[inline(always)]
     pub fn fiber(self) -> &'a Fiber {
         // SAFETY: the owner's thread is on the fiber, or about to leave it, so the stack is in use.
-        unsafe { &*self.worker.fiber.get() }
+        unsafe { &*self.worker().fiber.get() }
     }
 
     /// The operations of the run's policy at this place.
     #[inline(always)]
     pub fn operations(self) -> Occupant<'a, Worker, Fiber> {
-        // SAFETY: the thread occupies the place, so its run goes on, and the row is that of the run.
-        unsafe { Occupant::new(self.worker, &self.worker.row().operations) }
+        // SAFETY: the run goes on, and the row is that of the run.
+        unsafe { Occupant::new(self, &self.worker().row().operations) }
     }
 
     /// The thread's own stack.
     pub fn host_stack(self) -> &'a HostStack {
         // SAFETY: the record lies in the frame of `host`, which lasts until the thread leaves the
         // worker.
-        unsafe { &*self.worker.host_stack.get() }
+        unsafe { &*self.worker().host_stack.get() }
     }
 }
 
@@ -124,7 +102,8 @@ impl Worker {
     /// The calling thread occupies this place.
     #[inline(always)]
     pub unsafe fn owned(&self) -> Mine<'_> {
-        Mine { worker: self, thread: PhantomData }
+        // SAFETY: by the caller's promise.
+        unsafe { Mine::new(self) }
     }
 
     /// The worker of a `struct scheduler *`.

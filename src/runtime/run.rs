@@ -330,10 +330,9 @@ fn work<P: Policy>(
 ) -> Result<(), Errno> {
     let worker = run.worker(0);
     let first = observed::wrap_outside(run, first);
-    // SAFETY: the run has not started, so nobody occupies the worker. A task that was refused has
-    // not left this thread.
-    if unsafe { policy.spawn(worker, first) }.is_err() {
-        // SAFETY: as above.
+    // SAFETY: the run has not started, so nobody occupies the worker.
+    if policy.spawn(unsafe { worker.owned() }, first).is_err() {
+        // SAFETY: a task that was refused has not left this thread.
         unsafe { observed::unwrap(first, None) };
         run.withdraw();
         return Err(NO_MEMORY);

@@ -47,6 +47,7 @@
 //! before the tasks that yield later. But a worker that waits in the middle of a task (`help`) pops
 //! every deque at its youngest end, so it follows rule 1 in every deque.
 
+use crate::policy::Mine;
 use crate::policy::Place;
 use crate::policy::stealing::amounts::Spills;
 use crate::policy::stealing::state::Stealing;
@@ -67,15 +68,11 @@ impl<D: Deque> Stealing<D> {
 
     /// Takes the next task of the injector. With `SCHED_GLOBAL=all` also moves the other tasks into
     /// the own deque, which is empty, as far as there is room.
-    ///
-    /// # Safety
-    /// As for `own`.
-    pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
+    pub(super) fn take_injected(&self, place: Mine<'_, impl Place>) -> Option<Task> {
         let Some(batch) = self.amounts.batches.get(place.index()) else {
             return self.injected(place);
         };
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+        let mut own = self.own(place);
         let mut more = 0;
         let first = self.injector.take_all(D::OWNER_POPS, |task| {
             let kept = own.push(task).is_ok();
@@ -88,23 +85,18 @@ impl<D: Deque> Stealing<D> {
         }
         let first = first.and_then(|first| self.resolved(first, place));
         // A token without a task: one of the others is the first. The caller counts as idle otherwise.
-        // SAFETY: by the caller's promise.
-        first.or_else(|| if more > 0 { unsafe { self.own(place) }.pop() } else { None })
+        first.or_else(|| if more > 0 { self.own(place).pop() } else { None })
     }
 
     /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at
     /// which the worker pops its own deque now.
-    ///
-    /// # Safety
-    /// As for `own`.
-    pub(super) unsafe fn take_overdue(&self, place: &impl Place, popped: End) -> Option<Task> {
+    pub(super) fn take_overdue(&self, place: Mine<'_, impl Place>, popped: End) -> Option<Task> {
         if popped == End::Youngest
             && let Some(batch) = self.amounts.batches.get(place.index())
             && batch.get() > 0
         {
             batch.set(batch.get() - 1);
-            // SAFETY: by the caller's promise.
-            if let Some(mut own) = unsafe { self.own(place) }.private_part() {
+            if let Some(mut own) = self.own(place).private_part() {
                 own.publish(Portion::HalfOrLone);
             }
             if let Steal::Taken(task) = self.deques[place.index()].steal() {
@@ -116,15 +108,11 @@ impl<D: Deque> Stealing<D> {
 
     /// Takes one task from `victim`, or half of its tasks (`SCHED_STEAL=half`); all but the first
     /// go into the own deque.
-    ///
-    /// # Safety
-    /// As for `own`.
-    pub(super) unsafe fn take_from(&self, victim: &D, place: &impl Place) -> Steal {
+    pub(super) fn take_from(&self, victim: &D, place: Mine<'_, impl Place>) -> Steal {
         let Some(victim) = victim.batches().filter(|_| self.amounts.steals_half) else {
             return victim.steal();
         };
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+        let mut own = self.own(place);
         let room = own.batches().map_or(0, |mut own| own.make_room(BATCH - 1));
         let mut more = 0;
         let taken = victim.steal_half(room, |task| {
@@ -139,7 +127,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Tells thieves and sleepers that tasks were put into the own deque.
-    pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
+    pub(super) fn added(&self, own: &mut Owner<D>, place: Mine<'_, impl Place>) {
         if let Some(mut private) = own.private_part() {
             let searching = self.waiting_awake();
             if self.lending.lends(place.index(), searching > 0) {

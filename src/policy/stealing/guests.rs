@@ -1,6 +1,7 @@
 //! Guests of a run of kind `steal`: see `policy::guests`, which has the protocol.
 
 use crate::idle::quiescence::Sleepers;
+use crate::policy::Mine;
 use crate::policy::guests::{Purpose, Served, Taken};
 use crate::policy::stealing::state::{Stealing, Token};
 use crate::policy::{Activity, Place, Step};
@@ -43,15 +44,15 @@ impl<D: Deque> Stealing<D> {
         self.injector.put_back(self.token(index)).expect("a slot is reserved for each token")
     }
 
-    fn queue_token(&self, index: usize, place: &impl Place) {
+    fn queue_token(&self, index: usize, place: Mine<'_, impl Place>) {
         let waiting = self.put_token(index);
-        self.added_outside(place, waiting);
+        self.added_outside(&*place, waiting);
     }
 
     /// The task to run instead of one that was taken out of the injector: the task itself, or if it is
     /// the token of a place, a task from there. None: that place has none.
     #[inline]
-    pub(super) fn resolved(&self, task: Task, place: &impl Place) -> Option<Task> {
+    pub(super) fn resolved(&self, task: Task, place: Mine<'_, impl Place>) -> Option<Task> {
         if ptr::fn_addr_eq(task.f, go_back::<D> as TaskFn) {
             return self.serve(task, place);
         }
@@ -61,7 +62,7 @@ impl<D: Deque> Stealing<D> {
     /// Takes the oldest task of the place to which `token` belongs, and queues the token again if there are
     /// more: see `policy::guests`.
     #[cold]
-    fn serve(&self, token: Task, place: &impl Place) -> Option<Task> {
+    fn serve(&self, token: Task, place: Mine<'_, impl Place>) -> Option<Task> {
         // SAFETY: a token of this run, by its function.
         let index = unsafe { (*token.closure.cast::<Token<D>>()).index };
         let deque: &D = &self.deques[index];
@@ -134,10 +135,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// See `Policy::go`.
-    ///
-    /// # Safety
-    /// As for that.
-    pub(super) unsafe fn guest_goes(&self, place: &impl Place, purpose: Purpose) {
+    pub(super) fn guest_goes(&self, place: Mine<'_, impl Place>, purpose: Purpose) {
         let index = place.index();
         let deque: &D = &self.deques[index];
         if purpose == Purpose::Work {
@@ -148,8 +146,7 @@ impl<D: Deque> Stealing<D> {
             return self.leave_tasks(index, place);
         }
         place.counters().queue_peak.peak(deque.peak());
-        // SAFETY: the caller owns the place.
-        let keeps_memory = unsafe { self.own(place) }.keeps_memory() || place.keeps_memory();
+        let keeps_memory = self.own(place).keeps_memory() || place.keeps_memory();
         self.guests.set_keeps_memory(index, keeps_memory);
         if !deque.looks_empty() {
             // SAFETY: the caller owns the place.
@@ -165,7 +162,7 @@ impl<D: Deque> Stealing<D> {
 
     /// Leaves the place with tasks. If its token is queued, it has woken a worker; a worker that has taken
     /// it will see the tasks.
-    fn leave_tasks(&self, index: usize, place: &impl Place) {
+    fn leave_tasks(&self, index: usize, place: Mine<'_, impl Place>) {
         if self.guests.leave(index) {
             self.queue_token(index, place);
         }
@@ -173,10 +170,7 @@ impl<D: Deque> Stealing<D> {
 
     /// See `Policy::sleep_as_guest`. A guest without tasks counts as idle, and its call as a task that
     /// waits, so that a deadlock is found. A guest with tasks stays active; others take the tasks.
-    ///
-    /// # Safety
-    /// As for that.
-    pub(super) unsafe fn guest_sleeps(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
+    pub(super) fn guest_sleeps(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
         self.sleepers.guest_goes();
         let index = place.index();
         let waits = self.deques[index].looks_empty();
@@ -219,7 +213,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Returns the memory of the free places to the system, for the worker at `place`.
-    pub(super) fn guests_give_back(&self, place: &impl Place) {
+    pub(super) fn guests_give_back(&self, place: Mine<'_, impl Place>) {
         for index in self.guests.keeping_memory() {
             if self.guests.take_free(index) {
                 // SAFETY: the caller owns the place from now on, whose deque is empty.

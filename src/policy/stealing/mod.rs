@@ -41,6 +41,7 @@ use crate::policy::guests::{Guests, Purpose};
 use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
+use crate::policy::{Mine, OnStack};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::{RestAwaited, Rests};
@@ -75,12 +76,9 @@ enum Found {
 impl<D: Deque> Stealing<D> {
     /// Takes a task for a worker that waits for `awaited`. Runs it if it is a part of what is awaited.
     /// Puts any other task into the own deque, since it must not run on top of the caller's.
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run.
-    unsafe fn run_part(
+    fn run_part(
         &self,
-        stack: &impl LoopStack,
+        stack: OnStack<'_, impl LoopStack>,
         awaited: &dyn Awaited,
         is_part: &dyn Fn(Task) -> bool,
         reach: Reach,
@@ -88,9 +86,7 @@ impl<D: Deque> Stealing<D> {
         let place = stack.place();
         let found = self.search_until(&Until::Over(awaited), place, reach);
         let Some(task) = found else { return Found::Nothing };
-        // SAFETY: by the caller's promise.
-        let put =
-            || unsafe { self.spawn(place, task) }.is_ok() || self.put_back(place, task).is_ok();
+        let put = || self.spawn(place, task).is_ok() || self.put_back(&*place, task).is_ok();
         if !is_part(task) && put() {
             return Found::Other;
         }
@@ -103,37 +99,29 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// The rest of `next_in_line`. If `first` is `AtHome`, `pop_quickly` has found no task.
-    ///
-    /// # Safety
-    /// As for `next_in_line`.
     #[cold]
     #[inline(never)]
-    unsafe fn next_in_line_slowly(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
+    fn next_in_line_slowly(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
         let overdue = match first {
             LookFirst::AtHome => None,
             LookFirst::Outside => {
                 place.looked_outside();
-                // SAFETY: by the caller's promise.
-                unsafe { self.take_overdue(place, D::OWNER_POPS) }
+                self.take_overdue(place, D::OWNER_POPS)
             }
         };
-        // SAFETY: by the caller's promise. (No other pop has come between `pop_quickly` and this
-        // one.)
-        let own = || unsafe {
-            match first {
-                LookFirst::AtHome => {
-                    self.own(place).pop_slowly().map(|task| self.after_turn(place, task))
-                }
-                LookFirst::Outside => self.own(place).pop(),
+        // (No other pop has come between `pop_quickly` and this one.)
+        let own = || match first {
+            LookFirst::AtHome => {
+                self.own(place).pop_slowly().map(|task| self.after_turn(place, task))
             }
+            LookFirst::Outside => self.own(place).pop(),
         };
         overdue
             .or_else(own)
             .or_else(|| {
                 place.looked_outside();
                 if D::OWNER_POPS == End::Oldest && self.has_injected() {
-                    // SAFETY: by the caller's promise.
-                    return unsafe { self.take_injected(place) };
+                    return self.take_injected(place);
                 }
                 self.injected(place)
             })
@@ -161,16 +149,16 @@ impl<D: Deque> Stealing<D> {
         &self.sleepers
     }
 
-    pub fn sleep(&self, place: &impl Place, role: Role) -> bool {
+    pub fn sleep(&self, place: Mine<'_, impl Place>, role: Role) -> bool {
         self.park(&Until::Ended, place, role, crate::sys::futex::LONGEST)
     }
 
-    /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.
-    pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
+    /// Takes tasks from `victim` to `place`. The worker is active.
+    pub fn rob(&self, victim: usize, place: Mine<'_, impl Place>) -> Option<Task> {
         self.steal_from(victim, place, Reach::Raid, &|| (), &|| ())
     }
 
-    pub fn wake_for_more(&self, place: &impl Place) {
+    pub fn wake_for_more(&self, place: Mine<'_, impl Place>) {
         self.found(place);
     }
 }
@@ -225,17 +213,14 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     #[inline]
-    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawn_to(self.deque_at(place), place, task) }
+    fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        self.spawn_to(self.deque_at(place), place, task)
     }
 
-    unsafe fn spawn_last(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+    fn spawn_last(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        let mut own = self.own(place);
         if own.private_part().is_none() {
-            // SAFETY: by the caller's promise.
-            return unsafe { self.spawn(place, task) };
+            return self.spawn(place, task);
         }
         if !own.put(task) {
             own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
@@ -246,9 +231,8 @@ impl<D: Deque> Policy for Stealing<D> {
         Ok(())
     }
 
-    unsafe fn finish_spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawn_slowly(place, task) }
+    unsafe fn finish_spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        self.spawn_slowly(place, task)
     }
 
     fn queued(&self, index: usize) -> Option<usize> {
@@ -270,32 +254,28 @@ impl<D: Deque> Policy for Stealing<D> {
         (index < self.guests.workers()).then(|| self.injector.outside())
     }
 
-    unsafe fn is_turn_due(&self, place: &impl Place) -> bool {
-        // SAFETY: by the caller's promise.
-        unsafe { self.is_due(place) }
+    fn is_turn_due(&self, place: Mine<'_, impl Place>) -> bool {
+        self.is_due(place)
     }
 
     fn waiting(&self, index: usize) -> Option<&Waiting> {
         Some(self.quiescence.waiting(index))
     }
 
-    unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
-        // SAFETY: by the caller's promise.
-        let taken = unsafe { self.own(place) }.take_back(task);
+    fn take_back(&self, place: Mine<'_, impl Place>, task: Task) -> bool {
+        let taken = self.own(place).take_back(task);
         if !taken {
-            // SAFETY: by the caller's promise.
-            unsafe { self.restored(place) };
+            self.restored(place);
         }
         taken
     }
 
-    unsafe fn restored(&self, place: &impl Place) {
+    fn restored(&self, place: Mine<'_, impl Place>) {
         self.look_for_sleepers(place);
     }
 
-    unsafe fn share(&self, place: &impl Place, takes: Option<Duration>) {
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+    fn share(&self, place: Mine<'_, impl Place>, takes: Option<Duration>) {
+        let mut own = self.own(place);
         let Some(mut private) = own.private_part() else { return };
         let Some(takes) = takes else {
             if self.waiting_awake() > 1 {
@@ -317,7 +297,7 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     #[cold]
-    unsafe fn wait_awake(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
+    fn wait_awake(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let (place, alone) = (stack.place(), self.guests.seen() == 1);
         if alone || !self.spins() || !self.deques[place.index()].looks_empty() {
             return;
@@ -340,8 +320,7 @@ impl<D: Deque> Policy for Stealing<D> {
                 && let Some(is_part) = awaited.parts()
             {
                 let reach = demands.reach(Instant::now(), self.raid_cost.get());
-                // SAFETY: by the caller's promise.
-                match unsafe { self.run_part(stack, awaited, is_part, reach) } {
+                match self.run_part(stack, awaited, is_part, reach) {
                     Found::Part => begun = Instant::now(),
                     Found::Other => break,
                     // (Models have no clock. There each look is the last one.)
@@ -385,36 +364,32 @@ impl<D: Deque> Policy for Stealing<D> {
     const LINES_UP: bool = matches!(D::OWNER_POPS, End::Oldest);
 
     #[inline]
-    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+    fn line_up(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), NoMemory> {
         if self.lines_up {
-            // SAFETY: by the caller's promise.
-            let mut own = unsafe { self.own(place) };
+            let mut own = self.own(place);
             if own.push(task).is_ok() {
                 self.added(&mut own, place);
                 return Ok(());
             }
         }
-        self.requeue(place, task)
+        self.requeue(&*place, task)
     }
 
     #[inline]
-    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if first == LookFirst::AtHome
-                && let Some(task) = self.own(place).pop_quickly()
-            {
-                if self.looks_each_time(self.deque_at(place)) {
-                    return Some(self.after_turn(place, task));
-                }
-                return Some(task);
+    fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
+        if first == LookFirst::AtHome
+            && let Some(task) = self.own(place).pop_quickly()
+        {
+            if self.looks_each_time(self.deque_at(place)) {
+                return Some(self.after_turn(place, task));
             }
-            self.next_in_line_slowly(place, first)
+            return Some(task);
         }
+        self.next_in_line_slowly(place, first)
     }
 
     #[cfg(not(loom))]
-    unsafe fn begin_exchange(&self, place: &impl Place) -> Option<Task> {
+    fn begin_exchange(&self, place: Mine<'_, impl Place>) -> Option<Task> {
         fn fits<P: Place>(_place: &P) -> impl FnOnce(Task) -> bool + use<P> {
             P::is_continuation
         }
@@ -422,39 +397,36 @@ impl<D: Deque> Policy for Stealing<D> {
             return None;
         }
         place.looked_outside();
-        self.injector.begin_exchange(fits(place))
+        self.injector.begin_exchange(fits(&*place))
     }
 
     #[cfg(not(loom))]
-    unsafe fn end_exchange(&self, _place: &impl Place, task: Task) {
+    unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, task: Task) {
         // SAFETY: by the caller's promise. Nobody is woken, because there are as many tasks as
         // before.
         unsafe { self.injector.end_exchange(task) };
     }
 
     #[cold]
-    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
+    fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         let until = Until::Over(awaited);
         let mut countdown = TICK;
         while !awaited.over() {
-            // SAFETY: by the caller's promise.
-            if self.has_outside() && unsafe { self.is_due(stack.place()) } {
+            if self.has_outside() && self.is_due(stack.place()) {
                 stack.give_way();
             }
             let place = stack.place();
             countdown -= 1;
             let injected = if countdown == 0 {
                 countdown = TICK;
-                // SAFETY: by the caller's promise.
-                unsafe { self.take_overdue(place, End::Youngest) }
+                self.take_overdue(place, End::Youngest)
             } else {
                 None
             };
             // The worker's own tasks come first: the awaited task may be among them, and the task
             // that waits has added the younger ones.
-            // SAFETY: by the caller's promise.
-            let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
+            let task = injected.or_else(|| self.own(place).pop_youngest());
             let found =
                 task.or_else(|| self.search_until(&until, place, Reach::Ask)).or_else(|| {
                     place.step(Step::Phase(Phase::Searching));
@@ -477,28 +449,24 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     #[cold]
-    unsafe fn go(&self, place: &impl Place, purpose: Purpose) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.guest_goes(place, purpose) };
+    fn go(&self, place: Mine<'_, impl Place>, purpose: Purpose) {
+        self.guest_goes(place, purpose);
     }
 
     #[cold]
-    unsafe fn sleep_as_guest(&self, place: &impl Place, sleep: &mut dyn FnMut()) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.guest_sleeps(place, sleep) };
+    fn sleep_as_guest(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
+        self.guest_sleeps(place, sleep);
     }
 
     #[cold]
-    unsafe fn run_own(&self, stack: &impl LoopStack, is_part: &dyn Fn(Task) -> bool) {
+    fn run_own(&self, stack: OnStack<'_, impl LoopStack>, is_part: &dyn Fn(Task) -> bool) {
         loop {
             let place = stack.place();
-            // SAFETY: by the caller's promise.
-            let task = unsafe { self.own(place) }.pop_youngest();
+            let task = self.own(place).pop_youngest();
             let Some(task) = task else { return };
             if !is_part(task) {
-                // SAFETY: by the caller's promise.
-                let put = unsafe { self.spawn(place, task) }.is_ok();
-                if put || self.put_back(place, task).is_ok() {
+                let put = self.spawn(place, task).is_ok();
+                if put || self.put_back(&*place, task).is_ok() {
                     return;
                 } // else no queue has room for it
             }
@@ -538,13 +506,12 @@ impl<D: Deque> Policy for Stealing<D> {
         self.quiescence.when_open(&self.injector, &|| self.sleeping_guests(), then);
     }
 
-    unsafe fn work(&self, stack: &impl LoopStack) {
+    fn work(&self, stack: OnStack<'_, impl LoopStack>) {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut activity = stack.activity();
         if stack.begins_outside() {
-            // SAFETY: by the caller's promise.
-            unsafe { self.serve_outside(stack) };
+            self.serve_outside(stack);
         }
         'fiber: loop {
             let place = stack.place();
@@ -559,27 +526,23 @@ impl<D: Deque> Policy for Stealing<D> {
                         stack.place().stay();
                     }
                     if stack.tick() {
-                        // SAFETY: by the caller's promise.
-                        let overdue = unsafe { self.take_overdue(stack.place(), D::OWNER_POPS) };
+                        let overdue = self.take_overdue(stack.place(), D::OWNER_POPS);
                         if let Some(task) = overdue {
                             stack.run(task);
                         }
-                        if !ptr::eq(stack.place(), place) {
+                        if !ptr::eq(&raw const *stack.place(), &raw const *place) {
                             continue 'fiber;
                         }
                     } else if self.looks_each_time(deque)
                         && !deque.looks_empty()
-                        // SAFETY: by the caller's promise.
-                        && unsafe { self.is_due(place) }
+                        && self.is_due(place)
                     {
-                        // SAFETY: by the caller's promise.
-                        unsafe { self.serve_outside(stack) };
+                        self.serve_outside(stack);
                         continue 'fiber;
                     }
                 }
                 if deque.private_part().is_some_and(|private| private.is_alarmed())
-                    // SAFETY: by the caller's promise.
-                    && unsafe { self.heed_alarm(stack) }
+                    && self.heed_alarm(stack)
                 {
                     continue 'fiber;
                 }

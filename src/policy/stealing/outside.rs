@@ -40,6 +40,7 @@
 
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{LoopStack, Place};
+use crate::policy::{Mine, OnStack};
 use crate::queue::{Deque, PrivatePart};
 use crate::sys::atomic::{Ordering, fence};
 use crate::task::Task;
@@ -91,14 +92,10 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// See `Policy::is_turn_due`.
-    ///
-    /// # Safety
-    /// As for `own`.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn is_due(&self, place: &impl Place) -> bool {
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+    pub(super) fn is_due(&self, place: Mine<'_, impl Place>) -> bool {
+        let mut own = self.own(place);
         let mut alarmed = own.private_part().filter(|private| private.is_alarmed());
         if let Some(private) = &mut alarmed
             && !self.has_outside()
@@ -122,13 +119,9 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes a task from outside for a turn.
-    ///
-    /// # Safety
-    /// As for `own`.
     #[cold]
-    pub(super) unsafe fn take_for_turn(&self, place: &impl Place) -> Option<Task> {
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+    pub(super) fn take_for_turn(&self, place: Mine<'_, impl Place>) -> Option<Task> {
+        let mut own = self.own(place);
         let mut private = own.private_part();
         if let Some(private) = private.as_mut().filter(|private| private.is_alarmed()) {
             private.silence();
@@ -150,40 +143,30 @@ impl<D: Deque> Stealing<D> {
 
     /// The task that the worker runs next in place of `task`, which it has just popped: a task from
     /// outside, if its turn is due. Then `task` is in the deque again.
-    ///
-    /// # Safety
-    /// As for `own`.
     #[cold]
-    pub(super) unsafe fn after_turn(&self, place: &impl Place, task: Task) -> Task {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if !self.is_due(place) {
-                return task;
-            }
-            let Some(outside) = self.take_for_turn(place) else { return task };
-            let mut own = self.own(place);
-            if own.push(task).is_err() {
-                // A thief's tasks are in the deque until the thief has copied them.
-                let put = self.injector.spill(1, usize::MAX, |_, put| put(task));
-                put.expect("there is memory");
-            }
-            self.added(&mut own, place);
-            outside
+    pub(super) fn after_turn(&self, place: Mine<'_, impl Place>, task: Task) -> Task {
+        if !self.is_due(place) {
+            return task;
         }
+        let Some(outside) = self.take_for_turn(place) else { return task };
+        let mut own = self.own(place);
+        if own.push(task).is_err() {
+            // A thief's tasks are in the deque until the thief has copied them.
+            let put = self.injector.spill(1, usize::MAX, |_, put| put(task));
+            put.expect("there is memory");
+        }
+        self.added(&mut own, place);
+        outside
     }
 
     /// Runs tasks from outside as long as their turn lasts; one of them if no turn is due.
-    ///
-    /// # Safety
-    /// The caller runs on `stack`, which belongs to this run.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn serve_outside(&self, stack: &impl LoopStack) {
+    pub(super) fn serve_outside(&self, stack: OnStack<'_, impl LoopStack>) {
         let place = stack.place();
-        // SAFETY: by the caller's promise.
-        while let Some(task) = unsafe { self.take_for_turn(place) } {
+        while let Some(task) = self.take_for_turn(place) {
             stack.run_from_outside(task);
-            if !ptr::eq(stack.place(), place) || !place.turns().lasts() {
+            if !ptr::eq(&raw const *stack.place(), &raw const *place) || !place.turns().lasts() {
                 break;
             }
         }
@@ -193,22 +176,16 @@ impl<D: Deque> Stealing<D> {
 
     /// An alarm has stopped the loop of the worker on `stack`. False if its deque is empty: then the
     /// worker searches anyway.
-    ///
-    /// # Safety
-    /// As for `serve_outside`.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn heed_alarm(&self, stack: &impl LoopStack) -> bool {
+    pub(super) fn heed_alarm(&self, stack: OnStack<'_, impl LoopStack>) -> bool {
         let place = stack.place();
-        // SAFETY: by the caller's promise.
-        unsafe {
-            self.look_for_sleepers(place); // the pop was undone: `queue::split`, 5
-            if !self.deque_at(place).looks_empty() && self.is_due(place) {
-                self.serve_outside(stack);
-                return true;
-            }
-            let task = self.own(place).pop();
-            task.map(|task| stack.run(task)).is_some()
+        self.look_for_sleepers(place); // the pop was undone: `queue::split`, 5
+        if !self.deque_at(place).looks_empty() && self.is_due(place) {
+            self.serve_outside(stack);
+            return true;
         }
+        let task = self.own(place).pop();
+        task.map(|task| stack.run(task)).is_some()
     }
 }

@@ -12,7 +12,7 @@ use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{LongWait, Naps, Next, Source};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{Activity, Awaited, DequePolicy, Place, Step, UNAWAITED, wait_once};
+use crate::policy::{Activity, Awaited, DequePolicy, Mine, Place, Step, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
@@ -63,7 +63,7 @@ impl<D: Deque> Stealing<D> {
     /// from a queue that seems to have one, and `failed` after an attempt that failed.
     pub(super) fn search(
         &self,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         reach: Reach,
         before: impl Fn(),
         failed: impl Fn(),
@@ -92,7 +92,7 @@ impl<D: Deque> Stealing<D> {
     /// Takes a task from the injector: see `search`.
     fn search_outside(
         &self,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         before: &impl Fn(),
         failed: &impl Fn(),
     ) -> Option<Task> {
@@ -100,9 +100,7 @@ impl<D: Deque> Stealing<D> {
             return None;
         }
         before();
-        // SAFETY: a worker that searches occupies its place, and uses no other owner's end
-        // meanwhile.
-        let task = unsafe { self.take_injected(place) };
+        let task = self.take_injected(place);
         match task {
             Some(_) => self.sleepers.took(place.index(), Source::Outside),
             None => failed(),
@@ -114,7 +112,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn steal_from(
         &self,
         victim: usize,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         reach: Reach,
         before: &impl Fn(),
         failed: &impl Fn(),
@@ -134,8 +132,7 @@ impl<D: Deque> Stealing<D> {
         }
         before();
         for _ in 0..if spins { MOST_TRIES_OF_MANY } else { MOST_TRIES } {
-            // SAFETY: as in `search_outside`.
-            match unsafe { self.take_from(victim, place) } {
+            match self.take_from(victim, place) {
                 Steal::Taken(task) => {
                     let is_guest = owner >= self.guests.workers();
                     let source = if is_guest { Source::Guest } else { Source::Worker };
@@ -192,7 +189,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn search_until(
         &self,
         until: &Until,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         reach: Reach,
     ) -> Option<Task> {
         match until {
@@ -227,7 +224,7 @@ impl<D: Deque> Stealing<D> {
     #[inline(never)]
     pub(super) fn find(
         &self,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         naps: &mut Naps,
         activity: Activity,
     ) -> Option<Task> {
@@ -249,7 +246,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Ends the search of a worker that has found a task, or whose awaited event is over.
-    pub(super) fn found(&self, place: &impl Place) {
+    pub(super) fn found(&self, place: Mine<'_, impl Place>) {
         if !self.parks() {
             return;
         }
@@ -272,7 +269,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes a task from outside the run, if there is one.
-    pub(super) fn injected(&self, place: &impl Place) -> Option<Task> {
+    pub(super) fn injected(&self, place: Mine<'_, impl Place>) -> Option<Task> {
         while !self.injector.looks_empty() {
             let task = self.injector.take()?;
             if let Some(task) = self.resolved(task, place) {
@@ -283,7 +280,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Makes the worker idle. Ends the run if it was the last active worker.
-    pub(super) fn enter(&self, place: &impl Place) {
+    pub(super) fn enter(&self, place: Mine<'_, impl Place>) {
         place.step(Step::Activity(Activity::Idle));
         if self.quiescence.enter(&self.injector) && self.parks() {
             place.step(Step::Wake(self.sleepers.wake_all()));
@@ -298,7 +295,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn wait_for_work(
         &self,
         until: &Until,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         naps: &mut Naps,
     ) -> Option<Task> {
         let idle = matches!(until, Until::Ended);
@@ -338,7 +335,7 @@ impl<D: Deque> Stealing<D> {
                 }
             }
             if !self.parks() {
-                wait_once(place, naps, self.waiting_awake());
+                wait_once(&*place, naps, self.waiting_awake());
                 if idle {
                     self.longest_sleep(&long, place);
                     if long.is_due() {
@@ -395,7 +392,7 @@ impl<D: Deque> Stealing<D> {
     /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
     /// in a tree". `busy`: 1 if the caller still counts as a searcher although it has a task
     /// already; else 0.
-    pub(super) fn wake_others(&self, place: &impl Place, busy: usize) {
+    pub(super) fn wake_others(&self, place: Mine<'_, impl Place>, busy: usize) {
         for _ in 0..FANOUT {
             // There must be a task for each of the other searchers, and one more.
             let searching = self.sleepers.searching();
@@ -437,7 +434,7 @@ impl<D: Deque> Stealing<D> {
     /// and a thread too many: loops of 300 µs from main after pauses of 500 took 206 µs instead of 181.)
     /// Rejected: to stay also for guests that wake nobody. Sums of 20 µs that main does alone, after
     /// pauses of 500 µs, then took 45 µs instead of 26 in more of the processes.
-    fn hold_back(&self, until: &Until, place: &impl Place, stands_by: bool) {
+    fn hold_back(&self, until: &Until, place: Mine<'_, impl Place>, stands_by: bool) {
         let idle = matches!(until, Until::Ended);
         place.step(Step::Phase(Phase::Parked));
         self.sleepers.while_dozing(|| {
@@ -478,7 +475,7 @@ impl<D: Deque> Stealing<D> {
         place.step(Step::Phase(Phase::Searching));
     }
 
-    fn doze(&self, place: &impl Place, time: Duration) {
+    fn doze(&self, place: Mine<'_, impl Place>, time: Duration) {
         place.step(Step::Phase(Phase::Parked));
         self.sleepers.doze(time);
         place.step(Step::Phase(Phase::Searching));
@@ -490,7 +487,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn park(
         &self,
         until: &Until,
-        place: &impl Place,
+        place: Mine<'_, impl Place>,
         role: Role,
         longest: Duration,
     ) -> bool {
@@ -527,9 +524,8 @@ impl<D: Deque> Stealing<D> {
 
     /// How long the idle worker at `place` may sleep. If it has been idle for long enough, returns the
     /// memory of its deque, of the injector, and of the place to the system.
-    fn longest_sleep(&self, idle: &LongWait, place: &impl Place) -> Duration {
-        // SAFETY: an idle worker occupies its place, and uses no other owner's end meanwhile.
-        let mut own = unsafe { self.own(place) };
+    fn longest_sleep(&self, idle: &LongWait, place: Mine<'_, impl Place>) -> Duration {
+        let mut own = self.own(place);
         let keeps = own.keeps_memory()
             || self.injector.keeps_memory()
             || place.keeps_memory()

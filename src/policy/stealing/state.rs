@@ -2,6 +2,7 @@
 
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
+use crate::policy::Mine;
 use crate::policy::guests::Guests;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::{RaidCost, Requests};
@@ -53,7 +54,7 @@ impl<D: Deque> DequePolicy for Stealing<D> {
     type Deque = D;
 
     #[inline(always)]
-    unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+    fn spawn_quickly(&self, deque: &D, place: Mine<'_, impl Place>, task: Task) -> bool {
         // SAFETY: by the caller's promise: see `own`.
         let put = unsafe { Owner::new(deque) }.put(task);
         if put && deque.private_part().is_none() {
@@ -68,32 +69,25 @@ impl<D: Deque> DequePolicy for Stealing<D> {
 }
 
 impl<D: Deque> Stealing<D> {
-    /// # Safety
-    /// The caller occupies `place`, or nobody does.
     #[inline]
-    pub(super) unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
-        // SAFETY: by the caller's promise. A place has one occupant at a time, and each occupant
-        // has seen the end of the one before it.
+    pub(super) fn own(&self, place: Mine<'_, impl Place>) -> Owner<'_, D> {
+        // SAFETY: a place has one occupant at a time, the holder of `place`, and each occupant has seen
+        // the end of the one before it. No caller keeps this end while it calls what takes another.
         unsafe { Owner::new(self.deque_at(place)) }
     }
 
-    /// # Safety
-    /// `place` belongs to a worker of this run.
     #[inline]
-    pub(super) unsafe fn deque_at(&self, place: &impl Place) -> &D {
-        // SAFETY: there are as many deques as workers.
+    pub(super) fn deque_at(&self, place: Mine<'_, impl Place>) -> &D {
+        debug_assert!(place.index() < self.deques.len());
+        // SAFETY: `place` is one of this run, as `Mine::new` demands, and has an own deque.
         unsafe { self.deques.get_unchecked(place.index()) }
     }
 
     /// Completes a spawn whose `put` returned false.
-    ///
-    /// # Safety
-    /// As for `spawn`.
     #[cold]
     #[inline(never)]
-    pub unsafe fn spawn_slowly(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        let mut own = unsafe { self.own(place) };
+    pub fn spawn_slowly(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        let mut own = self.own(place);
         own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
         self.added(&mut own, place);
         Ok(())
@@ -101,7 +95,7 @@ impl<D: Deque> Stealing<D> {
 
     /// Wakes a sleeper, if need be: a task was made visible.
     #[inline]
-    pub(super) fn published(&self, place: &impl Place) {
+    pub(super) fn published(&self, place: Mine<'_, impl Place>) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
             place.step(Step::Wake(1));
         }
@@ -109,25 +103,19 @@ impl<D: Deque> Stealing<D> {
 
     /// The worker at `place` has taken its youngest task and has restored it: see
     /// `Policy::restored`.
-    pub(super) fn look_for_sleepers(&self, place: &impl Place) {
+    pub(super) fn look_for_sleepers(&self, place: Mine<'_, impl Place>) {
         if !self.deques[place.index()].looks_empty() {
             self.published(place); // the task was restored before: `queue::split`, 5
         }
     }
 
     /// As `spawn`, for a caller that has the place's deque at hand.
-    ///
-    /// # Safety
-    /// As for `spawn`.
     #[inline(always)]
-    pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if self.spawn_quickly(deque, place, task) {
-                return Ok(());
-            }
-            self.spawn_slowly(place, task)
+    pub fn spawn_to(&self, deque: &D, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        if self.spawn_quickly(deque, place, task) {
+            return Ok(());
         }
+        self.spawn_slowly(place, task)
     }
 
     /// Asks for the attention of a worker at its next spawn, if its spawns may be silent.

@@ -83,7 +83,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // promise made to `call`.
         unsafe {
             let policy = worker.policy::<P>();
-            if !policy.spawn_quickly(worker.deque::<P::Deque>(), worker, spawner_task(room)) {
+            let mine = worker.owned();
+            if !policy.spawn_quickly(worker.deque::<P::Deque>(), mine, spawner_task(room)) {
                 return Self::run_slowly(f, closure, worker, fiber, context);
             }
             // From here on a thief may run the spawner.
@@ -159,7 +160,9 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         unsafe {
             let policy = worker.policy::<P>();
             if f == 0 && is_turn_due::<P>(worker) {
-                fiber.first_task.set(next.filter(|&next| policy.spawn(worker, next).is_err()));
+                fiber
+                    .first_task
+                    .set(next.filter(|&next| policy.spawn(worker.owned(), next).is_err()));
                 Self::run_outside(fiber);
             }
             if let Some(next) = next.and_then(|task| continuation_of(task)) {
@@ -182,7 +185,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
 #[inline]
 unsafe fn is_turn_due<P: DequePolicy>(worker: &Worker) -> bool {
     // SAFETY: by the caller's promise.
-    worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker) }
+    worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker.owned()) }
 }
 
 /// Continues a spawn whose continuation no queue has room for.
@@ -217,7 +220,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         // SAFETY: the caller owns the worker. If the continuation was refused, nobody else knows
         // the context.
         unsafe {
-            if worker.policy::<P>().finish_spawn(worker, spawner_task(room)).is_err() {
+            if worker.policy::<P>().finish_spawn(worker.owned(), spawner_task(room)).is_err() {
                 let spawner_fiber = spawner_fiber(room);
                 spawner_fiber.child_fiber.set(fiber);
                 spawner_fiber.make_current(worker);
@@ -270,7 +273,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
             }
             let task =
                 if B::IS_FORK { forked::queued_task(&*fiber.descriptor.get()) } else { task };
-            if policy.spawn(worker, task).is_err() {
+            if policy.spawn(worker.owned(), task).is_err() {
                 fiber.first_task.set(Some(task));
             }
             Self::run_outside(fiber)
