@@ -65,11 +65,6 @@ impl Pace {
         units / LONG >= small || small == 1 && self.unit * units as f64 >= least
     }
 
-    /// Begins the measurement, if it has not begun. Returns its start.
-    pub fn begin(&mut self) -> Instant {
-        *self.begun.get_or_insert_with(Instant::now)
-    }
-
     /// The start of the measurement that goes on now.
     pub fn begun(&self) -> Option<Instant> {
         self.begun

@@ -7,9 +7,8 @@
 //!
 //! # Offers within reach
 //!
-//! The right halves on offer lie in the owner's deque, whose younger part is private. As in a loop
-//! (the essay of [`loops`](super::loops)), the owner answers thieves between two units. Once the
-//! [`pace`](super::pace) is known, it also shares long new offers before each unit, without a
+//! Right halves are offered and joined as [`offer`](super::offer) says. Once the
+//! [`pace`](super::pace) is known, the owner shares long new offers before each unit, without a
 //! question: those that take twice as long as is worth a theft. (With four times as long, 16 parts
 //! of 6 µs on four workers took 36 µs, and take 32: a thief raids what it finds private.) Offers
 //! that are not worth a theft are not shared. All except the smallest are made nevertheless: a long
@@ -39,21 +38,19 @@
 //! workers or on the pace.)
 
 use crate::api::fork;
-use crate::api::fork::Forked;
+use crate::api::offer::{Alone, Beginning, Offer, Part};
 use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::api::scratch::{Few, Scratch};
+use crate::runtime::profiled;
 use crate::runtime::record::Worker;
-use crate::runtime::{forked, profiled};
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::detector::{self, Ignored};
 use crate::sys::errno;
-use crate::sys::time::Instant;
-use crate::sys::unwind::{Reducer, call_guarded};
-use crate::task::{Scheduler, Task};
+use crate::sys::unwind::Reducer;
+use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::time::Duration;
 
 /// The size up to which an accumulator needs no memory from the heap.
 pub const INLINE_BYTES: usize = 128;
@@ -95,15 +92,12 @@ struct Shared {
     small: AtomicUsize,
 }
 
-/// A right half, which another worker may reduce.
-struct Offer<'a> {
-    task: Forked,
-    whole: &'a Shared,
-    from: usize,
-    to: usize,
+/// A right half that is on offer.
+struct Half {
+    whole: *const Shared,
     accumulator: *mut u8,
     /// The offer that the owner has made before and not joined yet; NULL: there is none.
-    older: *const Offer<'a>,
+    older: *const Offer<Half>,
 }
 
 /// A worker in its part of the range.
@@ -111,7 +105,7 @@ struct Walk<'a> {
     worker: &'a Worker,
     pace: Pace,
     /// The last offer that is not joined yet; NULL: there is none.
-    youngest: *const Offer<'a>,
+    youngest: *const Offer<Half>,
     /// The units of the largest offer that was made since offers were shared.
     unshared: usize,
     /// At most so many units are done without offers.
@@ -122,16 +116,6 @@ struct Walk<'a> {
     next_look: usize,
     /// None: the worker makes offers.
     alone: Option<Alone>,
-}
-
-/// A worker begins alone if an offer would wake another one ("Alone at first" in the essay of
-/// [`loops`](super::loops)).
-struct Alone {
-    since: Instant,
-    /// It makes offers after so long.
-    time: Duration,
-    /// It reads the clock again after so many units.
-    next_look: usize,
 }
 
 /// The grain of a reduction over `n` numbers that is given none.
@@ -170,24 +154,13 @@ impl Reduction {
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
                 let (is_asked, units) = (mine.is_asked(), range.units());
-                let wake_cost = mine.wakes_at_spawn();
-                let pace = Pace::of_first(is_asked || units >= MANY || wake_cost.is_some());
-                let begun = pace.begun();
+                let at_once = is_asked || units >= MANY;
+                let (beginning, pace, alone) =
+                    Beginning::new(mine, self.body as usize, units, at_once);
                 let mut walk = Walk::new(mine, &shared, pace, is_asked);
-                let body = self.body as usize;
-                let lone_time =
-                    wake_cost.and_then(|cost| mine.past_loops.lone_time(cost, body, units));
-                walk.alone =
-                    lone_time.zip(begun).map(|(time, since)| Alone { since, time, next_look: 1 });
+                walk.alone = alone;
                 detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
-                if let Some(begun) = begun {
-                    let took = begun.elapsed();
-                    let was_alone = lone_time.is_some();
-                    walk.worker.past_loops.add(body, units, took, was_alone, None);
-                    if was_alone {
-                        walk.worker.past_loops.add_lone(took);
-                    }
-                }
+                beginning.end(walk.worker, None);
             })
         };
         if outcome != 0 {
@@ -209,20 +182,14 @@ impl Shared {
     /// As for `Reduction::run`; `accumulator` has `size` bytes; the caller owns the walk's worker,
     /// and owns the worker that the walk names afterwards.
     #[inline(always)]
-    unsafe fn reduce<'a>(
-        &'a self,
-        from: usize,
-        to: usize,
-        accumulator: *mut u8,
-        walk: &mut Walk<'a>,
-    ) {
+    unsafe fn reduce(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         if to - from == 1 {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
         } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
             // SAFETY: by the caller's promise.
             unsafe {
-                self.share_new_offers(walk);
+                self.share_new_offers(from, walk);
                 self.halves_unoffered(from, to, accumulator, walk);
             }
         } else {
@@ -236,43 +203,28 @@ impl Shared {
     /// # Safety
     /// As for `reduce`.
     #[inline(never)]
-    unsafe fn halves<'a>(
-        &'a self,
-        from: usize,
-        to: usize,
-        accumulator: *mut u8,
-        walk: &mut Walk<'a>,
-    ) {
-        let Reduction { size, body, .. } = self.reduction;
-        let Ok(mut scratch) = Scratch::<INLINE_BYTES>::new(size) else {
+    unsafe fn halves(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
+        let Ok(mut scratch) = Scratch::<INLINE_BYTES>::new(self.reduction.size) else {
             self.failed.store(true, Ordering::Relaxed); // the join orders the flag
             return;
         };
         let upper = scratch.start();
         let middle = from + (to - from) / 2;
-        let offer = Offer {
-            task: Forked::unset(),
-            whole: self,
-            from: middle,
-            to,
-            accumulator: upper,
-            older: walk.youngest,
-        };
+        let half = Half { whole: self, accumulator: upper, older: walk.youngest };
+        let offer = Offer::new((middle, to), half);
         detector::own(&offer);
-        // SAFETY: each half has an accumulator of its own. The offer lives until it is joined,
-        // below; the rest is the caller's promise.
+        // SAFETY: each half has an accumulator of its own. The offer is joined below; the rest is
+        // the caller's promise.
         unsafe {
-            let closure = (&raw const offer).cast_mut().cast();
             let offered = !walk.is_alone(&self.small)
-                && offer.task.offer(run_offer, closure, body as usize, walk.worker);
+                && offer.make(self.reduction.body as usize, walk.worker);
             if offered {
                 walk.youngest = &raw const offer;
                 walk.unshared = walk.unshared.max(to - middle);
             }
             self.reduce(from, middle, accumulator, walk);
-            walk.youngest = offer.older;
-            let is_part = |task| self.is_part(task);
-            if !offered || offer.task.take_back_amid(Some(&is_part), walk.worker) {
+            walk.youngest = offer.part.older;
+            if !offered || offer.take_back(walk.worker) {
                 self.reduce(middle, to, upper, walk);
             } else {
                 // A thief has come, and the join may have waited.
@@ -285,15 +237,6 @@ impl Shared {
             // SAFETY: the halves have filled both accumulators; the caller promises the rest.
             detector::heeded(|| unsafe { self.combine(accumulator, upper, walk) });
         }
-    }
-
-    /// True if the task is that of an offer of this reduction.
-    fn is_part(&self, task: Task) -> bool {
-        forked::call_of(task).is_some_and(|(function, offer)| {
-            // SAFETY: the function's closure is an offer, which is not joined before it has run.
-            function == run_offer as *const () as usize
-                && ptr::eq(unsafe { (*offer.cast::<Offer>()).whole }, self)
-        })
     }
 
     /// At most so many units are done without offers on this worker. (A profile shows the same
@@ -325,12 +268,12 @@ impl Shared {
     /// # Safety
     /// As for `reduce`.
     #[inline(never)]
-    unsafe fn halves_unoffered<'a>(
-        &'a self,
+    unsafe fn halves_unoffered(
+        &self,
         from: usize,
         to: usize,
         accumulator: *mut u8,
-        walk: &mut Walk<'a>,
+        walk: &mut Walk,
     ) {
         let mut few = Few::<INLINE_BYTES>::empty();
         let upper = few.start();
@@ -342,7 +285,7 @@ impl Shared {
             } else {
                 self.halves_unoffered(from, middle, accumulator, walk);
             }
-            self.answer(walk);
+            self.answer(middle, walk);
             if to - middle == 1 {
                 self.call(middle, upper, walk);
             } else {
@@ -357,7 +300,7 @@ impl Shared {
     /// # Safety
     /// Both are filled; the rest as for `reduce`.
     #[inline(always)]
-    unsafe fn combine<'a>(&'a self, into: *mut u8, from: *mut u8, walk: &mut Walk<'a>) {
+    unsafe fn combine(&self, into: *mut u8, from: *mut u8, walk: &mut Walk) {
         let Reduction { combine, ctx, .. } = self.reduction;
         // SAFETY: `combine` accepts the accumulators, by the caller's promise. The worker is the
         // caller's; if the call has waited, it is the one that has continued it.
@@ -372,25 +315,25 @@ impl Shared {
     /// # Safety
     /// As for `reduce`.
     #[inline(always)]
-    unsafe fn unit<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
+    unsafe fn unit(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         // SAFETY: the caller owns the worker.
-        unsafe { self.share_new_offers(walk) };
+        unsafe { self.share_new_offers(unit, walk) };
         // SAFETY: by the caller's promise.
         unsafe {
             self.call(unit, accumulator, walk);
             if !walk.youngest.is_null() {
-                self.answer(walk);
+                self.answer(unit + 1, walk);
             }
         }
     }
 
     /// Shares offers that were made since offers were shared last, if thieves may want them: if the
-    /// pace is known, and the offers are long.
+    /// pace is known, and the offers are long. The worker will do the units from `from` on.
     ///
     /// # Safety
     /// The caller owns the walk's worker.
     #[inline(always)]
-    unsafe fn share_new_offers(&self, walk: &mut Walk) {
+    unsafe fn share_new_offers(&self, from: usize, walk: &mut Walk) {
         if walk.unshared > 0 {
             let small = self.small.load(Ordering::Relaxed);
             if small == 0 && walk.pace.done >= walk.next_look {
@@ -398,7 +341,7 @@ impl Shared {
                 unsafe { self.look(walk) };
             } else if walk.is_wanted && small > 0 && walk.pace.are_long(walk.unshared, small) {
                 // SAFETY: the caller owns the worker.
-                unsafe { self.share_offers(walk) };
+                unsafe { self.share_offers(from, walk) };
             }
         }
     }
@@ -408,7 +351,7 @@ impl Shared {
     /// # Safety
     /// As for `reduce`.
     #[inline(always)]
-    unsafe fn call<'a>(&'a self, unit: usize, accumulator: *mut u8, walk: &mut Walk<'a>) {
+    unsafe fn call(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         let Reduction { size, identity, body, ctx, .. } = self.reduction;
         let (lo, hi) = self.range.ends_of(unit);
         // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes, by the caller's
@@ -427,17 +370,18 @@ impl Shared {
         }
     }
 
-    /// Measures the pace and shares offers, if thieves have asked.
+    /// Measures the pace and shares offers, if thieves have asked. The worker will do the units from
+    /// `from` on.
     ///
     /// # Safety
     /// The caller owns the walk's worker.
     #[inline(always)]
-    unsafe fn answer(&self, walk: &mut Walk) {
+    unsafe fn answer(&self, from: usize, walk: &mut Walk) {
         if walk.worker.is_asked() {
             walk.is_wanted = true;
             walk.pace.measure(&self.small);
             // SAFETY: the caller owns the worker.
-            unsafe { self.share_offers(walk) };
+            unsafe { self.share_offers(from, walk) };
         }
     }
 
@@ -462,28 +406,25 @@ impl Shared {
         }
     }
 
-    /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
-    /// taken is worth a theft.
+    /// See `Offers::share`.
     ///
     /// # Safety
     /// The caller owns the walk's worker.
     #[cold]
     #[inline(never)]
-    unsafe fn share_offers(&self, walk: &mut Walk) {
+    unsafe fn share_offers(&self, from: usize, walk: &mut Walk) {
         let small = self.small.load(Ordering::Relaxed);
-        let (mut largest, mut all) = (0, 0);
-        let mut next = walk.youngest;
+        let (mut oldest, mut next) = (None, walk.youngest);
         // SAFETY: offers that are not joined live; thieves use only their tasks and read the rest.
         while let Some(offer) = unsafe { next.as_ref() }
-            && offer.task.is_untaken()
+            && offer.is_untaken()
         {
-            largest = offer.to - offer.from; // an older offer is not smaller
-            all += largest;
-            next = offer.older;
+            (oldest, next) = (Some(offer), offer.part.older);
         }
-        if (1..=largest).contains(&small) {
-            // SAFETY: the caller owns the worker.
-            unsafe { walk.worker.share(Some(walk.pace.time_of(all, small))) };
+        // SAFETY: by the caller's promise.
+        let share =
+            |offer: &Offer<Half>| unsafe { offer.share(from, &walk.pace, small, walk.worker) };
+        if oldest.is_some_and(share) {
             walk.unshared = 0;
         }
     }
@@ -522,42 +463,30 @@ impl<'a> Walk<'a> {
     /// True if the worker makes no offers yet.
     #[inline]
     fn is_alone(&mut self, small: &AtomicUsize) -> bool {
-        match &self.alone {
-            None => false,
-            Some(alone) if self.pace.done < alone.next_look => true,
-            Some(_) => self.stays_alone(small),
-        }
-    }
-
-    #[cold]
-    fn stays_alone(&mut self, small: &AtomicUsize) -> bool {
         let Some(alone) = &mut self.alone else { return false };
-        let (done, taken) = (self.pace.done, alone.since.elapsed());
-        if done > 0 && (taken >= alone.time || self.worker.wakes_at_spawn().is_none()) {
+        let done = self.pace.done;
+        let lasts = done < alone.next_look || alone.lasts(done, self.worker);
+        if !lasts {
             self.alone = None;
             self.pace.measure(small);
-            return false;
         }
-        // So many units take a quarter of what is left, but the pace may change.
-        let unit = taken.as_nanos() as usize / done.max(1);
-        let quarter = alone.time.saturating_sub(taken).as_nanos() as usize / 4;
-        alone.next_look = done + (quarter / unit.max(1)).clamp(1, done.saturating_mul(8).max(1));
-        true
+        lasts
     }
 }
 
-/// The task of an offer.
-///
-/// # Safety
-/// `offer` points to an offer that its owner has not joined; `s` is a worker.
-unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the offer and what it refers to live until it is joined; `s` is the worker that runs
-    // the task.
-    let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
-    let mut walk = Walk::new(worker, offer.whole, Pace::from_now(), true);
-    // SAFETY: as in `Shared::reduce`, for this half.
-    let reduce = || unsafe {
-        offer.whole.reduce(offer.from, offer.to, offer.accumulator, &mut walk);
-    };
-    call_guarded::<Reducer, _>(|| detector::ignored(reduce));
+impl Part for Half {
+    type Function = Reducer;
+
+    fn whole(&self) -> *const () {
+        self.whole.cast()
+    }
+
+    unsafe fn run(offer: &Offer<Self>, worker: &Worker) {
+        let Half { whole, accumulator, .. } = offer.part;
+        // SAFETY: the reduction lives until the offer is joined, as does the accumulator.
+        unsafe {
+            let mut walk = Walk::new(worker, &*whole, Pace::from_now(), true);
+            (*whole).reduce(offer.from, offer.to, accumulator, &mut walk);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// The alignment of memory from the heap: sufficient for any type, and a line of the cache.
 #[repr(align(64))]
@@ -26,17 +26,27 @@ impl<const FEW: usize> Few<FEW> {
 }
 
 /// Bytes from the heap, aligned for any type.
-pub struct Many(Block<Line>);
+pub struct Many(ManuallyDrop<Block<Line>>);
 
 impl Many {
     /// `size` is at least 1.
     pub fn new(size: usize) -> Result<Self, NoMemory> {
         // SAFETY: a line may hold any bytes.
-        Ok(Many(unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?))
+        let block = unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?;
+        Ok(Many(ManuallyDrop::new(block)))
     }
 
     pub fn start(&self) -> *mut u8 {
         self.0.start().cast()
+    }
+}
+
+impl Drop for Many {
+    #[cold]
+    #[inline(never)] // a frame without memory from the heap only compares a pointer with NULL
+    fn drop(&mut self) {
+        // SAFETY: the block is dropped once.
+        unsafe { ManuallyDrop::drop(&mut self.0) }
     }
 }
 

@@ -1,66 +1,41 @@
-//! The parts of a loop that a worker offers to others.
+//! The stack of offers of a worker in a loop.
 
-use crate::api::fork::Forked;
-use crate::runtime::forked;
-use crate::runtime::loop_shape::LoopTimes;
+use crate::api::offer::{Offer, Part};
+use crate::api::pace::Pace;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::detector;
-use crate::task::{Task, TaskFn};
-use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ptr;
 
-/// The most offers of one worker at a time: see the essay of [`loops`](super).
+/// The most offers of one worker at a time.
 const MAX_OFFERS: usize = 32;
 
-/// A part of a loop `L` that another worker may run. Its result goes into a value `V`. A thief
-/// writes to its offer while the owner reads the other offers, so each offer begins on a cache line
-/// of its own.
-#[repr(align(64))]
-pub struct Offer<L, V> {
-    task: Forked,
-    whole_loop: *const L,
-    pub from: usize,
-    pub to: usize,
-    /// The worker that has come to join the offer; null: none.
-    joiner: AtomicPtr<Worker>,
-    /// The value of the units: the offer's task writes it before it ends, and the owner reads it
-    /// after the join. None: the task has not run, or has given the units back.
-    value: UnsafeCell<Option<V>>,
-    /// How long the units took. If the loop is measured, the offer's task writes the times before it
-    /// ends, and the owner reads them after the join.
-    times: UnsafeCell<LoopTimes>,
-}
-
 /// Memory for the offers of one worker.
-pub struct Room<L, V>([MaybeUninit<Offer<L, V>>; MAX_OFFERS]);
+pub struct Room<P>([MaybeUninit<Offer<P>>; MAX_OFFERS]);
 
 /// The offers of a worker that are not joined yet, the oldest first. Thieves take the oldest first.
-pub struct Offers<L, V> {
-    /// The offers are used through pointers only, since other threads have references to them.
-    room: *mut Offer<L, V>,
+pub struct Offers<'a, P> {
+    /// The offers are used through pointers only, since other threads have references to them. All
+    /// below `count` were written by `push`.
+    room: *mut Offer<P>,
     count: usize,
-    /// The number of offers that are known to be taken. They are the oldest ones.
-    taken: usize,
-    /// The value of `taken` at the last answer.
-    answered: Option<usize>,
+    lives: PhantomData<&'a mut Room<P>>,
 }
 
-impl<L, V> Room<L, V> {
+impl<P> Room<P> {
     pub const fn new() -> Self {
         Room([const { MaybeUninit::uninit() }; MAX_OFFERS])
     }
 }
 
-impl<L, V> Offers<L, V> {
-    /// No offers. The room must outlive them, and must not move.
-    pub fn within(room: &mut Room<L, V>) -> Self {
+impl<'a, P: Part> Offers<'a, P> {
+    /// No offers.
+    pub fn within(room: &'a mut Room<P>) -> Self {
         detector::own(room);
-        Offers { room: (&raw mut room.0).cast(), count: 0, taken: 0, answered: None }
+        Offers { room: (&raw mut room.0).cast(), count: 0, lives: PhantomData }
     }
 
-    fn at(&self, i: usize) -> *mut Offer<L, V> {
+    fn at(&self, i: usize) -> *mut Offer<P> {
         self.room.wrapping_add(i)
     }
 
@@ -68,152 +43,72 @@ impl<L, V> Offers<L, V> {
         self.count
     }
 
-    pub fn is_full(&self) -> bool {
-        self.count == MAX_OFFERS
-    }
-
-    /// True until the first call of `answer`.
-    pub fn is_unanswered(&self) -> bool {
-        self.answered.is_none()
-    }
-
-    /// Offers the units `from` to `to` to other workers, as the youngest offer: the task calls `run`
-    /// with the offer. `function` is the address of the program's function. False if no queue has
-    /// room.
+    /// Offers some units to other workers, as the youngest offer. `function` is the address of the
+    /// program's function. False if there are `MAX_OFFERS` already, or no queue has room.
     ///
     /// # Safety
-    /// The caller owns `worker`, and joins all offers before the loop and the room end. The offers
-    /// are not full.
+    /// The caller owns `worker`, and joins all offers before the room and the loop end.
     #[inline]
     pub unsafe fn push(
         &mut self,
-        whole_loop: &L,
-        (from, to): (usize, usize),
-        run: TaskFn,
+        units: (usize, usize),
+        part: P,
         function: usize,
         worker: &Worker,
     ) -> bool {
+        if self.count == MAX_OFFERS {
+            return false;
+        }
         let at = self.at(self.count);
         // SAFETY: the place is within the room, and no task uses it. The offer stays there until
         // the task is joined, by the caller's promise.
         let offered = unsafe {
-            at.write(Offer {
-                task: Forked::unset(),
-                whole_loop,
-                from,
-                to,
-                joiner: AtomicPtr::default(),
-                value: UnsafeCell::new(None),
-                times: UnsafeCell::default(),
-            });
-            (*at).task.offer(run, at.cast(), function, worker)
+            at.write(Offer::new(units, part));
+            (*at).make(function, worker)
         };
         self.count += usize::from(offered);
         offered
     }
 
-    /// How many offers no thief has taken.
-    ///
-    /// # Safety
-    /// The caller owns the offers.
+    /// How many offers thieves have taken: the oldest ones. At least `known` are taken.
     #[inline]
-    pub unsafe fn untaken(&mut self) -> usize {
-        // SAFETY: there is such an offer; its memory is the room, which lives.
-        while self.taken < self.count && unsafe { !(*self.at(self.taken)).task.is_untaken() } {
-            self.taken += 1;
+    pub fn taken(&self, known: usize) -> usize {
+        let mut taken = known;
+        while self.oldest_but(taken).is_some_and(|offer| !offer.is_untaken()) {
+            taken += 1;
         }
-        self.count - self.taken
+        taken
     }
 
-    /// The oldest offer that no thief has taken, as far as `untaken` has seen.
+    /// The oldest offer but the first `taken` ones.
+    #[inline]
+    pub fn oldest_but(&self, taken: usize) -> Option<&Offer<P>> {
+        // SAFETY: there is such an offer.
+        (taken < self.count).then(|| unsafe { &*self.at(taken) })
+    }
+
+    /// Shares the offers, if the oldest but the first `taken` ones is worth it: see `Offer::share`.
     ///
     /// # Safety
-    /// As for `untaken`.
-    #[inline]
-    pub unsafe fn oldest_untaken(&self) -> Option<&Offer<L, V>> {
-        // SAFETY: as in `untaken`.
-        (self.taken < self.count).then(|| unsafe { &*self.at(self.taken) })
-    }
-
-    /// The caller answers the thefts that `untaken` has seen. True if there are some that were not
-    /// answered yet, and at first.
-    pub fn answer(&mut self) -> bool {
-        self.answered.replace(self.taken).is_none_or(|answered| answered < self.taken)
+    /// The caller owns `worker`, which has made these offers.
+    pub unsafe fn share(
+        &self,
+        taken: usize,
+        from: usize,
+        pace: &Pace,
+        small: usize,
+        worker: &Worker,
+    ) {
+        // SAFETY: by the caller's promise.
+        self.oldest_but(taken).inspect(|oldest| unsafe {
+            oldest.share(from, pace, small, worker);
+        });
     }
 
     /// The youngest offer, which the caller must join.
-    pub fn pop(&mut self) -> Option<*const Offer<L, V>> {
+    pub fn pop(&mut self) -> Option<&Offer<P>> {
         self.count = self.count.checked_sub(1)?;
-        self.taken = self.taken.min(self.count);
-        self.answered = self.answered.map(|answered| answered.min(self.count));
-        Some(self.at(self.count))
-    }
-}
-
-impl<L, V> Offer<L, V> {
-    /// # Safety
-    /// The offer is not joined.
-    pub unsafe fn whole_loop(&self) -> &L {
-        // SAFETY: the loop lives until the offer is joined.
-        unsafe { &*self.whole_loop }
-    }
-
-    /// True if `worker` waits for this task already.
-    pub fn is_back(&self, worker: &Worker) -> bool {
-        // Relaxed: only this worker stores its own address, in `join`, and a thread sees its own stores.
-        ptr::eq(self.joiner.load(Ordering::Relaxed), worker)
-    }
-
-    /// The units are done. `times`: None if the loop is not measured.
-    ///
-    /// # Safety
-    /// The caller is the offer's task.
-    pub unsafe fn done(&self, value: V, times: Option<LoopTimes>) {
-        // SAFETY: the owner reads both after the end of the task.
-        unsafe {
-            *self.value.get() = Some(value);
-            if let Some(times) = times {
-                *self.times.get() = times;
-            }
-        }
-    }
-
-    /// How long the units took, if `done` was told.
-    ///
-    /// # Safety
-    /// The caller owns the offer, and `join` has returned the value.
-    pub unsafe fn times(&self) -> LoopTimes {
-        // SAFETY: `join` has acquired the end of the task, so only the owner uses the times.
-        unsafe { *self.times.get() }
-    }
-
-    /// Joins the offer. Returns the value of the units if they are done; None: they are the owner's
-    /// again. `run` is the function of the loop's offers.
-    ///
-    /// # Safety
-    /// The caller owns `worker` and the offer, which is not joined yet.
-    #[inline]
-    pub unsafe fn join(&self, run: TaskFn, worker: &Worker) -> Option<V> {
-        // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
-        self.joiner.store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
-        let is_part = |task: Task| {
-            let Some((function, offer)) = forked::call_of(task) else { return false };
-            // SAFETY: the function's closure is an offer, which is not joined before it has run.
-            let is = function == run as usize
-                && unsafe { (*offer.cast::<Self>()).whole_loop } == self.whole_loop;
-            if is {
-                // The part runs now, on top of this wait. Until the part ends, this offer's owner
-                // cannot do units that are given back to it.
-                self.joiner.store(ptr::null_mut(), Ordering::Relaxed);
-            }
-            is
-        };
-        // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
-        if unsafe { self.task.take_back_amid(Some(&is_part), worker) } {
-            return None;
-        }
-        // SAFETY: the task has ended, so only the owner uses the value. `take_back` has acquired
-        // what the end of the task released (`sync::forked`).
-        unsafe { (*self.value.get()).take() }
+        // SAFETY: the offer was below `count`. Other threads have shared references, too.
+        Some(unsafe { &*self.at(self.count) })
     }
 }

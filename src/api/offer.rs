@@ -1,0 +1,229 @@
+//! A part of a range that a worker offers to others: the engine of [`loops`](super::loops) and
+//! [`reduce`](super::reduce). These decide when a worker divides its part of the range, and what it
+//! does with a unit.
+//!
+//! ```text
+//! from       to
+//!  |...own....|....offer 2.....|...........offer 1............|..................offer 0 ...
+//! ```
+//! A worker divides its part of the range, offers the upper piece, and keeps the lower one. An offer
+//! is a forked task. Thieves take the oldest offer first. When the worker has done its own piece, it
+//! joins the youngest offer: if nobody has begun the offer, the worker takes it back and does its
+//! units; otherwise it waits for the thief. While it waits, it may run other parts of the same range
+//! on top of the wait (`Awaited::parts`).
+//!
+//! # Offers within reach
+//!
+//! An offer lies in the owner's deque, whose younger part is private (`queue::split`). A thief that
+//! finds only private offers waits until the owner pops, or interrupts it by a raid. In a virtual
+//! machine a raid takes some 15 µs. Three rules make raids rare:
+//!
+//! - Between two units or chunks the owner answers thieves that have asked.
+//! - Once the [`pace`](super::pace) is known, the owner shares offers without a question, if the
+//!   oldest one is worth a theft.
+//! - Before the pace is known, a worker shares its first offers if at least two others wait for
+//!   tasks. (One has the first offer, which is public already: `policy::stealing::lending`.)
+//!
+//! The pace is measured by a thief after its first units, and by the first worker after 2 µs, if
+//! others were idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.) A
+//! worker that shares its offers also wakes several sleepers, if the rest takes several times what a
+//! wake-up takes. (On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer
+//! than libgomp's best schedule without these rules, and take 0 to 5 % longer with them:
+//! `bench_c/loops.c`.)
+//!
+//! # Alone at first
+//!
+//! To wake a worker costs the waker 2 to 15 µs, and 14 to 50 µs pass until the woken one runs. So if
+//! all others sleep, and the last loop with the same body was short for a wake-up, a worker begins
+//! without offers. If the loop takes longer than expected, and at least as long as a wake-up takes,
+//! as measured in this run, the worker makes offers, and the first of them wakes a sleeper (ski
+//! rental, as in `idle::Patience`). So a short loop after a pause is not slower than a serial one.
+//! Short loops that follow each other closely are worth a wake-up together. If the loop takes longer
+//! than a wake-up, the worker tries one, and compares the times: it knows how long the loop takes
+//! alone.
+//!
+//! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all
+//! others would sleep until its end (c_tests/for_spread.c).
+
+use crate::api::fork::Forked;
+use crate::api::pace::Pace;
+use crate::runtime::forked;
+use crate::runtime::loop_shape::LoopShape;
+use crate::runtime::record::Worker;
+use crate::sys::detector::Ignored;
+use crate::sys::time::Instant;
+use crate::sys::unwind::{ProgramFunction, call_guarded};
+use crate::task::{Scheduler, Task};
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// The data of an offer beside its units: what its task needs, and where the task leaves its result.
+pub trait Part: Sized {
+    /// The kind of the program's function that the part calls, for messages.
+    type Function: ProgramFunction;
+
+    /// The address of the data that all parts of the range share.
+    fn whole(&self) -> *const ();
+
+    /// Does the units of the offer: its task.
+    ///
+    /// # Safety
+    /// The caller is the offer's task, and owns `worker`.
+    unsafe fn run(offer: &Offer<Self>, worker: &Worker);
+
+    /// From now on `worker` waits for the offer's task. None: it runs another part on top of its wait.
+    #[inline(always)]
+    fn await_on(&self, _worker: Option<&Worker>) {}
+}
+
+/// Some units that another worker may do.
+pub struct Offer<P> {
+    task: Forked,
+    pub from: usize,
+    pub to: usize,
+    pub part: P,
+}
+
+impl<P: Part> Offer<P> {
+    /// Some units that are not on offer yet.
+    #[inline(always)]
+    pub fn new((from, to): (usize, usize), part: P) -> Self {
+        Offer { task: Forked::unset(), from, to, part }
+    }
+
+    /// Offers the units to other workers. `function` is the address of the program's function. False
+    /// if no queue has room.
+    ///
+    /// # Safety
+    /// The caller owns `worker`, and joins the offer before the offer and the shared data end.
+    #[inline(always)]
+    pub unsafe fn make(&self, function: usize, worker: &Worker) -> bool {
+        let offer = (&raw const *self).cast_mut().cast();
+        // SAFETY: by the caller's promise.
+        unsafe { self.task.offer(run_offer::<P>, offer, function, worker) }
+    }
+
+    /// True if no thief has taken the offer.
+    #[inline]
+    pub fn is_untaken(&self) -> bool {
+        self.task.is_untaken()
+    }
+
+    /// Shares the worker's offers with thieves, if the pace is known, and if this offer, the oldest that
+    /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if it
+    /// shares them. The caller will do the units from `from` on.
+    ///
+    /// # Safety
+    /// The caller owns `worker`, which has made the offer.
+    pub unsafe fn share(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
+        let pays = (1..=self.to - self.from).contains(&small);
+        if pays {
+            // SAFETY: by the caller's promise.
+            unsafe { worker.share(Some(pace.time_of(self.to - from, small))) };
+        }
+        pays
+    }
+
+    /// Joins the offer. True if nobody has begun it: then its units are the caller's again.
+    ///
+    /// # Safety
+    /// The caller owns `worker` and the offer, which is not joined yet.
+    #[inline(always)]
+    pub unsafe fn take_back(&self, worker: &Worker) -> bool {
+        self.part.await_on(Some(worker));
+        let is_part = |task: Task| {
+            let Some((function, offer)) = forked::call_of(task) else { return false };
+            // SAFETY: the function's closure is an offer, which is not joined before it has run.
+            let is = function == run_offer::<P> as *const () as usize
+                && unsafe { (*offer.cast::<Self>()).part.whole() } == self.part.whole();
+            if is {
+                self.part.await_on(None);
+            }
+            is
+        };
+        // SAFETY: the task was forked and is not joined yet.
+        unsafe { self.task.take_back_amid(Some(&is_part), worker) }
+    }
+}
+
+/// The task of an offer.
+///
+/// # Safety
+/// `offer` points to an offer that its owner has not joined; `s` is the worker that runs the task.
+unsafe extern "C" fn run_offer<P: Part>(offer: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the offer lives until it is joined, by the caller's promise.
+    let (offer, worker) = unsafe { (&*offer.cast::<Offer<P>>(), Worker::of(s)) };
+    let _ignored = Ignored::begin();
+    // SAFETY: this is the offer's task, on its own worker.
+    call_guarded::<P::Function, _>(|| unsafe { P::run(offer, worker) });
+}
+
+/// The beginning of a loop or reduction. Its time is a hint for the next one with the same body.
+pub struct Beginning {
+    body: usize,
+    units: usize,
+    /// None: the time is not measured.
+    begun: Option<Instant>,
+    is_alone: bool,
+}
+
+/// A worker that makes no offers yet: "Alone at first".
+pub struct Alone {
+    since: Instant,
+    /// It makes offers after so long.
+    time: Duration,
+    /// It reads the clock again after so many units.
+    pub next_look: usize,
+}
+
+impl Beginning {
+    /// Begins on `worker`, which the caller owns. `body` is the address of the program's function.
+    /// `at_once`: the pace is measured in any case.
+    #[inline(always)]
+    pub fn new(
+        worker: &Worker,
+        body: usize,
+        units: usize,
+        at_once: bool,
+    ) -> (Self, Pace, Option<Alone>) {
+        let wake_cost = worker.wakes_at_spawn();
+        let pace = Pace::of_first(at_once || wake_cost.is_some());
+        let begun = pace.begun();
+        let time = wake_cost.and_then(|cost| worker.past_loops.lone_time(cost, body, units));
+        let alone = time.zip(begun).map(|(time, since)| Alone { since, time, next_look: 1 });
+        (Beginning { body, units, begun, is_alone: alone.is_some() }, pace, alone)
+    }
+
+    /// How long it will take, and its shape, if that is known and somebody wants parts.
+    pub fn expects(&self, worker: &Worker) -> Option<(Duration, Option<LoopShape>)> {
+        self.begun.and_then(|_| worker.past_loops.expects(self.body, self.units))
+    }
+
+    /// The loop has ended, on `worker`, which the caller owns. `shape`: None if it was not measured.
+    #[inline(always)]
+    pub fn end(self, worker: &Worker, shape: Option<LoopShape>) {
+        let Some(begun) = self.begun else { return };
+        let took = begun.elapsed();
+        worker.past_loops.add(self.body, self.units, took, self.is_alone, shape);
+        if self.is_alone {
+            worker.past_loops.add_lone(took);
+        }
+    }
+}
+
+impl Alone {
+    /// True if the worker still makes no offers, after so many units, at least one. Then it reads the
+    /// clock again after `next_look`.
+    #[cold]
+    pub fn lasts(&mut self, done: usize, worker: &Worker) -> bool {
+        let taken = self.since.elapsed();
+        if taken >= self.time || worker.wakes_at_spawn().is_none() {
+            return false;
+        }
+        // So many units take a quarter of the time that is left, but the pace may change.
+        let unit = taken.as_nanos() as usize / done;
+        let quarter = (self.time - taken).as_nanos() as usize / 4;
+        self.next_look = done + (quarter / unit.max(1)).clamp(1, done.saturating_mul(8));
+        true
+    }
+}
