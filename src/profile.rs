@@ -10,6 +10,7 @@
 //! | [`sums`] | what a worker adds up |
 //! | [`run`] | the profile of a run |
 //! | [`figures`] | the measures that follow from the sums |
+//! | [`speedup`] | the speed-up that follows from the measures |
 //! | [`report`] | the text |
 //!
 //! # What is measured
@@ -50,4 +51,5 @@ pub mod parts;
 pub mod path;
 pub mod report;
 pub mod run;
+pub mod speedup;
 pub mod sums;

@@ -2,9 +2,9 @@
 
 use crate::profile::context::{Context, Contexts};
 use crate::profile::parts::REST;
+use crate::profile::speedup::Measures;
 use crate::profile::sums::{CLASSES, OfContext, Sums};
 use crate::sys::clock::Calibration;
-use sched_speedup::Measures;
 
 pub struct Figures {
     /// In nanoseconds.

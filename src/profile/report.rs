@@ -2,10 +2,10 @@
 
 use crate::lock::mutex::Mutex;
 use crate::profile::figures::{Figures, Stretch};
+use crate::profile::speedup::WORKERS;
 use crate::settings::Profile;
 use crate::sys::names::Names;
 use crate::sys::output::Out;
-use sched_speedup::WORKERS;
 use std::fmt::{self, Write};
 
 /// Runs may end at the same time: this lock separates their texts.

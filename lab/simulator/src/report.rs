@@ -1,8 +1,8 @@
 //! The findings of the experiment: programs, prices, predictions, and comparisons with
 //! measurements.
 
+use sched::profile::speedup::Measures;
 use sched_dag::graph::CALM;
-use sched_speedup::Measures;
 use serde::Serialize;
 
 use crate::check::Check;
@@ -11,10 +11,10 @@ use crate::prices::Prices;
 
 /// The numbers of workers of the predictions: those of the library's profile.
 pub const WORKERS: [usize; 11] = {
-    let mut workers = [0; sched_speedup::WORKERS.len()];
+    let mut workers = [0; sched::profile::speedup::WORKERS.len()];
     let mut at = 0;
     while at < workers.len() {
-        workers[at] = sched_speedup::WORKERS[at] as usize;
+        workers[at] = sched::profile::speedup::WORKERS[at] as usize;
         at += 1;
     }
     workers

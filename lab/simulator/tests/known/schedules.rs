@@ -1,10 +1,10 @@
 //! Schedules that are known without any cost, or with a cost for each call.
 
+use sched::profile::speedup::Measures;
 use sched_dag::{Graph, Then};
 use sched_simulator::engine::simulate;
 use sched_simulator::policy::Policy;
 use sched_simulator::prices::Prices;
-use sched_speedup::Measures;
 
 use super::graphs::{FREE, any, chain, flood, graph, time};
 

@@ -237,8 +237,7 @@ fn replaced(text: &str, before: &str, after: &str) -> Result<String> {
 fn copy_source(copy: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(copy); // it may not be there
     fs::create_dir_all(copy)?;
-    const PARTS: [&str; 7] =
-        ["Cargo.toml", "Cargo.lock", "build.rs", "include", "src", "model", "lab/speedup"];
+    const PARTS: [&str; 6] = ["Cargo.toml", "Cargo.lock", "build.rs", "include", "src", "model"];
     let mut cp = Command::new("cp");
     cp.current_dir(root()).args(["-r", "--parents"]).args(PARTS).arg(copy);
     process::run(&mut cp, LIMIT)?;

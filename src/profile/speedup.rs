@@ -1,13 +1,10 @@
-//! What the work and the span of a program say about its speed-up. The library predicts with this
-//! crate for runs that it profiles, and the laboratory for programs that it records. The crate has
-//! no dependencies, because it is compiled into the library.
+//! What the work and the span of a program say about its speed-up. The library predicts with these
+//! formulas for runs that it profiles, and the laboratory for programs that it records.
 //!
 //! The *work* T1 is the time of all tasks, the *span* T∞ the longest path through them. The
 //! *burdened span* is the longest path if each edge on which a task may move to another worker (a
 //! spawn, a join, a wake-up) takes as long as such a move. (Y. He, C. Leiserson and W. Leiserson,
 //! "The Cilkview scalability analyzer", 2010.)
-
-#![no_std]
 
 /// The numbers of workers for which a speed-up is predicted.
 pub const WORKERS: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
