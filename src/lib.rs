@@ -29,6 +29,7 @@
 //! | [`stats`] | the counters of each worker, how it spends its time, and the report of a run |
 //! | `trace` | the timeline of a run |
 //! | `profile` | the work and the span of a run |
+//! | `pace` | how quick loops are: now, in the past, and in the parts of their range |
 //! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
@@ -83,6 +84,9 @@ pub mod trace;
 
 #[cfg(not(loom))]
 pub mod profile;
+
+#[cfg(not(loom))]
+pub mod pace;
 
 #[cfg(not(loom))]
 pub mod fiber;

@@ -38,7 +38,7 @@
 //! under all kinds.
 //!
 //! Sleepers should be woken before the first unit. A loop with the same body as an earlier one is
-//! expected to take as long for each unit (`runtime::past_loops`). If that is several times what a wake-up
+//! expected to take as long for each unit (`pace::past`). If that is several times what a wake-up
 //! takes, the worker wakes several sleepers before it begins. (Without this rule, loops of 1 ms on 8
 //! and 16 workers, after gaps of 1 ms, took 5 to 15 % longer. Rejected: to wake several sleepers
 //! before each loop. Then loops of 1 µs after gaps of 1 ms took 12 µs instead of 5.)
@@ -72,7 +72,7 @@
 //! with rising units had five thefts on two workers, each of which takes 2 to 3 µs. Therefore the
 //! workers measure each loop that is expected to take long. If two measured loops with the same body
 //! took their time in the same parts of the range, the next one is divided into halves of equal time
-//! (`runtime::loop_shape`). Such a loop has one or two thefts. Loops of 0.1 ms with rising units take
+//! (`pace::shape`). Such a loop has one or two thefts. Loops of 0.1 ms with rising units take
 //! 7 to 16 % less time, and loops of 1 ms 1 to 3 % less (`bench_c/loops.c`).
 //!
 //! A measurement is not used if a unit was not measured, or if a wait was measured with the units.
@@ -81,10 +81,10 @@
 
 use crate::api::fork;
 use crate::api::offer::{Alone, Beginning, Offer, Part};
-use crate::api::pace::{ChunkLimit, Pace};
 use crate::api::range::Range;
+use crate::pace::shape::{LoopShape, LoopTimes};
+use crate::pace::{ChunkLimit, Pace};
 use crate::profile::path::Lengths;
-use crate::runtime::loop_shape::{LoopShape, LoopTimes};
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, Pad};
@@ -328,7 +328,7 @@ impl<B: Body> Loop<B> {
         let mut times = LoopTimes::default();
         let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured()));
         let mut chunk = 1;
-        let mut limit = ChunkLimit::new();
+        let mut limit = ChunkLimit::at_first();
         let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
         loop {
             taken = offers.taken(taken);

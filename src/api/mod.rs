@@ -7,7 +7,7 @@
 //! | [`group`] | any number of tasks, waited for together |
 //! | `wait` | how a task or a thread waits for an object |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
-//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers; their `pace`, and the `offer` of a part |
+//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers; the `offer` of a part |
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`names`] | the program's function behind a task |
@@ -23,7 +23,6 @@ pub mod loops;
 pub mod names;
 mod nodes;
 mod offer;
-mod pace;
 pub mod pool;
 pub mod range;
 pub mod reduce;

@@ -19,7 +19,7 @@
 //! machine a raid takes some 15 µs. Three rules make raids rare:
 //!
 //! - Between two units or chunks the owner answers thieves that have asked.
-//! - Once the [`pace`](super::pace) is known, the owner shares offers without a question, if the
+//! - Once the [`pace`](crate::pace) is known, the owner shares offers without a question, if the
 //!   oldest one is worth a theft.
 //! - Before the pace is known, a worker shares its first offers if at least two others wait for
 //!   tasks. (One has the first offer, which is public already: `policy::stealing::lending`.)
@@ -46,9 +46,9 @@
 //! others would sleep until its end (c_tests/for_spread.c).
 
 use crate::api::fork::Forked;
-use crate::api::pace::Pace;
+use crate::pace::Pace;
+use crate::pace::shape::LoopShape;
 use crate::runtime::forked;
-use crate::runtime::loop_shape::LoopShape;
 use crate::runtime::record::Worker;
 use crate::sys::detector::Ignored;
 use crate::sys::time::Instant;
@@ -205,9 +205,6 @@ impl Beginning {
         let Some(begun) = self.begun else { return };
         let took = begun.elapsed();
         worker.past_loops.add(self.body, self.units, took, self.is_alone, shape);
-        if self.is_alone {
-            worker.past_loops.add_lone(took);
-        }
     }
 }
 

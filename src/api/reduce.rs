@@ -8,7 +8,7 @@
 //! # Offers within reach
 //!
 //! Right halves are offered and joined as [`offer`](super::offer) says. Once the
-//! [`pace`](super::pace) is known, the owner shares long new offers before each unit, without a
+//! [`pace`](crate::pace) is known, the owner shares long new offers before each unit, without a
 //! question: those that take twice as long as is worth a theft. (With four times as long, 16 parts
 //! of 6 µs on four workers took 36 µs, and take 32: a thief raids what it finds private.) Offers
 //! that are not worth a theft are not shared. All except the smallest are made nevertheless: a long
@@ -39,9 +39,9 @@
 
 use crate::api::fork;
 use crate::api::offer::{Alone, Beginning, Offer, Part};
-use crate::api::pace::Pace;
 use crate::api::range::Range;
 use crate::api::scratch::{Few, Scratch};
+use crate::pace::Pace;
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};

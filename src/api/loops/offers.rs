@@ -1,7 +1,7 @@
 //! The stack of offers of a worker in a loop.
 
 use crate::api::offer::{Offer, Part};
-use crate::api::pace::Pace;
+use crate::pace::Pace;
 use crate::runtime::record::Worker;
 use crate::sys::detector;
 use std::marker::PhantomData;

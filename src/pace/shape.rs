@@ -32,7 +32,7 @@ pub struct LoopShape {
 pub struct LoopTimes([f32; PARTS]);
 
 impl LoopShape {
-    /// Of a loop with equal units.
+    /// The shape of a loop with equal units.
     pub const EVEN: LoopShape = {
         let mut marks = [0.0; PARTS - 1];
         let mut i = 0;

@@ -1,6 +1,6 @@
 //! What a worker remembers of its last loops: hints for the next ones (`api::loops`).
 
-use crate::runtime::loop_shape::LoopShape;
+use crate::pace::shape::LoopShape;
 use crate::sys::time::Instant;
 use std::cell::Cell;
 use std::time::Duration;
@@ -43,7 +43,7 @@ struct PastLoop {
 pub struct PastLoops {
     /// The address of each loop's body; 0: there is no loop.
     bodies: [Cell<usize>; LOOPS],
-    loops: [Cell<Option<PastLoop>>; LOOPS],
+    loops: [Cell<PastLoop>; LOOPS],
     /// The place of the loop that was added first.
     oldest: Cell<usize>,
     /// The end of the last lone loop, and the time of the lone loops that have followed each other closely
@@ -69,6 +69,22 @@ const LEAST_INTERVAL: u32 = 4;
 const MOST_INTERVAL: u32 = 64;
 /// When wake-ups do not pay, so many loops are lone before another attempt.
 const LONE_LOOPS: i32 = 16;
+
+impl Default for PastLoop {
+    /// Before the first loop with a body has ended.
+    fn default() -> Self {
+        PastLoop {
+            unit: 0.0,
+            unit_alone: None,
+            gain: 0,
+            was_alone: false,
+            until_measured: LEAST_INTERVAL,
+            interval: LEAST_INTERVAL,
+            shape: LoopShape::EVEN,
+            is_shape_expected: false,
+        }
+    }
+}
 
 impl PastLoop {
     /// Another loop with this body has taken this time for each unit.
@@ -100,16 +116,15 @@ impl PastLoops {
     /// longer than it, or if several loops that follow each other closely do. If the loop then takes
     /// longer than alone, time after time, the next ones are lone.
     pub fn lone_time(&self, wake_cost: Duration, body: usize, units: usize) -> Option<Duration> {
-        let past = self.loops[self.place_of(body)?].get()?;
+        let past = self.loops[self.place_of(body)?].get();
         let unit = past.unit_alone.unwrap_or(past.unit);
         let takes = Duration::try_from_secs_f64(unit * units as f64).ok()?;
-        let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE);
-        let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
         let is_due = takes >= LEAST_COST && self.in_a_row.get() >= MOST_IN_A_ROW;
         let is_known = past.unit_alone.is_some() && past.until_measured > 0;
         let pays = if is_known { wake_cost * 7 / 4 } else { wake_cost * 4 };
-        let is_worth_waking =
-            past.gain >= 0 && (takes >= pays || before + takes >= wake_cost * 4) || is_due;
+        let is_worth_waking = past.gain >= 0
+            && (takes >= pays || self.lone_before(CLOSE) + takes >= wake_cost * 4)
+            || is_due;
         self.in_a_row.set(if is_worth_waking { 0 } else { self.in_a_row.get().saturating_add(1) });
         if is_worth_waking {
             self.lone.set(None);
@@ -117,11 +132,11 @@ impl PastLoops {
         (!is_worth_waking).then(|| wake_cost.max(takes * 5 / 4))
     }
 
-    /// A lone loop has ended.
-    pub fn add_lone(&self, took: Duration) {
-        let close = self.lone.get().filter(|(end, _)| end.elapsed() < CLOSE + took);
-        let before = close.map_or(Duration::ZERO, |(_, sum)| sum);
-        self.lone.set(Some((Instant::now(), before + took)));
+    /// The time of the lone loops up to now, if they followed each other closely and the last one ended
+    /// at most `ago`.
+    fn lone_before(&self, ago: Duration) -> Duration {
+        let close = self.lone.get().filter(|(end, _)| end.elapsed() < ago);
+        close.map_or(Duration::ZERO, |(_, sum)| sum)
     }
 
     fn place_of(&self, body: usize) -> Option<usize> {
@@ -138,40 +153,31 @@ impl PastLoops {
         was_alone: bool,
         shape: Option<LoopShape>,
     ) {
-        let unit = took.as_secs_f64() / units as f64;
         let place = self.place_of(body).unwrap_or_else(|| {
             let oldest = self.oldest.get();
             self.oldest.set((oldest + 1) % LOOPS);
             self.bodies[oldest].set(body);
-            self.loops[oldest].set(None);
+            self.loops[oldest].take();
             oldest
         });
-        let past = self.loops[place].get().unwrap_or(PastLoop {
-            unit,
-            unit_alone: None,
-            gain: 0,
-            was_alone: false,
-            until_measured: LEAST_INTERVAL,
-            interval: LEAST_INTERVAL,
-            shape: LoopShape::EVEN,
-            is_shape_expected: false,
-        });
-        let past = past.after(unit, was_alone);
-        self.loops[place].set(Some(match shape {
-            None => past,
-            Some(shape) => {
-                let is_alike = shape.is_within(ALIKE, &past.shape);
-                let is_shape_expected = is_alike && !shape.is_within(EVEN, &LoopShape::EVEN);
-                PastLoop { shape, is_shape_expected, ..past }
-            }
-        }));
+        let past = &self.loops[place];
+        let before = past.get();
+        past.set(before.after(took.as_secs_f64() / units as f64, was_alone));
+        if let Some(shape) = shape {
+            let is_alike = shape.is_within(ALIKE, &before.shape);
+            let is_shape_expected = is_alike && !shape.is_within(EVEN, &LoopShape::EVEN);
+            past.set(PastLoop { shape, is_shape_expected, ..past.get() });
+        }
+        if was_alone {
+            self.lone.set(Some((Instant::now(), self.lone_before(CLOSE + took) + took)));
+        }
     }
 
     /// How long a loop will take if its units take as long as in the last loop with the same body, and
     /// its shape. Returns None if no such loop is known. The shape is None if the units are equal, or
     /// if the last two shapes differ.
     pub fn expects(&self, body: usize, units: usize) -> Option<(Duration, Option<LoopShape>)> {
-        let past = self.loops[self.place_of(body)?].get()?;
+        let past = self.loops[self.place_of(body)?].get();
         let takes = Duration::try_from_secs_f64(past.unit * units as f64).ok()?;
         Some((takes, past.is_shape_expected.then_some(past.shape)))
     }
@@ -200,6 +206,7 @@ mod tests {
         let was_alone = past.lone_time(COST, 0x1000, 16).is_some();
         let took = Duration::from_micros(if was_alone { alone } else { helped });
         past.add(0x1000, 16, took, was_alone, None);
+        past.lone.set(None); // a pause follows
         was_alone
     }
 

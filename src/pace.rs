@@ -1,5 +1,9 @@
-//! The pace of a worker in a range of numbers: for [`loops`](super::loops) and
-//! [`reduce`](super::reduce). It shows which parts of the range are worth a theft.
+//! The pace of loops and reductions: that of a worker in its part of a range, which shows what parts
+//! of it are worth a theft; that of a worker's [`past`] loops; and the [`shape`] of a loop, which is
+//! where in its range it takes its time.
+
+pub mod past;
+pub mod shape;
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::time::Instant;
@@ -113,7 +117,8 @@ pub struct ChunkLimit {
 }
 
 impl ChunkLimit {
-    pub const fn new() -> Self {
+    /// The limit of a worker's first chunks.
+    pub const fn at_first() -> Self {
         ChunkLimit { units: 4, done: 0, next_look: 8, begun: None }
     }
 
@@ -150,7 +155,8 @@ impl ChunkLimit {
 mod tests {
     use super::*;
 
-    /// Of a worker that has measured units of so many microseconds, and what it writes to `small`.
+    /// The pace of a worker that has measured units of so many microseconds, and the number that the
+    /// worker writes to `small`.
     fn measured(micros: f64) -> (Pace, usize) {
         let small = (WORTHWHILE.as_secs_f64() * 1e6 / micros) as usize;
         (Pace { unit: micros * 1e-6, ..Pace::from_now() }, small.max(1))
