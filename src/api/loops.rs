@@ -355,11 +355,9 @@ impl<B: Body> Loop<B> {
                     }
                 }
                 if is_first && self.small() == 0 && offers.count() > 1 {
-                    // SAFETY: the caller owns the worker.
-                    unsafe { worker.share(expected) };
+                    worker.share(expected);
                 } else if pace.is_begun() {
-                    // SAFETY: as above.
-                    unsafe { offers.share(taken, from, &pace, self.small(), worker) };
+                    offers.share(taken, from, &pace, self.small(), worker);
                 }
             }
             let end = offers.oldest_but(taken).map_or(to, |offer| offer.to);
@@ -380,8 +378,7 @@ impl<B: Body> Loop<B> {
             if offers.count() > 0 && (learns_pace || worker.is_asked()) {
                 pace.measure(&self.findings.small);
                 knows_pace = self.small() > 0;
-                // SAFETY: the caller owns the worker.
-                unsafe { offers.share(taken, from, &pace, self.small(), worker) };
+                offers.share(taken, from, &pace, self.small(), worker);
             }
             chunk = chunk.saturating_mul(2);
             while from == to {

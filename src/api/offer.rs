@@ -111,15 +111,11 @@ impl<P: Part> Offer<P> {
 
     /// Shares the worker's offers with thieves, if the pace is known, and if this offer, the oldest that
     /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if it
-    /// shares them. The caller will do the units from `from` on.
-    ///
-    /// # Safety
-    /// The caller owns `worker`, which has made the offer.
-    pub unsafe fn share(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
+    /// shares them. `worker` has made the offer, and will do the units from `from` on.
+    pub fn share(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
         let pays = (1..=self.to - self.from).contains(&small);
         if pays {
-            // SAFETY: by the caller's promise.
-            unsafe { worker.share(Some(pace.time_of(self.to - from, small))) };
+            worker.share(Some(pace.time_of(self.to - from, small)));
         }
         pays
     }

@@ -102,6 +102,7 @@ struct Half {
 
 /// A worker in its part of the range.
 struct Walk<'a> {
+    /// The calling thread owns it.
     worker: &'a Worker,
     pace: Pace,
     /// The last offer that is not joined yet; NULL: there is none.
@@ -179,19 +180,16 @@ impl Shared {
     /// Reduces the units `from` to `to`, at least one, into `accumulator`.
     ///
     /// # Safety
-    /// As for `Reduction::run`; `accumulator` has `size` bytes; the caller owns the walk's worker,
-    /// and owns the worker that the walk names afterwards.
+    /// As for `Reduction::run`; `accumulator` has `size` bytes.
     #[inline(always)]
     unsafe fn reduce(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         if to - from == 1 {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
         } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
+            self.share_new_offers(from, walk);
             // SAFETY: by the caller's promise.
-            unsafe {
-                self.share_new_offers(from, walk);
-                self.halves_unoffered(from, to, accumulator, walk);
-            }
+            unsafe { self.halves_unoffered(from, to, accumulator, walk) };
         } else {
             // SAFETY: by the caller's promise.
             unsafe { self.halves(from, to, accumulator, walk) };
@@ -316,32 +314,24 @@ impl Shared {
     /// As for `reduce`.
     #[inline(always)]
     unsafe fn unit(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
-        // SAFETY: the caller owns the worker.
-        unsafe { self.share_new_offers(unit, walk) };
+        self.share_new_offers(unit, walk);
         // SAFETY: by the caller's promise.
-        unsafe {
-            self.call(unit, accumulator, walk);
-            if !walk.youngest.is_null() {
-                self.answer(unit + 1, walk);
-            }
+        unsafe { self.call(unit, accumulator, walk) };
+        if !walk.youngest.is_null() {
+            self.answer(unit + 1, walk);
         }
     }
 
     /// Shares offers that were made since offers were shared last, if thieves may want them: if the
     /// pace is known, and the offers are long. The worker will do the units from `from` on.
-    ///
-    /// # Safety
-    /// The caller owns the walk's worker.
     #[inline(always)]
-    unsafe fn share_new_offers(&self, from: usize, walk: &mut Walk) {
+    fn share_new_offers(&self, from: usize, walk: &mut Walk) {
         if walk.unshared > 0 {
             let small = self.small.load(Ordering::Relaxed);
             if small == 0 && walk.pace.done >= walk.next_look {
-                // SAFETY: the caller owns the worker.
-                unsafe { self.look(walk) };
+                self.look(walk);
             } else if walk.is_wanted && small > 0 && walk.pace.are_long(walk.unshared, small) {
-                // SAFETY: the caller owns the worker.
-                unsafe { self.share_offers(from, walk) };
+                self.share_offers(from, walk);
             }
         }
     }
@@ -372,26 +362,19 @@ impl Shared {
 
     /// Measures the pace and shares offers, if thieves have asked. The worker will do the units from
     /// `from` on.
-    ///
-    /// # Safety
-    /// The caller owns the walk's worker.
     #[inline(always)]
-    unsafe fn answer(&self, from: usize, walk: &mut Walk) {
+    fn answer(&self, from: usize, walk: &mut Walk) {
         if walk.worker.is_asked() {
             walk.is_wanted = true;
             walk.pace.measure(&self.small);
-            // SAFETY: the caller owns the worker.
-            unsafe { self.share_offers(from, walk) };
+            self.share_offers(from, walk);
         }
     }
 
     /// Measures the pace, which is not known yet. Before the first unit, shares the first offers if
     /// several thieves wait for them.
-    ///
-    /// # Safety
-    /// The caller owns the walk's worker.
     #[cold]
-    unsafe fn look(&self, walk: &mut Walk) {
+    fn look(&self, walk: &mut Walk) {
         walk.next_look = match walk.next_look {
             0 if walk.is_wanted => 1,
             0 if walk.pace.is_begun() => MANY / 2,
@@ -399,20 +382,16 @@ impl Shared {
             units => units.saturating_mul(2),
         };
         if walk.pace.done == 0 {
-            // SAFETY: the caller owns the worker.
-            unsafe { walk.worker.share(None) };
+            walk.worker.share(None);
         } else {
             walk.pace.measure(&self.small);
         }
     }
 
     /// See `Offers::share`.
-    ///
-    /// # Safety
-    /// The caller owns the walk's worker.
     #[cold]
     #[inline(never)]
-    unsafe fn share_offers(&self, from: usize, walk: &mut Walk) {
+    fn share_offers(&self, from: usize, walk: &mut Walk) {
         let small = self.small.load(Ordering::Relaxed);
         let (mut oldest, mut next) = (None, walk.youngest);
         // SAFETY: offers that are not joined live; thieves use only their tasks and read the rest.
@@ -421,10 +400,7 @@ impl Shared {
         {
             (oldest, next) = (Some(offer), offer.part.older);
         }
-        // SAFETY: by the caller's promise.
-        let share =
-            |offer: &Offer<Half>| unsafe { offer.share(from, &walk.pace, small, walk.worker) };
-        if oldest.is_some_and(share) {
+        if oldest.is_some_and(|offer| offer.share(from, &walk.pace, small, walk.worker)) {
             walk.unshared = 0;
         }
     }

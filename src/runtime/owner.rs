@@ -131,14 +131,12 @@ impl Worker {
         !deque.is_null() && unsafe { (*deque).is_alarmed() }
     }
 
-    /// See `Policy::share`.
-    ///
-    /// # Safety
-    /// The caller owns this worker.
-    pub unsafe fn share(&self, takes: Option<Duration>) {
+    /// See `Policy::share`. Only the owner can share this worker's tasks.
+    pub fn share(&self, takes: Option<Duration>) {
         debug_assert!(self.is_mine(), "a worker's tasks are shared by another thread");
-        // SAFETY: by the caller's promise.
-        unsafe { self.owned() }.operations().share(takes);
+        if let Some(mine) = self.mine() {
+            mine.operations().share(takes);
+        }
     }
 
     /// See `Policy::wakes_at_spawn`. The calling thread occupies a place of the run.

@@ -88,21 +88,10 @@ impl<'a, P: Part> Offers<'a, P> {
     }
 
     /// Shares the offers, if the oldest but the first `taken` ones is worth it: see `Offer::share`.
-    ///
-    /// # Safety
-    /// The caller owns `worker`, which has made these offers.
-    pub unsafe fn share(
-        &self,
-        taken: usize,
-        from: usize,
-        pace: &Pace,
-        small: usize,
-        worker: &Worker,
-    ) {
-        // SAFETY: by the caller's promise.
-        self.oldest_but(taken).inspect(|oldest| unsafe {
+    pub fn share(&self, taken: usize, from: usize, pace: &Pace, small: usize, worker: &Worker) {
+        if let Some(oldest) = self.oldest_but(taken) {
             oldest.share(from, pace, small, worker);
-        });
+        }
     }
 
     /// The youngest offer, which the caller must join.
