@@ -31,7 +31,6 @@ fn globals() -> Option<*mut Globals> {
     Some(unsafe { get() })
 }
 
-/// True if the process has a C++ runtime.
 pub fn has_runtime() -> bool {
     weak!("__cxa_get_globals", unsafe extern "C" fn() -> *mut Globals).is_some()
 }

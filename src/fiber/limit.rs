@@ -13,9 +13,9 @@ use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::cgroup;
 use crate::sys::memory::{NoMemory, page_size};
 
-/// A process may have this many stacks before the library reads the system's limits, which takes
-/// some ten files. The limit of the address space, which costs a system call, is read once for so
-/// many stacks.
+/// The number of stacks that a process may have before the library reads the system's limits, which
+/// takes some ten files. The limit of the address space, which costs a system call, is read again
+/// whenever the number of stacks is a multiple of this.
 const UNCHECKED: usize = 64;
 
 /// The least memory of a stack in pages: its two highest pages, and the page tables of those and of
@@ -27,10 +27,10 @@ const MAPPINGS_PER_STACK: usize = 2;
 
 #[unsafe(link_section = "sched_words")]
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
-/// The highest allowed number, as it was when the last stack was made.
+/// The highest allowed number of stacks, computed for the latest new stack.
 #[unsafe(link_section = "sched_words")]
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// RLIMIT_AS, as it was read last.
+/// RLIMIT_AS when it was last read.
 #[unsafe(link_section = "sched_words")]
 static SPACE: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
@@ -41,7 +41,7 @@ pub fn count_in(bytes: usize) -> Result<(), NoMemory> {
     // Relaxed: only a count, which publishes nothing
     let before = ALIVE.fetch_add(1, Ordering::Relaxed);
     let anew = before.is_multiple_of(UNCHECKED);
-    // The program may have raised the limit of its address space since the library has read it.
+    // The program may have raised the limit of its address space since it was last read.
     if before < most(before, bytes, anew) || !anew && before < most(before, bytes, true) {
         return Ok(());
     }
@@ -59,12 +59,11 @@ pub fn count_out() {
     ALIVE.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// In the child of a fork, which has `alive` stacks.
+/// Called in the child of a fork, which has `alive` stacks.
 pub fn renew(alive: usize) {
     ALIVE.store(alive, Ordering::Relaxed);
 }
 
-/// Notes that guards are made by mprotect.
 pub fn guards_are_mappings() {
     GUARDS_ARE_MAPPINGS.store(true, Ordering::Relaxed);
 }
@@ -93,14 +92,14 @@ fn most_with(space: usize, alive: usize, bytes: usize) -> usize {
     by_space.min(by_mappings).min(known(&MEMORY, memory) / 2 / (PAGES_PER_STACK * page_size()))
 }
 
-/// The memory in bytes and the mappings that the process may use; 0: not known yet. Both are read
-/// once, when the process first has `UNCHECKED` stacks.
+/// The memory in bytes and the number of mappings that the process may use; 0: not known yet. Both
+/// are read once, when the process first has `UNCHECKED` stacks.
 #[unsafe(link_section = "sched_words")]
 static MEMORY: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
 static MOST_MAPPINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// Two threads may read the value at once; both find the same.
+/// Two threads may call `find_out` at once; both find the same value.
 fn known(place: &AtomicUsize, find_out: fn() -> usize) -> usize {
     let value = place.load(Ordering::Relaxed);
     if value != 0 {
@@ -120,7 +119,7 @@ fn memory() -> usize {
     installed().unwrap_or(usize::MAX).min(cgroup::memory(c"").unwrap_or(usize::MAX))
 }
 
-/// The machine's memory. Not read by sysconf, whose result is arbitrary where sysinfo is refused.
+/// The machine's memory. Rejected: sysconf, whose result is arbitrary if sysinfo is refused.
 fn installed() -> Option<usize> {
     // SAFETY: all zero is a valid value, in a valid place.
     let info = unsafe {

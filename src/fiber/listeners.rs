@@ -1,10 +1,11 @@
-//! Whether anybody is told of each switch of stacks: a sanitizer, the C++ runtime, or an observed
-//! run. A switch asks with one load, and tells them on a slower way.
+//! Whether anybody must be told of each switch of stacks: a sanitizer, the C++ runtime, or an
+//! observed run. A switch asks with one load; if somebody listens, it takes a slower path.
 
 use crate::fiber::{exceptions, sanitizers};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 
-/// 0: nobody. The lowest bit: a sanitizer or the C++ runtime. Each observed run counts two.
+/// 0: nobody listens. The lowest bit: a sanitizer or the C++ runtime listens. Each observed run
+/// adds two.
 #[unsafe(link_section = "sched_words")]
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -18,8 +19,9 @@ pub fn detect() {
     }
 }
 
-/// True if somebody listens. Relaxed: what a run needs was stored before it began. The slower way
-/// does the same if nobody listens, so a run need not notice that another one begins or ends.
+/// True if somebody listens. Relaxed: the value that a run needs was stored before the run began.
+/// The slower path is also correct if nobody listens, so a run need not notice that another run
+/// begins or ends.
 #[inline(always)]
 pub fn any() -> bool {
     LISTENERS.load(Ordering::Relaxed) != 0

@@ -27,14 +27,13 @@ pub trait Instrumentation: 'static {
     const IS_ON: bool;
 }
 
-/// They are informed.
 pub struct Instrumented;
 
 impl Instrumentation for Instrumented {
     const IS_ON: bool = true;
 }
 
-/// They are not informed: the process has neither.
+/// For a process that has neither a sanitizer nor a C++ runtime.
 pub struct Plain;
 
 impl Instrumentation for Plain {

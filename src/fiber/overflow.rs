@@ -1,16 +1,18 @@
-//! The message for the overflow of a task's stack, and for the call of a forked task whose descriptor
-//! was overwritten.
+//! The message for the overflow of a task's stack, and for the call of a forked task whose
+//! descriptor was overwritten.
 //!
-//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. So it does where a
-//! frame larger than the guard reaches no memory; but such a frame may also reach another stack, which
-//! cannot be told from a stack of the program's own. The stack has no room left, so the handler needs
-//! another one, the thread's alternate signal stack. For the time of a run the alternate stack is a
-//! mapping of ours with a guard. It is as large as a thread's stack, since the program's own handlers
-//! with SA_ONSTACK also run there; without this library they would have the thread's stack. A program
-//! that handles SIGSEGV itself, or has an alternate stack, keeps both, and gets the signal. The handler
-//! reports what it knows, and then the signal has its default effect. Everything that the handler calls
-//! is async-signal-safe except for dladdr, which comes last and takes no lock while no library is being
-//! loaded.
+//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. The kernel also
+//! sends SIGSEGV if a frame larger than the guard reaches unmapped memory. If such a frame reaches
+//! another stack, the overflow is not reported: the handler cannot tell that stack from one that
+//! the program has made itself.
+//!
+//! The overflowed stack has no room left, so the handler runs on the thread's alternate signal
+//! stack. During a run this is a mapping of the library's with a guard. It is as large as a
+//! thread's stack, since the program's own handlers with SA_ONSTACK also run there; without this
+//! library they would have the thread's stack. A program that handles SIGSEGV itself, or has an
+//! alternate stack, keeps both, and gets the signal. The handler reports what it knows, and then
+//! the signal has its default effect. Everything that the handler calls is async-signal-safe except
+//! for dladdr, which comes last and takes no lock while no library is being loaded.
 
 use crate::fiber::stack::Stack;
 use crate::fiber::{limit, space, stack};
@@ -25,7 +27,7 @@ use std::ptr;
 /// How far below the stack pointer a frame may reach, in bytes: the size of the guard.
 const NEAR: usize = 64 << 10;
 
-/// The stack that the calling thread is on, which serves a worker.
+/// The stack of a calling thread that serves a worker.
 pub enum On {
     Stack(Stack),
     /// The thread's own stack.
@@ -55,12 +57,12 @@ pub fn watch(hooks: Hooks) {
         return;
     }
     let _ = HOOKS.set(hooks);
-    signal::handle(libc::SIGSEGV, handle); // if two threads do this at once, it does no harm
+    signal::handle(libc::SIGSEGV, handle); // two threads may do this at once without harm
     DONE.store(true, Ordering::Relaxed);
 }
 
-/// The handler will be unmapped: restores the signal's default action if the handler is still
-/// installed, and frees the spare alternate stacks.
+/// Called before the handler is unmapped: restores the signal's default action if the handler is
+/// still installed, and frees the spare alternate stacks.
 pub fn unload() {
     PLACES.store(0, Ordering::Relaxed);
     for place in &SPARE {
@@ -145,12 +147,12 @@ struct Alternate {
     bytes: usize,
 }
 
-/// The alternate stacks of threads that have left their runs: mapping and unmapping take some
-/// microseconds. All have `Alternate::size()` bytes.
+/// The alternate stacks of threads that have left their runs, kept because mapping and unmapping
+/// take some microseconds. Each has `Alternate::size()` bytes.
 #[unsafe(link_section = "sched_words")]
 static SPARE: [AtomicPtr<u8>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
 
-/// How many of these places are in use; none once the library is being unloaded.
+/// The number of places of `SPARE` that may be filled; 0 once the library is being unloaded.
 #[unsafe(link_section = "sched_words")]
 static PLACES: AtomicUsize = AtomicUsize::new(SPARE.len());
 
@@ -186,7 +188,7 @@ impl Alternate {
         Some(Alternate { low, bytes })
     }
 
-    /// Gives the stack back: nobody uses it any more.
+    /// Gives the stack back; nobody uses it any more.
     fn give_back(self) {
         for place in SPARE.iter().take(PLACES.load(Ordering::Relaxed)) {
             // Release: a thread that takes the stack comes after everything that has run on it.
@@ -225,7 +227,7 @@ pub fn with_alternate_stack(f: impl FnOnce()) {
             return f();
         }
         f();
-        // The program may have set another alternate stack meanwhile.
+        // `f` may have set another alternate stack.
         let errno = errno::get();
         let mut now: libc::stack_t = std::mem::zeroed();
         libc::sigaltstack(&raw const before, &raw mut now);

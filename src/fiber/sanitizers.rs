@@ -18,16 +18,16 @@
 //!
 //! To TSan a stack has one fiber for as long as the stack exists, so two tasks that use the same
 //! stack one after the other are ordered, like the uses of the stack's memory. Rejected: a new
-//! fiber for each loop. To make one takes a millisecond, and the order would have to be told by
-//! other means.
+//! fiber for each loop. Creating a fiber takes a millisecond, and the library would have to tell
+//! TSan the order by other means.
 //!
-//! valgrind knows each stack from its making to its end. DRD takes the stack that a thread has
-//! registered last for the thread's own, and accesses to it for harmless: under DRD a stack is
-//! registered anew whenever a thread comes to it.
+//! valgrind knows each stack from its creation to its end. DRD takes the stack that a thread has
+//! registered last for the thread's own, and treats accesses to it as harmless. So under DRD a
+//! stack is registered again whenever a thread switches to it.
 //!
-//! `make tsan` compiles the library for TSan, too. TSan counts the calls and returns on each stack,
-//! and a loop that is left for good does not return. So such a library makes a new fiber for each
-//! loop, and `enter` must be inlined into its caller.
+//! `make tsan` compiles the library itself for TSan. TSan counts the calls and returns on each
+//! stack, and a loop that is abandoned does not return. So such a library makes a new fiber for
+//! each loop, and `enter` must be inlined into its caller.
 
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::detector::{self, tsan};
@@ -38,13 +38,13 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A stack as the sanitizers know it, and what they keep for it while no thread is on it.
+/// What the sanitizers know of a stack, and what they keep for it while no thread is on it.
 pub struct SanitizerState {
     low: Cell<*const c_void>,
     size: Cell<usize>,
     fake: Cell<*mut c_void>,
     fiber: Cell<*mut c_void>,
-    /// What valgrind keeps for the stack. Some(..) under valgrind, and elsewhere, too.
+    /// Valgrind's registration of the stack. It is Some(..) even if valgrind is absent.
     registered: Cell<Option<Registered>>,
 }
 
@@ -74,13 +74,13 @@ pub fn detect() {
     WATCHED.store(there, Ordering::Relaxed);
 }
 
-/// True if a sanitizer must be told. Never changes while a run goes on.
+/// True if a sanitizer must be told. Never changes during a run.
 #[inline(always)]
 pub fn watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
 
-/// True if TSan is there; to TSan each stack is a thread.
+/// True if TSan is present, which treats each stack as a thread.
 pub fn stacks_are_threads() -> bool {
     watched() && weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
 }
@@ -105,8 +105,8 @@ fn switch_asan(
     Some((old_low, old_size))
 }
 
-/// Calls `what` as if the calling thread was on the stack of this TSan fiber, if the library is not
-/// seen by TSan itself.
+/// Calls `what` as if the calling thread was on the stack of this TSan fiber. Does nothing if TSan
+/// is absent or the library itself is compiled for TSan.
 fn on_fiber(fiber: *mut c_void, what: fn()) {
     const UNORDERED: u32 = 1;
     if detector::is_present()
@@ -137,7 +137,7 @@ impl Default for SanitizerState {
 }
 
 impl SanitizerState {
-    /// The state of a new stack that no thread is on. It is known until `forget`.
+    /// The state of a new stack that no thread is on. The sanitizers know the stack until `forget`.
     pub fn of(low: usize, size: usize) -> SanitizerState {
         let state = SanitizerState::default();
         state.low.set(ptr::without_provenance(low));
@@ -150,8 +150,7 @@ impl SanitizerState {
     }
 
     /// Learns the bounds of the stack that the caller is on; the state is that stack's until
-    /// `forget`. `fiber_stacks` are those on which the caller may be, if it is not on the thread's
-    /// own.
+    /// `forget`. If the caller is not on its thread's own stack, it is on one of `fiber_stacks`.
     #[inline]
     pub fn learn_bounds<'a>(&self, fiber_stacks: impl Iterator<Item = &'a SanitizerState>) {
         if watched() {
@@ -161,7 +160,8 @@ impl SanitizerState {
 
     #[cold]
     fn learn_bounds_watched<'a>(&self, fiber_stacks: impl Iterator<Item = &'a SanitizerState>) {
-        // ASan tells the bounds of the stack that a switch leaves: switch to no stack, and back.
+        // ASan reports the bounds of the stack that a switch leaves. So switch to no stack, and
+        // back.
         let mut fake = ptr::null_mut();
         if let Some((low, size)) = switch_asan(&raw mut fake, fake, ptr::null(), 0) {
             switch_asan(&raw mut fake, fake, low, size);
@@ -169,7 +169,7 @@ impl SanitizerState {
             self.size.set(size);
         }
         if detector::is_drd() {
-            // All of the stack: DRD takes what lies outside of the bounds for shared memory.
+            // The bounds of the whole stack: DRD takes memory outside of them for shared memory.
             let here = ptr::from_ref(&fake).addr();
             let mut bounds = fiber_stacks.map(SanitizerState::bounds);
             let (low, high) = bounds
@@ -191,7 +191,6 @@ impl SanitizerState {
         (low, low + self.size.get())
     }
 
-    /// Valgrind knows the stack from now on.
     fn register_with_valgrind(&self) {
         let (low, high) = self.bounds();
         let registered = valgrind::register(low, high);
@@ -226,7 +225,7 @@ impl SanitizerState {
     fn end_fiber(&self) {
         let fiber = self.fiber.take();
         if let Some(destroy) = weak!("__tsan_destroy_fiber", Destroy).filter(|_| !fiber.is_null()) {
-            on_fiber(fiber, tsan::heed_again); // it must not end while it is ignored
+            on_fiber(fiber, tsan::heed_again); // a TSan fiber must not end while it is ignored
             // SAFETY: the TSan fiber belongs to this stack and is not the current one.
             unsafe { destroy(fiber) };
         }
@@ -245,20 +244,20 @@ impl SanitizerState {
     #[cold]
     fn renew(&self) {
         // Helgrind takes memory of a stack for new when the stack pointer comes within 128 bytes of
-        // it (the red zone), but not when the stack pointer comes from another stack. So without
-        // the next lines the first frames here would lie in memory that Helgrind takes for the last
-        // user's.
+        // it (the red zone), but not when the stack pointer comes from another stack. Without the
+        // next lines the first frames here would lie in memory that Helgrind attributes to the last
+        // user.
         let (_, high) = self.bounds();
         detector::own_bytes(high - HIGH_END, HIGH_END);
         if cfg!(sched_instrumented) {
-            self.end_fiber(); // with the calls that no return was counted for
+            self.end_fiber(); // discards the calls for which no return was counted
         }
         if let Some(create) = weak!("__tsan_create_fiber", Create)
             && self.fiber.get().is_null()
         {
             // SAFETY: the function takes flags; 0 is valid.
             let fiber = unsafe { create(0) };
-            on_fiber(fiber, tsan::ignore); // until a task begins on the stack
+            on_fiber(fiber, tsan::ignore); // ignored until a task begins on the stack
             self.fiber.set(fiber);
         }
     }

@@ -1,9 +1,9 @@
 //! Address space for stacks: pages that are committed when they are touched, and a guard below
 //! them.
 //!
-//! MADV_GUARD_INSTALL makes the guard (Linux 6.13); then neighbouring stacks stay one mapping of
-//! the kernel's, of which a process may have some 65,000. Elsewhere mprotect makes the guard, which
-//! costs two mappings per stack.
+//! On Linux 6.13 and later MADV_GUARD_INSTALL makes the guard, and neighbouring stacks share one
+//! mapping of the kernel's; a process may have some 65,000 mappings. On older kernels mprotect
+//! makes the guard, which costs two mappings per stack.
 //!
 //! # Where new mappings are locked
 //!
@@ -18,7 +18,7 @@ use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::memory::{NoMemory, page_size};
 use std::ptr;
 
-/// Linux 6.13.
+/// Since Linux 6.13.
 const MADV_GUARD_INSTALL: i32 = 102;
 const MLOCK_ONFAULT: i32 = 1; // since Linux 4.4
 

@@ -11,8 +11,8 @@
 //! to some 2 KiB and differs from stack to stack, so that the busy ends of many stacks do not
 //! compete for the same places in a cache.
 //!
-//! All stacks are in a list from their making to their unmapping, so that `inspect` finds each task
-//! that waits. A task pays nothing for it.
+//! Each stack is in a list from its creation to its unmapping, so that `inspect` finds each waiting
+//! task. The list costs a task nothing.
 
 pub mod free;
 
@@ -53,22 +53,22 @@ const fn offset(n: usize) -> usize {
     n % 3 * 832 + n / 3 % 8 * 64
 }
 
-/// The bytes at the end of a mapping that have the records, and a few more.
+/// An upper bound of the bytes at the end of a mapping that contain records.
 const RECORDS: usize = 4096;
 
 /// The size of the guard in bytes. A frame larger than the guard may skip it, unless the compiler
-/// probes each page of a frame (-fstack-clash-protection). Rejected: 1 MiB, as the kernel keeps below a thread's own
-/// stack. With it a new stack takes 14 us and 6.0 KB of page tables; with this guard 10 and 4.5, and
-/// with one of 64 KiB 9 and 4.2.
+/// probes each page of a frame (-fstack-clash-protection). Rejected: 1 MiB, as the kernel keeps
+/// below a thread's own stack. A new stack then takes 14 us and 6.0 KB of page tables; with this
+/// guard it takes 10 us and 4.5 KB.
 const GUARD: usize = 256 << 10;
 
-/// The most bytes by which a frame is thought to overflow a stack.
+/// A stack pointer that is further below a stack than this does not belong to a task of that stack.
 const FAR: usize = 1 << 30;
 
 /// The guard's size where address space is limited.
 const SMALL_GUARD: usize = 64 << 10;
 
-/// The size of all guards, the same for the process's life.
+/// The size of each guard. It never changes during the process's life.
 pub(super) fn guard() -> usize {
     #[unsafe(link_section = "sched_words")]
     static SIZE: AtomicUsize = AtomicUsize::new(0);
@@ -98,7 +98,7 @@ impl Stack {
         let offset = offset(MADE.fetch_add(1, Ordering::Relaxed));
         let top = low.wrapping_add(bytes - offset - size_of::<StackRecord>());
         let record = top.cast::<StackRecord>();
-        // The records at the stack's end: this one, and what a fiber has below.
+        // The records at the stack's end: this one, and a fiber's below it.
         let ends = low as usize + bytes;
         detector::own_bytes(ends - RECORDS, RECORDS);
         // SAFETY: the record lies at the end of our own mapping; it is aligned, because pages are.
@@ -136,8 +136,8 @@ impl Stack {
         (low..low + guard()).contains(&address)
     }
 
-    /// True if a task of this stack has overflowed it by a frame larger than the guard, and its stack
-    /// pointer, which has this value, points to no memory.
+    /// True if a task of this stack has overflowed it by a frame larger than the guard: the task's
+    /// stack pointer, whose value is given, points to no memory.
     pub fn is_left_at(self, stack_pointer: usize) -> bool {
         let is_below = self.low().wrapping_sub(stack_pointer) < FAR;
         is_below && peek::word(stack_pointer & !7).is_none()
@@ -183,8 +183,8 @@ impl Stack {
     }
 }
 
-/// The list of all stacks, by its youngest. The links `older` are complete after each store,
-/// because a fork may copy the list at any moment; the child makes the links `younger` anew.
+/// The list of all stacks; the value is the youngest. The links `older` are complete after each
+/// store, because a fork may copy the list at any moment; the child sets the links `younger` again.
 struct All(Option<Stack>);
 
 #[unsafe(link_section = "sched_words")]
@@ -218,7 +218,8 @@ impl All {
     }
 }
 
-/// Where a debugger finds the youngest stack; the fields that it reads, and their offsets.
+/// For a debugger: the address of the pointer to the youngest stack; and the fields that the
+/// debugger reads, with their offsets.
 pub const fn youngest() -> *const () {
     (&raw const YOUNGEST).wrapping_byte_add(Mutex::<All>::VALUE + offset_of!(All, 0)).cast()
 }
@@ -226,8 +227,8 @@ pub const fn youngest() -> *const () {
 pub const FOR_DEBUGGER: [(&str, usize); 2] =
     [("stack.low", offset_of!(StackRecord, low)), ("stack.older", offset_of!(StackRecord, older))];
 
-/// Calls `visit` with each stack of the process, the youngest first. No stack is unmapped
-/// meanwhile; `visit` makes and unmaps none.
+/// Calls `visit` with each stack of the process, the youngest first. No stack is unmapped during
+/// the call; `visit` must not create or unmap a stack.
 pub fn for_each(visit: impl FnMut(Stack)) {
     YOUNGEST.with(|youngest| youngest.iter().for_each(visit));
 }

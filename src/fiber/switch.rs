@@ -16,11 +16,11 @@
 //! Registers that the calling convention lets a function change are not saved, because to the
 //! caller a switch is a function call. The floating-point controls are saved: they belong to the
 //! task, as they belong to a thread without this library. They are compared before they are loaded,
-//! because loading takes longer. The signal mask is the thread's.
+//! because loading takes longer. The signal mask belongs to the thread and is not saved.
 //!
-//! Unwinders: a signal's handler, say of a profiler, may walk the stack from any instruction here.
-//! These functions therefore have no unwind tables, or one that ends the walk from their first
-//! instruction on, before they move the stack pointer.
+//! Unwinders: a signal handler, such as a profiler's, may walk the stack from any instruction here.
+//! Therefore each function here has no unwind table, or a table that ends the walk from the first
+//! instruction on, before the stack pointer moves.
 //!
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
@@ -32,9 +32,9 @@ use std::ffi::{c_int, c_void};
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
 
-/// What a debugger must know of a suspended context: the size up to the caller's frame, and the
-/// offsets of the registers; and for a spawner, a context of [`call_on_stack`], its room, the
-/// return address, and the size.
+/// The layout that a debugger needs. For a suspended context: its size up to the caller's frame,
+/// and the offsets of the registers. For a spawner, which is a context of [`call_on_stack`]: the
+/// offsets of its room and of its return address, and its size.
 #[cfg(target_arch = "x86_64")]
 pub const FOR_DEBUGGER: [(&str, usize); 11] = [
     ("context.size", 72),
@@ -100,7 +100,7 @@ pub trait Callee: ProgramFunction {
     /// Called by [`finish_otherwise`].
     ///
     /// # Safety
-    /// As for [`finish_otherwise`].
+    /// [`finish_otherwise`] calls it, with its own arguments.
     unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
 }
 
@@ -121,9 +121,9 @@ macro_rules! save {
          stmxcsr [rsp]\n fnstcw [rsp + 4]"
     };
 }
-/// Continues the context at rsi with the result rdx; eax and cx are the controls in force. The
-/// second form continues the context at rsp; the caller names the registers with the controls, and
-/// sets rax.
+/// Continues the context at rsi with the result rdx; eax and cx hold the controls in force. The
+/// second form continues the context at rsp; the caller names the registers that hold the controls,
+/// and passes the code that sets rax.
 #[cfg(target_arch = "x86_64")]
 macro_rules! restore {
     () => {
@@ -147,7 +147,7 @@ macro_rules! save {
          stp d14, d15, [sp, 144]\n mrs x9, fpcr\n str x9, [sp, 160]\n mov x10, sp"
     };
 }
-/// Continues the context at x1 with the result x2; x9 are the controls in force.
+/// Continues the context at x1 with the result x2; x9 holds the controls in force.
 #[cfg(target_arch = "aarch64")]
 macro_rules! restore {
     () => {
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn begin(
 
 /// The bytes that a context of `call_on_stack` has for its callee, aligned to 16.
 pub const ROOM: usize = 16;
-/// The offsets of these bytes, and of the return address, from the context.
+/// The offsets of the room and of the return address, from the context.
 #[cfg(target_arch = "x86_64")]
 const OFFSETS: [usize; 2] = [72, 64];
 #[cfg(target_arch = "aarch64")]
@@ -327,8 +327,8 @@ pub unsafe extern "C" fn finish_otherwise<C: Callee>(
     std::arch::naked_asm!("b {to}", to = sym C::finish_otherwise);
 }
 
-/// Continues a context of `call_on_stack` with a call of `next(a, b)` in its place: `call_on_stack`
-/// returns the result of `next`.
+/// Continues a context of `call_on_stack` with a call of `next(a, b)`: `call_on_stack` returns the
+/// result of `next`.
 ///
 /// # Safety
 /// Nobody else continues the context, or knows of it. Nothing on the caller's stack is needed any
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn refuse(
     );
 }
 
-/// The return address of a context of `call_on_stack` that was made ready.
+/// The code at the return address of a context that [`make_ready`] has prepared.
 #[unsafe(naked)]
 unsafe extern "C" fn landing<A: Arrival>() {
     #[cfg(target_arch = "x86_64")]
@@ -423,8 +423,8 @@ pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_voi
 /// The function that [`hand_over`] calls.
 pub trait Publish {
     /// Runs on the stack that is switched to, below that stack's context. `this` is the argument of
-    /// `hand_over`; `context` is the complete context of the caller of `hand_over`. After this call
-    /// nothing of the caller's is touched.
+    /// `hand_over`; `context` is the complete context of the caller of `hand_over`. Nothing that
+    /// belongs to the caller is touched after this call.
     ///
     /// # Safety
     /// `hand_over` calls it.
@@ -435,10 +435,11 @@ pub trait Publish {
 /// context)` on the other stack. `to` receives null.
 ///
 /// # Safety
-/// As for `switch`; the context is continued at most once; `P::publish` accepts `this`.
+/// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it; the caller's
+/// context is continued at most once; `P::publish` accepts `this`.
 #[unsafe(naked)]
 pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -> *mut c_void {
-    // Values that must survive the call are in registers that were saved, and that the callee
+    // Values that must survive the call are in registers that were saved and that the callee
     // preserves.
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
@@ -454,7 +455,7 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
         "add rsp, 8",
         restore!("ebx", "r12w", "xor eax, eax\n "),
         ".cfi_endproc",
-        ".p2align 6", // and so the section's begin is aligned, which is the function's
+        ".p2align 6", // aligns the section, and with it the function
         publish = sym P::publish,
     );
     #[cfg(target_arch = "aarch64")]
@@ -481,7 +482,8 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
 /// argument puts the others where `switch` has them.)
 ///
 /// # Safety
-/// As for `switch`. Nothing on the caller's stack is needed any more.
+/// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it. Nothing on the
+/// caller's stack is needed any more.
 #[unsafe(naked)]
 pub unsafe extern "C" fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> ! {
     #[cfg(target_arch = "x86_64")]

@@ -1,16 +1,16 @@
 //! The return addresses on the stack of a suspended task.
 //!
 //! The stack is unwound as a copy, since the task may continue at any moment. Words of the copy
-//! that point into the stack are changed so that they point into the copy: so saved frame pointers,
-//! and whatever else the unwind tables use, lead to the copy. Other words that look the same are
-//! changed in vain, and do no harm.
+//! that point into the stack are changed to point into the copy, so that saved frame pointers, and
+//! whatever else the unwind tables use, lead to the copy. Other words that look the same are also
+//! changed, which does no harm.
 //!
 //! On x86-64 the C library's `backtrace` unwinds. It is called by a function whose unwind table
 //! says that its caller's frame, and the registers that the caller has saved, are those of the
-//! suspended context. So for the unwinder the suspended task has called `backtrace`. The first
-//! frame of the stack says that it has no caller, and ends the trace. (Rejected: to take each word
-//! that follows a call instruction for a return address. The frames of a compiler contain many old
-//! ones.)
+//! suspended context. To the unwinder, the suspended task has called `backtrace`. The first frame
+//! of the stack says that it has no caller, and ends the trace. Rejected: to count each word that
+//! follows a call instruction as a return address; the frames that a compiler makes contain many
+//! old ones.
 //!
 //! On aarch64 the frames are linked by x29, and no tables are needed.
 
@@ -91,7 +91,7 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
         return 0;
     }
     let mut trace = Call { backtrace, frames: [std::ptr::null_mut(); MOST + OURS], count: 0 };
-    // SAFETY: `call` accepts a `Call`; the context is complete, since it is at least that long.
+    // SAFETY: `call` accepts a `Call`; the copy has the ten words of a complete context, or more.
     unsafe { as_callee_of(copy.as_ptr(), call, (&raw mut trace).cast()) };
     let start = as_callee_of as *const () as usize;
     let ours = |frame: &*mut c_void| (start..=start + CODE).contains(&frame.addr());
@@ -101,7 +101,7 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
     to.iter_mut().zip(found).map(|(place, frame)| *place = frame).count()
 }
 
-/// As above.
+/// Like the version for x86-64, but follows the chain of frame pointers.
 #[cfg(target_arch = "aarch64")]
 pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOST]) -> usize {
     /// The bits of an address; those above may hold a signature of the return address.

@@ -4,12 +4,12 @@
 //! the last one used is the first one taken. When a worker has too many, or its run ends, they go
 //! to the process's store, where all but a few return their pages to the system.
 //!
-//! In kind `cont` a deep recursion has a stack for each level. When a thief has taken the spawner,
-//! the worker below is soon out of tasks, and gives the stacks of the levels below to the store;
-//! the next recursion needs as many. So during a run of that kind the store keeps thousands of
-//! stacks as they are. It is trimmed when no task is left: at the end of the run, or when all
-//! workers are idle. (Trimmed at each return instead, UTS T3 on two workers spent a seventh of its
-//! time in mmap, munmap and madvise.)
+//! In kind `cont` a deep recursion has a stack for each level. When a thief has taken a spawner,
+//! the worker that ran the spawner's child is soon out of tasks, and gives the stacks of the lower
+//! levels to the store; the next recursion needs as many. So during a run of that kind the store
+//! keeps thousands of stacks with their pages. The store is trimmed when no task is left: at the
+//! end of the run, or when all workers are idle. Rejected: to trim the store at each return; UTS T3
+//! on two workers then spent a seventh of its time in mmap, munmap and madvise.
 
 use super::{Stack, YOUNGEST};
 use crate::fiber::{limit, space};
@@ -36,8 +36,8 @@ impl FreeList {
     }
 
     /// Unmaps the stacks, which were in the store, or meant for it. The stacks of a deep recursion
-    /// are neighbours for the most part, and go by few calls. (Each call is an interrupt for the
-    /// other threads, and the end of the run waits for it.)
+    /// are mostly neighbours, so few calls unmap them. (Each call interrupts the other threads, and
+    /// the end of the run waits for it.)
     fn unmap_all(&mut self) {
         let mut mappings = [(ptr::null_mut(), 0); UNMAPPED_AT_ONCE];
         while self.0.is_some() {
@@ -67,7 +67,7 @@ impl FreeList {
 /// between any two of these instructions.
 #[repr(C)]
 struct FreeArray<const N: usize> {
-    /// An atomic only for the order of its stores.
+    /// Atomic only for the order of its stores.
     count: AtomicUsize,
     stacks: [Cell<Option<Stack>>; N],
 }
@@ -96,19 +96,18 @@ impl<const N: usize> FreeArray<N> {
         let count = self.count();
         // SAFETY: by the caller's promise `count` is less than N.
         unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
-        // Release: pairs with `renew`; the stack is stored first.
+        // Release: a child of fork whose `renew` sees the new count also sees the stack.
         self.count.store(count + 1, Ordering::Release);
     }
 }
 
 /// The most stacks in the store. Further ones are unmapped.
 const MOST_STORED: usize = 4096;
-/// The most stacks in the store after `trim`, and in kinds that do not nest; and how many of these
-/// keep their pages.
+/// The most stacks in the store after `trim`, and at any time in kinds other than `cont`. Of these,
+/// `KEPT_WITH_PAGES` keep their pages.
 const MOST_KEPT: usize = 256;
 const KEPT_WITH_PAGES: usize = 64;
-/// The most mappings of stacks that are sorted, and joined to larger ones, before they are
-/// unmapped.
+/// The most mappings of stacks that are sorted and joined before they are unmapped.
 const UNMAPPED_AT_ONCE: usize = 256;
 /// The most stacks that a worker keeps.
 const MOST_CACHED: usize = 16;
@@ -117,7 +116,7 @@ const MOST_CACHED: usize = 16;
 struct Store {
     free: FreeArray<MOST_STORED>,
     size: usize,
-    /// True once the library is unloaded: no stack is kept any more.
+    /// True once the library is unloaded: the store then keeps no stack.
     is_closed: bool,
 }
 
@@ -134,8 +133,8 @@ impl Store {
     }
 }
 
-// Not in the section of the other statics, whose bytes are in the file of the library: this one is
-// large, and `fetch` tells race detectors that it is the library's.
+// Not in the section `sched_words`, whose bytes lie in the library's file, because this static is
+// large. `fetch` tells race detectors that the static is the library's.
 static STORE: Mutex<Store> =
     Mutex::new(Store { free: FreeArray::new(), size: 0, is_closed: false });
 
@@ -182,7 +181,8 @@ pub fn trim() {
 /// # Safety
 /// No other thread of this process uses stacks before this returns.
 pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
-    // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.
+    // SAFETY: by the caller's promise no other thread uses the lists; a thread that held one of the
+    // locks exists only in the parent.
     unsafe {
         STORE.force_unlock();
         YOUNGEST.force_unlock();
@@ -204,7 +204,8 @@ pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
     }
 }
 
-/// The object that contains the library is unloaded: unmaps the kept stacks, and keeps no more.
+/// Called when the object that contains the library is unloaded: unmaps the kept stacks, and keeps
+/// no more.
 pub fn unload() {
     STORE.with(|store| store.is_closed = true);
     let mut outdated = FreeList::default();
@@ -223,9 +224,9 @@ pub struct StackCache {
     free: FreeArray<MOST_CACHED>,
 }
 
-/// Says, once in the life of the process, that there is no stack of this size for a task that waits,
-/// or for one that could run meanwhile. Tasks then lie on top of each other, and a task that waits
-/// for one below it waits for ever: nobody would know why.
+/// Says, once in the life of the process, that no stack of this size is left for a task that waits,
+/// or for a task that could run in the meantime. Tasks then run on top of each other, and a task
+/// that waits for a task below it waits forever; without this message nobody would know why.
 #[cold]
 fn say_none(size: usize) {
     #[unsafe(link_section = "sched_words")]
@@ -290,7 +291,7 @@ impl StackCache {
     /// Moves one stack to the store.
     ///
     /// # Safety
-    /// No thread is on the cache's stacks, except for the caller as in `put`.
+    /// No thread is on the cache's stacks. (The caller may be on a stack that it puts afterwards.)
     #[cold]
     #[inline(never)]
     pub unsafe fn move_one_to_store(&self) {
@@ -302,7 +303,7 @@ impl StackCache {
     }
 
     /// # Safety
-    /// As for `put`.
+    /// The stack comes from this run's caches, and no thread is on it.
     #[cold]
     unsafe fn store(&self, stack: Stack) {
         let size = self.size.get();
