@@ -29,12 +29,12 @@ use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::processors;
 use crate::sys::processors::Mask;
 
-/// The affinity of a run's caller when the run starts; for the default pool, the processors that any
-/// thread of the process may use then.
+/// The affinity of a run's caller when the run starts; for the default pool, the processors that
+/// any thread of the process may use at that time.
 pub struct CallerAffinity {
     pub mask: Mask,
     /// `UNKNOWN`, or what the first thread has found. Relaxed: two threads that find it out at once
-    /// find the same, unless the cpuset changes meanwhile; and each acts on its own finding.
+    /// find the same, unless the cpuset changes; each acts on its own finding.
     confined: AtomicU32,
 }
 

@@ -4,9 +4,9 @@
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `happen`: swap | Release | the loads in `wait` and `happens_within`: what came before the event |
+//! | `happen`: swap | Release | the loads in `wait` and `happens_within` |
 //! | these loads | Acquire | `happen` |
-//! | `sleep`: exchange to AWAITED | Relaxed | none: `happen` finds it, since both are read-modify-writes |
+//! | `sleep`: exchange to AWAITED | Relaxed | none: `happen` finds it: a read-modify-write |
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
@@ -26,7 +26,8 @@ impl Event {
         Event(Futex::new(TO_COME))
     }
 
-    /// The event has happened. The event's memory must last until this call returns.
+    /// Marks the event as past, and wakes the threads that wait for it. The event's memory must
+    /// last until this call returns.
     pub fn happen(&self) {
         // Release: pairs with the Acquire loads in `wait` and `happens_within`.
         if self.0.swap(PAST, Ordering::Release) == AWAITED {

@@ -1,5 +1,5 @@
-//! The hand-over of a worker's place: its occupant leaves the place for a while, and another thread
-//! is called to take it over.
+//! The hand-over of a worker. The *occupant* of the worker's *place*, which is the thread that
+//! serves the worker, leaves the place for a while, and another thread is called to take it over.
 //!
 //! One word tells which of the two threads has the place. It says whether the occupant is out
 //! (VACANT), whether another thread is on its way (COMING), and how often the place was left (a
@@ -8,26 +8,28 @@
 //! ```text
 //! the occupant       leave      sets VACANT and COMING; must call a thread if COMING was not set
 //!                    come_back  clears VACANT by compare-and-swap: has the place again
-//! the called thread  look       clears COMING by compare-and-swap; if VACANT was set, clears
-//!                               VACANT, too, and has the place
+//! the called thread  look       clears COMING by compare-and-swap; if VACANT was set, clears it in
+//!                               the same step, and has the place
 //! a third thread     claim      clears VACANT by compare-and-swap: has the place
 //! ```
 //! The occupant has one attempt to come back. The attempt fails if the called thread was there: the
-//! CAS fails because the count or a flag has changed. When the called thread arrives, it does not
-//! know whether the place still needs a thread. If the count has changed since the call, the place
-//! was left again meanwhile. Short absences are then frequent, and calling a thread for each of
-//! them would cost more than they take. So the called thread stays to watch, and an occupant that
-//! leaves finds COMING set. The called thread takes the place when two of its looks find the same
-//! absence. It goes away when the place was not left since its last look. Go's monitor does the
-//! same for system calls: it takes the place of a thread only after it has seen the same call twice
-//! (`retake` and `exitsyscallfast` in its runtime's proc.go).
+//! CAS fails because the count or a flag has changed.
 //!
-//! A third thread that could work at the place, for instance one that has lost another place, takes
-//! it at once: nobody has to be woken for this. COMING stays set, because the called thread still
-//! comes. (The absence may be short, and then its occupant has lost the place to a thread that would
-//! have gone to sleep otherwise: one of the two sleeps in either case. Rejected: to claim the place
-//! only after some microseconds of the same absence. An echo server then took as much processor
-//! time for an answer, or up to a third more.)
+//! When the called thread arrives, it does not know whether the place still needs a thread. If the
+//! count has changed since the call, the place was left again in between. Short absences are then
+//! frequent, and calling a thread for each of them would cost more than they take. So the called
+//! thread stays and watches, and an occupant that leaves finds COMING set. The called thread takes
+//! the place when two of its looks find the same absence. It goes away when the place was not left
+//! since its last look. Go's monitor does the same for system calls: it takes the place of a thread
+//! only after it has seen the same call twice (`retake` and `exitsyscallfast` in its runtime's
+//! proc.go).
+//!
+//! A third thread that could work at the place, for instance one that has lost another place,
+//! claims it at once: no thread has to be woken for this. COMING stays set, because the called
+//! thread still comes. (If the absence is short, the occupant loses the place to a thread that
+//! would otherwise go to sleep; one of the two sleeps in either case.) Rejected: to claim the place
+//! only after some microseconds of the same absence. An echo server then took the same processor
+//! time for an answer, or up to a third more.
 //!
 //! # The bad interleavings
 //!
@@ -42,24 +44,24 @@
 //! Either U's compare-and-swap fails, and U looks again, or T sees that COMING is cleared, and
 //! calls a thread.
 //!
-//! *Claimed in the middle of `leave`.* T has set VACANT, and is about to store the word with COMING.
-//! If a third thread claimed the place between the two steps, the store would make the place vacant
-//! again. So a place is claimed only when COMING is set.
+//! *Claimed in the middle of `leave`.* T has set VACANT, and is about to store the word with
+//! COMING. If a third thread claimed the place between the two steps, the store would make the
+//! place vacant again. So a place is claimed only when COMING is set.
 //!
-//! *Nobody comes to the claimant.* T leaves, and cannot call a thread. Meanwhile C claims the place,
-//! leaves it, finds COMING set, and calls nobody. So `nobody_comes` clears both bits in one step: if
-//! VACANT was set, T has the place, even if the absence was C's.
+//! *Nobody comes to the claimant.* T leaves, and cannot call a thread. Meanwhile C claims the
+//! place, leaves it, finds COMING set, and calls nobody. So `nobody_comes` clears both bits in one
+//! step: if VACANT was set, T has the place, even if the absence was C's.
 //!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `leave`: addition | AcqRel | `look`: the new occupant sees the place; `called` is read before it is written |
+//! | `leave`: addition | AcqRel | `look`: see the comment in `leave` |
 //! | `leave`: store with COMING | Release | `look` |
 //! | `look`: exchange | AcqRel | both of `leave` |
 //! | `look`: load | Relaxed | none: the exchange fails if it is stale |
 //! | `come_back`: exchange | Relaxed | none: on success nobody else had the place |
-//! | `claim`: exchange | AcqRel | both of `leave`, as for `look` |
+//! | `claim`: exchange | AcqRel | both of `leave` |
 //! | `claim`: load | Relaxed | none: the exchange fails if it is stale |
 //! | `nobody_comes` | AcqRel | `leave` of a thread that has claimed the place and left it |
 //! | `called` | Relaxed | the call of the thread |
@@ -109,11 +111,11 @@ impl Handoff {
         (left, calls)
     }
 
-    /// The caller has left the place and could not call a thread. True: the place is the caller's
-    /// again. False: another thread has claimed it meanwhile.
+    /// The caller has left the place and could not call a thread. True: the caller has the place
+    /// again. False: another thread has claimed it.
     pub fn nobody_comes(&self) -> bool {
-        // Acquire: pairs with the Release in `leave` of that thread. Release: pairs with the Acquire
-        // in `leave`.
+        // Acquire: pairs with the Release in the other thread's `leave`. Release: pairs with the
+        // Acquire in `leave`.
         let was = self.word.fetch_and(!(VACANT | COMING), Ordering::AcqRel);
         was & VACANT != 0
     }
@@ -123,7 +125,7 @@ impl Handoff {
         // Relaxed: the exchange fails if this is stale.
         let word = self.word.load(Ordering::Relaxed);
         if word & (VACANT | COMING) != VACANT | COMING {
-            return false; // (Without COMING the occupant is still in `leave`.)
+            return false; // without COMING the occupant is still in `leave`
         }
         // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
         // with the Acquire in `leave`.
@@ -138,7 +140,7 @@ impl Handoff {
         self.word.compare_exchange(left, back, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// In the child of a fork: nobody uses the place.
+    /// Called in the child of a fork, where no thread uses the place.
     pub fn forget(&self) {
         self.word.store(0, Ordering::Relaxed);
     }

@@ -7,14 +7,14 @@
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `start_job`: swap to CALLED | AcqRel | `next_step`: the job is written; `finish_job`: the last job is over |
+//! | `start_job`: swap to CALLED | AcqRel | `next_step`: the job is written; `finish_job` |
 //! | `start_job`: load before it | Relaxed | none: only decides about `before_waking` |
 //! | `next_step`: load | Acquire | `start_job`, `dismiss` |
 //! | `finish_job`: swap to REST | AcqRel; Release would do | `is_busy`: what the job wrote |
 //! | `is_busy`: load | Acquire | `finish_job` |
-//! | `announce_sleep`, the waiter's AWAITED | Relaxed | read-modify-writes: they continue the release sequence |
+//! | `announce_sleep`, the waiter's AWAITED | Relaxed | none: they continue the release sequence |
 //! | `dismiss`: swap | Release | `next_step` |
-//! | `has_thread` | none | the owner's: the cache's lock, or the run that has the slot |
+//! | `has_thread` | not atomic | the cache's lock, or the run that has the slot |
 
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;
@@ -102,7 +102,6 @@ impl JobState {
         matches!(self.word.load(Ordering::Acquire), CALLED | AWAITED)
     }
 
-    /// Waits until the job that was started is done.
     pub fn wait_for_job(&self) {
         for _ in 0..PATIENCE {
             if !self.is_busy() {
@@ -126,7 +125,6 @@ impl JobState {
         }
     }
 
-    /// What the thread must do now.
     pub fn next_step(&self) -> NextStep {
         // Acquire: pairs with the swap in `start_job`.
         match self.word.load(Ordering::Acquire) {
@@ -154,7 +152,7 @@ impl JobState {
         self.word.wake(1);
     }
 
-    /// In the child of a fork: the thread does not exist there.
+    /// Called in the child of a fork, where the thread does not exist.
     pub fn forget_thread(&self) {
         self.word.store(REST, Ordering::Relaxed);
         self.set_has_thread(false);

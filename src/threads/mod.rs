@@ -1,5 +1,5 @@
-//! The threads of runs: the cache of threads between runs, the state of one thread's job, and the
-//! hand-over of a worker from one thread to another; the thread that watches the others.
+//! The threads of runs: the cache of threads between runs, the state of one thread's job, the
+//! hand-over of a worker from one thread to another, and the thread that watches the others.
 
 pub mod event;
 pub mod handoff;

@@ -1,4 +1,4 @@
-//! What other threads, and handlers of signals, request of the thread that watches
+//! The requests that other threads, and signal handlers, make to the thread that watches
 //! ([`super::watcher`]).
 //!
 //! # State
@@ -8,7 +8,7 @@
 //! | bit | who sets it | what the thread does |
 //! | --- | --- | --- |
 //! | `ASKED` | the handler of SIGQUIT | looks for tasks that hang, at once |
-//! | `NEWS` | a run that begins | looks at its duties again, and at the times of their next looks |
+//! | `NEWS` | a run that begins | finds out again which duties it has and when each is due |
 //! | `DIES` | the handler of a fatal signal | looks a last time; the handler waits for this look |
 //! | `END` | the last run that ends | ends; the bit stays set |
 //!
@@ -28,18 +28,17 @@
 //!
 //! # The bad interleavings
 //!
-//! 1. *The lost request.* Two requests come soon after each other. The second one could replace the
-//!    first; or it could fail because the thread changes the word at the same time. (The word was
-//!    once a number, and a request compared it with the numbers that it might be, one after the
-//!    other. A SIGQUIT that came as a run began was lost if the thread changed the number between
-//!    two of these comparisons.) Neither happens here: a bit is set whatever the other bits are,
-//!    and only `take` clears it.
+//! 1. *The lost request.* Two requests come shortly after each other. The second one could replace
+//!    the first; or it could fail because the thread changes the word at the same time. Neither
+//!    happens here: a bit is set whatever the other bits are, and only `take` clears it. (Rejected:
+//!    a number that a request compares with each number that it might be. A SIGQUIT that came as a
+//!    run began was lost if the thread changed the number between two comparisons.)
 //! 2. *The sleep over a request.* The bit is set between `take` and the sleep: then the kernel
 //!    finds a word that is not 0.
 //! 3. *The last look that never comes.* A fatal signal comes while the thread is told to end. All
 //!    changes of the word are read-modify-writes, so one of the bits is set first. If it is `END`,
 //!    `add` returns false, and the handler does not wait. If it is `DIES`, the `take` that finds
-//!    `END` finds `DIES`, too, or an earlier one has found it: the thread answers.
+//!    `END` also finds `DIES`, or an earlier `take` has found it: the thread answers.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex::Futex;
@@ -79,7 +78,7 @@ impl Requests {
         Requests(Futex::new(0))
     }
 
-    /// Requests something, and wakes the thread. False if the thread was told to end before.
+    /// Adds a request, and wakes the thread. False if the thread was told to end before.
     pub fn add(&self, request: u32) -> bool {
         // Release: pairs with `take`.
         let was = self.0.set_bits(request, Ordering::Release);
@@ -87,12 +86,12 @@ impl Requests {
         was & END == 0
     }
 
-    /// For the thread: all requests since the last `take`; and `END`, as soon as it was requested.
+    /// For the thread: all requests since the last `take`; and `END` once it was requested.
     pub fn take(&self) -> Taken {
         Taken(self.0.keep_bits(END, Ordering::Acquire)) // pairs with `add`
     }
 
-    /// For the thread: one of these is requested.
+    /// For the thread: true if one of these is requested.
     pub fn has(&self, requests: u32) -> bool {
         self.0.load(Ordering::Relaxed) & requests != 0 // Relaxed: `take` follows
     }
@@ -102,8 +101,8 @@ impl Requests {
         self.0.wait(0, limit);
     }
 
-    /// Nothing is requested. Called while there is no thread.
+    /// Clears all requests. Called while there is no thread.
     pub fn forget(&self) {
-        self.0.store(0, Ordering::Relaxed); // the thread is created afterwards
+        self.0.store(0, Ordering::Relaxed); // Relaxed: the thread is created afterwards
     }
 }

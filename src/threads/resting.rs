@@ -3,9 +3,9 @@
 //!
 //! # Protocol
 //!
-//! A thread notes the begin and the end of its rest. An observer counts the threads at workers
-//! first, and then those that rest. No thread may be counted twice: the count would be too high,
-//! and a thread that runs could go unnoticed.
+//! A thread notes the beginning and the end of its rest. An observer first counts the threads at
+//! workers, and then the resting threads. It must not count a thread twice: the count would be too
+//! high, and a thread that runs could go unnoticed.
 //!
 //! ```text
 //! the thread                         the observer
@@ -40,7 +40,7 @@ impl Resting {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The calling thread rests no more, and may occupy a worker.
+    /// The calling thread no longer rests, and may occupy a worker.
     pub fn end(&self) {
         self.0.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst); // pairs with the fence in `look`

@@ -1,12 +1,13 @@
-//! The thread that watches the others: for the doctor (`SCHED_WATCHDOG`), for the line that shows
-//! the statistics of runs that go on (`SCHED_STATS=live`), and to write the timelines of these runs
-//! (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs one of its
-//! duties. It looks now and then, and at once after a signal that one of its duties concerns.
+//! The thread that watches the others. It looks for tasks that hang (`SCHED_WATCHDOG`), draws the
+//! line with the statistics of runs in progress (`SCHED_STATS=live`), and writes the timelines of
+//! these runs (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs
+//! one of these duties. It looks from time to time, and at once after a signal that concerns one of
+//! its duties.
 //!
 //! A signal is handled only while a run needs the duty, and only if its action is the default one
 //! when the first such run begins. The handlers may run in any thread, at any instruction. They
 //! only request a look ([`super::requests`]). The handler of a fatal signal then waits until the
-//! thread has looked, and gives the process up to the signal's default action. The interrupted code
+//! thread has looked, and lets the signal's default action end the process. The interrupted code
 //! may hold a lock that the thread needs; so the wait has a limit.
 //!
 //! # Orderings
@@ -16,8 +17,8 @@
 //! | the requests | as in [`super::requests`] | |
 //! | `LOOKS`: set by `begin` | Release, in `OnceLock` | the thread's `get` |
 //! | `USERS`: store by `begin` | Relaxed | the request that follows it, or the thread's creation |
-//! | `USERS`: store by `end` | Relaxed | none: one more look does no harm; the last run joins the thread |
-//! | `THREADS` | SeqCst; Relaxed would do | none: never more than there are, by the thread's own order |
+//! | `USERS`: store by `end` | Relaxed | none: one more look is harmless; the last run joins |
+//! | `THREADS` | SeqCst; Relaxed would do | none: it is never too high, by the thread's own order |
 //! | `PROCESS`, `THREAD`, `LAST` | Relaxed | none: handlers compare them, and read nothing else |
 //! | `IS_LAST` | Relaxed | none: only the thread uses it |
 
@@ -52,7 +53,7 @@ const FATAL: [c_int; 11] = [
     libc::SIGSYS,
 ];
 
-/// How long the handler of such a signal waits for the look.
+/// How long the handler of a fatal signal waits for the look.
 pub const LAST_LOOK: Duration = Duration::from_secs(5);
 
 /// What the thread looks for.
@@ -60,7 +61,7 @@ pub const LAST_LOOK: Duration = Duration::from_secs(5);
 pub enum Duty {
     /// Tasks that hang: `SCHED_WATCHDOG`.
     Doctor,
-    /// The statistics of runs that go on: `SCHED_STATS=live`.
+    /// The statistics of runs in progress: `SCHED_STATS=live`.
     Live,
     /// Signals that end the process in the middle of a run whose timeline is recorded:
     /// `SCHED_TRACE`.
@@ -88,7 +89,7 @@ pub enum Reason {
     Asked,
     /// A signal ends the process as soon as the look has returned.
     Fatal,
-    /// The thread ends. Nothing is to be looked for; what the looks have kept is to be freed.
+    /// The thread ends: the look frees what earlier looks have kept, and does nothing else.
     End,
 }
 
@@ -122,17 +123,17 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// The process that has the thread; 0: none.
 #[unsafe(link_section = "sched_words")]
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-/// The thread's number, as the kernel knows it, as soon as the thread has begun.
+/// The thread's id (gettid), once the thread has begun.
 #[unsafe(link_section = "sched_words")]
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// The thread looks after a fatal signal.
+/// True while the thread does the look that a fatal signal has requested.
 #[unsafe(link_section = "sched_words")]
 static IS_LAST: AtomicBool = AtomicBool::new(false);
-/// 1 as soon as the thread has looked after a fatal signal, or ends instead.
+/// 1 once the thread has done that look, or ends instead.
 #[unsafe(link_section = "sched_words")]
 static LAST: Futex = Futex::new(0);
 
-/// A run begins that needs the duty. If the thread cannot be created, nobody watches.
+/// Called when a run that needs the duty begins. If the thread cannot be created, nobody watches.
 pub fn begin(duty: Duty, look: Look) {
     let _uncancelled = Uncancelled::begin();
     let _ = LOOKS[duty as usize].set(look);
@@ -160,8 +161,9 @@ pub fn begin(duty: Duty, look: Look) {
     });
 }
 
-/// A run has ended that needed the duty. Returns true if no other run needs the duty: then the
-/// thread looks for it no more. When no run needs any duty, the thread has ended at the return.
+/// Called when a run that needed the duty has ended. Returns true if no other run needs the duty:
+/// the thread then no longer looks for it. If no run needs any duty, the thread has ended at the
+/// return.
 pub fn end(duty: Duty) -> bool {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     WATCHER.with(|watcher| {
@@ -184,7 +186,7 @@ pub fn end(duty: Duty) -> bool {
     })
 }
 
-/// The number of threads of this file: 0 or 1. Never more than there are.
+/// The number of threads of this file: 0 or 1. It may be too low for a moment, but never too high.
 pub fn threads() -> usize {
     THREADS.load(Ordering::SeqCst)
 }
@@ -199,7 +201,7 @@ fn unhandle(duty: Duty) {
     signals.iter().for_each(|&signal| signal::unhandle(signal, handler));
 }
 
-/// In the child of a fork, which does not have the thread.
+/// Called in the child of a fork, which does not have the thread.
 ///
 /// # Safety
 /// No other thread of this process uses the functions of this file before this returns.
@@ -236,7 +238,7 @@ pub fn before_end() {
         return;
     }
     if !REQUESTS.add(DIES) {
-        return; // the thread ends, and looks for nothing any more
+        return; // the thread ends, and does not look any more
     }
     let begin = Instant::now();
     while LAST.load(Ordering::Relaxed) == 0 {
@@ -265,12 +267,11 @@ fn last_look_is_over() {
     LAST.wake(i32::MAX);
 }
 
-/// The thread has something better to do than to wait until stderr accepts a text.
+/// True if the thread must not wait until stderr accepts a text.
 fn is_urgent() -> bool {
     REQUESTS.has(DIES | END) || IS_LAST.load(Ordering::Relaxed)
 }
 
-/// What the thread does.
 fn watch() {
     thread::prepare_watcher();
     output::hurry(is_urgent);

@@ -14,13 +14,13 @@
 //! joined, which has joined the one before it.
 //!
 //! *The process's exit* joins no thread: the caller of exit may hold what a destructor waits for.
-//! (A thread that ends, and is just joining the one before it, gets some time for that: tools
-//! report a thread that has ended and was not joined.)
-//! From then on no resting thread ends, so no destructor of a thread-local variable runs beside the
-//! destructors of the program's static variables. A resting thread stays until the process is gone.
-//! A host may still unload a plugin later in its exit, but these threads need the plugin's code. So
-//! the exit handler makes the C library keep the plugin mapped: it registers a destructor of a
-//! thread-local variable, which is never called.
+//! (But the exit handler gives a thread that is joining the one before it some time to finish:
+//! tools report a thread that has ended and was not joined.) Once exit has begun, no resting thread
+//! ends, so no destructor of a thread-local variable runs beside the destructors of the program's
+//! static variables. A resting thread stays until the process is gone. A host may still unload a
+//! plugin later in its exit, but these threads need the plugin's code. So the exit handler makes
+//! the C library keep the plugin mapped: it registers a destructor of a thread-local variable,
+//! which is never called.
 //!
 //! *Telling unloading from exit.* The handler registered with atexit and the function in
 //! .fini_array are called in both cases. At exit the handler comes first, since the dynamic
@@ -54,12 +54,12 @@ static UNLOADED: AtomicBool = AtomicBool::new(false);
 const JOIN_NAPS: u32 = 200;
 const JOIN_NAP: Duration = Duration::from_micros(50);
 
-/// For a resting thread, under the cache's lock.
+/// True if no resting thread ends any more. Called under the cache's lock.
 pub(super) fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed)
 }
 
-/// True if the library is being unloaded: then each owner of threads ends them.
+/// True if the library is being unloaded. Each owner of threads then ends them.
 pub fn is_unloaded() -> bool {
     UNLOADED.load(Ordering::Relaxed)
 }
@@ -105,7 +105,7 @@ extern "C" fn at_exit() {
     let ended = CACHE.with(|cache| cache.last_ended.take());
     if let Some(id) = ended {
         // For tools that look for threads that were never joined: joins a thread that has already
-        // ended. A race detector does not know this call, but the other one.
+        // ended. A race detector knows pthread_detach, but not pthread_tryjoin_np.
         // SAFETY: this thread took the id from the cache, so only it may join or detach. The calls
         // do not wait; a thread that has not ended yet ends with the process.
         unsafe {

@@ -21,8 +21,8 @@ const AWAKE: Duration = Duration::from_micros(50);
 
 /// The number of threads that rest until a run that has reserved them gives them a job, or ends. A
 /// thread that the caller has seen at a worker before this call, and that has not left that worker,
-/// is not among them. (A thread that nobody has reserved ends by itself some time. Then destructors
-/// of the program run in it, which may do anything.)
+/// is not counted. (Neither is a thread that no run has reserved. It ends by itself at some time,
+/// and then the program's destructors run in it, which may do anything.)
 pub fn resting() -> usize {
     Resting::look();
     CACHE.with(|_| {
@@ -92,8 +92,8 @@ impl ThreadSlot {
         }
     }
 
-    /// The thread's rest after a job. True if the thread got another job; false if it must end. In
-    /// the second case it no longer has a slot.
+    /// The thread's rest after a job. True if the thread got another job. False if it must end: it
+    /// then no longer has a slot.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         self.rests.begin();
         let works = self.rest_noted(keep, awake);
@@ -101,7 +101,7 @@ impl ThreadSlot {
         works
     }
 
-    /// `rest`, while the thread notes that it rests.
+    /// The part of `rest` in which the thread is noted as resting.
     fn rest_noted(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
         while self.state.next_step() == NextStep::Rest && began.elapsed() < awake.min(keep) {
@@ -170,7 +170,6 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// What a thread of the library does.
 fn live(slot: *mut c_void) {
     // SAFETY: `assign` passes a slot, which is never freed.
     let slot: &'static ThreadSlot = unsafe { &*slot.cast_const().cast() };

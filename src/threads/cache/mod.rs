@@ -11,9 +11,9 @@
 //!   (no thread)                                                                        blank
 //! ```
 //! Warm and blank slots are in lists, under a lock; a reserved or working slot belongs to a run.
-//! The run's first thread takes and puts the slots of the workers. *Reliefs* are taken when a
-//! thread leaves a worker ([`relief`]), and may get several jobs. Slots are never freed, so a
-//! thread that is late may read its own slot at any time.
+//! The run's first thread takes and puts the slots of the workers. A *relief* is a slot that is
+//! taken when a thread leaves a worker ([`relief`]); it may get several jobs. Slots are never
+//! freed, so a thread that is late may read its own slot at any time.
 //!
 //! # Protocol
 //!
@@ -29,8 +29,8 @@
 //!
 //! A new thread starts with its creator's affinity, rounding mode and other floating-point
 //! controls. A kept thread takes these over from the run's caller at each job; its signal mask and
-//! name are set anew. It keeps its thread-local variables. It does not take over what a caller has
-//! changed for its own thread since, such as a nice value.
+//! name are set again. It keeps its thread-local variables. It does not take over what a caller has
+//! later changed for its own thread, such as a nice value.
 //!
 //! # Orderings
 //!
@@ -41,7 +41,7 @@
 //! | the lists, `until`, `is_warm`, `is_spare` | the cache's lock | the cache's lock |
 //! | `ALL`: exchange by a new slot | AcqRel | `all_slots`: the slot is initialised |
 //! | `all_slots`: load of `ALL` | Acquire | that exchange |
-//! | `Member::started` | Relaxed | the job's end, or the closed gate: see there |
+//! | `Member::started` | Relaxed | the job's end, or the closed gate: see the field |
 //! | `EXITING`, `UNLOADED` | Relaxed | the cache's lock: see `ending` |
 
 mod ending;

@@ -21,24 +21,22 @@ pub struct Terms {
     pub(super) affinity: CallerAffinity,
     pub(super) float: FloatControl,
     pub(super) writes: WriteSignals,
-    /// How long to keep the threads afterwards; None: they end with the run.
+    /// How long to keep the threads after the run; None: they end with the run.
     pub(super) keep: Option<Duration>,
-    /// How many reliefs the run may have beside its workers' threads: see `relief`.
+    /// The most reliefs (see `relief`) that the run may have beside its workers' threads.
     pub(super) most_reliefs: usize,
 }
 
 impl Terms {
-    /// How many reliefs the run may have.
     pub fn most_reliefs(&self) -> usize {
         self.most_reliefs
     }
 
-    /// The floating-point controls of the run.
     pub fn float(&self) -> FloatControl {
         self.float
     }
 
-    /// True if the threads are kept afterwards.
+    /// True if the threads are kept after the run.
     pub fn keeps(&self) -> bool {
         self.keep.is_some()
     }
@@ -52,7 +50,7 @@ impl Terms {
 /// A worker's main function, and its argument.
 #[derive(Clone, Copy)]
 pub struct Job {
-    /// Returns true if the run goes on and does not need the thread now.
+    /// Returns true if the run continues and does not need the thread now.
     pub main: unsafe fn(*const c_void) -> bool,
     pub arg: *const c_void,
 }
@@ -66,16 +64,16 @@ pub(super) enum Caller {
 
 /// A thread, or the place for one.
 pub(super) struct ThreadSlot {
-    /// Used by the owner of the slot (the cache or a run) and by the thread, as `threads::job`
-    /// says.
+    /// Used by the owner of the slot (the cache or a run) and by the thread: see `threads::job`.
     pub(super) state: JobState,
     /// Written by the caller before it starts the job; read by the thread.
     pub(super) job: Cell<MaybeUninit<(Job, usize, *const RunThreads)>>,
-    /// Written like `job`: the caller has changed the thread's affinity.
+    /// The caller has changed the thread's affinity. Written and read like `job`.
     pub(super) affinity_changed: Cell<bool>,
     /// Written by the thread when it begins.
     pub(super) id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Under the cache's lock: whether the slot is warm, whether it is spare, and until when.
+    /// Used under the cache's lock, as is `until`: whether the slot is warm, or spare, and until
+    /// when.
     pub(super) is_warm: Cell<bool>,
     pub(super) is_spare: Cell<bool>,
     /// The thread is in `rest`. Written by the thread.
@@ -84,7 +82,7 @@ pub(super) struct ThreadSlot {
     pub(super) next_in_list: Cell<*const ThreadSlot>,
     /// Under the cache's lock: the link of a run's reliefs.
     pub(super) next_relief: Cell<*const ThreadSlot>,
-    /// The link of all slots. It never changes.
+    /// Links all slots. It does not change after `ThreadSlot::new`.
     pub(super) next_slot: Cell<*const ThreadSlot>,
 }
 
@@ -92,11 +90,11 @@ pub(super) struct ThreadSlot {
 unsafe impl Sync for ThreadSlot {}
 
 pub(super) struct ThreadCache {
-    /// The slot whose thread began to rest last is taken first: the cache is warmest for that
-    /// thread.
+    /// The slot whose thread began to rest last is taken first: the processor's caches hold most of
+    /// that thread's data.
     pub(super) warm: *const ThreadSlot,
     pub(super) blank: *const ThreadSlot,
-    /// The thread that has ended last, or is about to; not joined yet. See `ending`.
+    /// The thread that has ended last, or is about to end, and is not joined yet. See `ending`.
     pub(super) last_ended: Option<libc::pthread_t>,
     /// How many ending threads are joining the thread that ended before them.
     pub(super) joining: usize,
@@ -149,7 +147,7 @@ impl ThreadSlot {
         let mut head = ALL.load(Ordering::Acquire);
         loop {
             slot.next_slot.set(head);
-            // Release: pairs with the Acquire load in `renew`, whose walk finds the slot
+            // Release: pairs with the Acquire load in `all_slots`, which finds the slot
             // initialised.
             match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(slot),
@@ -221,7 +219,7 @@ pub enum NoRelief {
 
 /// The reliefs of one run. All fields are used under the cache's lock.
 pub(super) struct Reliefs {
-    /// The newest relief; all are linked by `next_relief`.
+    /// The newest relief; the link to the next one is `next_relief`.
     pub(super) all: Cell<*const ThreadSlot>,
     /// The spare slots, linked by `next_in_list`.
     pub(super) spare: Cell<*const ThreadSlot>,
@@ -300,10 +298,10 @@ pub struct RunThreads {
 pub(super) struct Member {
     pub(super) slot: &'static ThreadSlot,
     pub(super) job: Job,
-    /// `NOT_STARTED`, or the result of the one start. Relaxed, because `finish` reads the result
-    /// after one of two events. A starting thread that does a job of this run has ended the job,
-    /// for which `finish` has waited. Any other starting thread has left the run: `run` closes the
-    /// gates first.
+    /// `NOT_STARTED`, or the result of the only start. Relaxed, because `finish` reads the result
+    /// after the start is over: if the starting thread does a job of this run, `finish` has waited
+    /// for that job; any other starting thread has left the run, because `run` closes the gates
+    /// first.
     pub(super) started: AtomicU32,
 }
 
@@ -333,7 +331,7 @@ impl RunThreads {
         unsafe { &*self.terms }
     }
 
-    /// Makes the slot spare: its thread and its caller need it no longer.
+    /// Makes the slot spare: its thread and its caller no longer need it.
     pub(super) fn spare(&self, slot: &ThreadSlot) {
         let until = Instant::now() + self.terms().keep.unwrap_or_default();
         CACHE.with(|_| self.reliefs.put_spare(slot, until));

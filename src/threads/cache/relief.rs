@@ -1,15 +1,15 @@
 //! Reliefs: threads for workers whose own threads have left them in the middle of the run, to
 //! block.
 //!
-//! A job returns true when its thread has left its worker for good while the run goes on: the
+//! A job returns true when its thread has left its worker for good while the run continues: the
 //! thread is *surplus*. Its slot, a relief's or a member's, is then *spare*. The next worker that
 //! needs a relief takes the slot that became spare last, before a warm or a blank slot. So a run
 //! has at most SCHED_BLOCKING threads beside its workers' threads, and never more of them than were
-//! needed or on their way to being spare at one time. All slots return to the cache with the
-//! members' slots at the run's end. A thread that has been spare for as long as a warm thread is
-//! kept ends before the run does; its slot stays spare. A thread that arrives and finds its worker
-//! occupied (`threads::handoff`) is surplus at once. A caller that needs a thread for that worker
-//! before this slot is spare takes another slot.
+//! at one time needed or about to become spare. All slots return to the cache with the members'
+//! slots at the run's end. A thread that has been spare for as long as a warm thread is kept ends
+//! before the run does; its slot stays spare. A thread that arrives and finds its worker occupied
+//! (`threads::handoff`) is surplus at once. Until its slot is spare, a caller that needs a thread
+//! for that worker takes another slot.
 //!
 //! # The bad interleaving
 //!

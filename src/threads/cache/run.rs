@@ -136,7 +136,7 @@ impl Drop for RunThreads {
     }
 }
 
-/// In the child of a fork, which has none of the threads: makes all slots blank.
+/// Called in the child of a fork, which has none of the threads: makes all slots blank.
 ///
 /// # Safety
 /// No other thread of this process uses a run's threads before this returns.
