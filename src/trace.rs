@@ -8,21 +8,21 @@
 //! | [`track`] | what a worker records: the slices of tasks, merged where they are short |
 //! | [`timeline`] | the tracks of a run, and the clock |
 //! | [`json`] | the text of a timeline |
-//! | [`steps`] | where a task was before it goes on |
+//! | [`steps`] | where a task was before it resumes |
 //! | [`output`] | the file, which the runs of a process share |
 //! | [`gzip`] | its compressed form |
 //!
 //! A run that is traced has rows of its own in the table of kinds (`Row::observed`), whose
-//! functions record what happens. Other runs do not test whether they are traced where they spawn,
+//! functions record what happens. So the other runs need not test for tracing when they spawn,
 //! fork, join or run a task.
 //!
 //! # Who touches what
 //!
 //! Only the thread that occupies a worker writes the worker's track. The text is made by the thread
-//! that ends the run, when no thread is at work any more; or, if the process ends in the middle of
-//! a run, by the thread that ends the process, while the workers go on. For the second case the
-//! words of an event are atomics: the reader may find an event half written, and then shows a wrong
-//! time or name, but reads no memory that is not its own.
+//! that ends the run, after the last worker has stopped; or, if the process ends in the middle of a
+//! run, by the thread that ends the process, while the workers continue. In the second case the
+//! reader may find an event half written. Therefore the words of an event are atomics: the reader
+//! then shows a wrong time or name, but reads no memory that is not its own.
 
 pub mod event;
 pub mod ring;

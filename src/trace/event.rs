@@ -7,9 +7,10 @@
 //! word 2   the task
 //! word 3   the task's function
 //! ```
-//! A length that has no room in its 40 bits (6 minutes at 3 GHz) is stored as the greatest number.
+//! A length that does not fit into its 40 bits (6 minutes at 3 GHz) is stored as the greatest
+//! number.
 
-/// A worker's number, or nobody's: a thread that is no worker of the run.
+/// In place of a worker's number: a thread that is not a worker of the run.
 pub const OUTSIDE: u16 = u16::MAX;
 
 const _: () = assert!(crate::sys::processors::MOST_WORKERS < OUTSIDE as usize);
@@ -27,35 +28,36 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A task begins. `worker` has spawned it, `length` ago.
+    /// A task begins. `worker` spawned it `length` ticks ago.
     Begin,
     /// The task that began last, or was resumed last, has ended.
     End,
-    /// The tasks that are open on this track are left: the youngest is suspended.
+    /// The worker leaves all tasks that are open on this track; the youngest one is suspended.
     Suspend,
-    /// A suspended task goes on. `worker` has woken it, `length` ago.
+    /// A suspended task resumes. `worker` woke it `length` ticks ago.
     Resume,
-    /// The tasks that are open on this track are left: a worker may go on with the youngest.
+    /// The worker leaves all tasks that are open on this track; any worker may resume the youngest.
     Leave,
-    /// A task goes on. It was left before, or it lies below a task that has ended.
+    /// A task resumes. It was left before, or it lies below a task that has ended.
     Again,
-    /// `number` tasks have run in the last `word 2` ticks. The function is that of the oldest one.
+    /// `length` tasks have run in the `task` ticks from `time` on. The function is that of the
+    /// oldest.
     Merged,
     /// The worker has taken a task from the queue of `worker`.
     Steal,
     /// The worker has opened the private part of the queue of `worker`.
     Raid,
-    /// The worker has slept for `length`, until now.
+    /// The worker has slept for `length` ticks and wakes up now.
     Slept,
-    /// The worker has woken `number` others.
+    /// The worker has woken others; `length` is their number.
     Wake,
     /// The task has begun a blocking section.
     Block,
-    /// A task goes on. Its blocking section has ended, `length` ago.
+    /// A task resumes. Its blocking section ended `length` ticks ago.
     Unblock,
-    /// `number` workers have tasks from now on.
+    /// `length` is the number of workers that have tasks from now on.
     Busy,
-    /// `number` tasks are in the worker's queue.
+    /// `length` is the number of tasks in the worker's queue.
     Queue,
 }
 
@@ -63,7 +65,7 @@ kinds! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Wait {
-    /// It is not known, or the task has only let others go first.
+    /// Unknown, or nothing: the task has only let others go first.
     Other,
     Mutex,
     Condition,
@@ -103,7 +105,7 @@ impl Wait {
 pub struct Event {
     pub time: u64,
     pub kind: Kind,
-    /// Of `Suspend` and `Resume`.
+    /// Used by `Suspend` and `Resume`.
     pub wait: Wait,
     pub worker: u16,
     /// A length of time in ticks, or a number.
@@ -132,7 +134,7 @@ impl Event {
         [self.time, word, self.task, self.function as u64]
     }
 
-    /// None: the words are no event, since they were read while they were written.
+    /// None: the words are not an event, because they were read while they were written.
     pub fn of(words: [u64; 4]) -> Option<Event> {
         let [time, word, task, function] = words;
         Some(Event {

@@ -6,9 +6,10 @@
 //!                ^ full flush  ^ full flush
 //! ```
 //!
-//! Behind a full flush another stream can follow: the next chunk overwrites the end, and its end has
-//! the CRC of the whole text before it. So the file has one member, however many runs it contains.
-//! Rejected: a member for each run, since not every viewer reads more than the first one.
+//! After a full flush another stream can follow: the next chunk overwrites the file's end, and is
+//! followed by a new end with the CRC of the whole text. So the file has one member, however many
+//! runs it contains. Rejected: a member for each run, since not every viewer reads more than the
+//! first one.
 
 use crate::sys::errno::Errno;
 use crate::sys::zlib::{Compressor, Flush, Zlib};
@@ -31,7 +32,7 @@ impl Sum {
     }
 }
 
-/// Deflated, without a time, by the fastest level, on Unix.
+/// Deflate, no time, the fastest level, Unix.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3];
 
 const ROOM: usize = 32 << 10;
@@ -40,7 +41,7 @@ const ROOM: usize = 32 << 10;
 #[derive(Clone, Copy)]
 pub struct State {
     pub sum: Sum,
-    /// The header is still to be written.
+    /// The header is not written yet.
     is_new: bool,
 }
 
@@ -95,7 +96,7 @@ impl Gzip {
         self.state
     }
 
-    /// What was added since then did not get into the file.
+    /// Returns to an earlier state: what was added since then did not get into the file.
     pub fn restore(&mut self, state: State) {
         self.state = state;
         self.compressor.restart();

@@ -6,17 +6,17 @@
 //! | a worker, a guest | a thread (`tid`) |
 //! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
 //! | a task waits | an asynchronous slice, `b` and `e`, with the task's number; `cat`: for what |
-//! | a task is in a blocking section | the same, of another category, up to the section's end |
-//! | a task that was left in the middle | on demand: a slice of `cat` `life`, with its waits inside |
+//! | a task is in a blocking section | `b` and `e` of another `cat`, up to its end |
+//! | a task that was left in the middle | on demand: a slice of `cat` `life`, with its waits |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
 //! | block -> unblock on another worker | an arrow |
 //! | steal, raid, wake, block, unblock | an instant, `i` |
-//! | a task goes on on another worker | an instant `migrate` there ([`steps`](super::steps)) |
+//! | a task resumes on another worker | an instant `migrate` there ([`steps`](super::steps)) |
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
-//! The text is made in one pass over each track. Nothing is allocated but the table of names, that
-//! of the tasks that were left in the middle, and the slices that are open.
+//! The text is made in one pass over each track. It allocates only the table of names, the table of
+//! the tasks that were left in the middle, and the list of open slices.
 //!
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
 //! only by its name, and takes the arguments of a `B` for a part of the name. So if a `B` had the
@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Run<'a> {
     pub number: u64,
     pub kind: &'static str,
-    /// Those of the workers, and behind them those of the guests.
+    /// The tracks of the workers, and after them those of the guests.
     pub tracks: &'a [Track],
     pub workers: usize,
     pub unseen: usize,
@@ -116,7 +116,7 @@ fn say_nameless(why: Nameless) {
 struct Slices {
     /// Their first events, the outermost first.
     begun: Vec<Event>,
-    /// How many there are beyond those, for want of memory.
+    /// How many more slices are open, for which there was no memory.
     more: usize,
 }
 
@@ -129,7 +129,7 @@ impl Slices {
         }
     }
 
-    /// The innermost slice. None: there is none. Some(None): it is not known.
+    /// The innermost slice. None: there is none. Some(None): there was no memory to keep it.
     fn pop(&mut self) -> Option<Option<Event>> {
         if self.more > 0 {
             self.more -= 1;
@@ -266,7 +266,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// If the task that goes on here was on another worker before, says on which.
+    /// If the task that resumes here was last on another worker, names that worker.
     fn migrate(&mut self, worker: usize, event: &Event) -> fmt::Result {
         let Event { time, task, .. } = *event;
         let before = self.steps.before(task, time).map(|before| usize::from(before.worker));
@@ -278,7 +278,7 @@ impl Text<'_> {
         )
     }
 
-    /// The task goes on after a blocking section.
+    /// The task resumes after a blocking section.
     fn unblock(&mut self, worker: usize, event: &Event, flows: &mut u64) -> fmt::Result {
         self.task_instant("unblock", worker, event)?;
         let before = self
@@ -356,8 +356,8 @@ impl Text<'_> {
         self.life(phase, worker, ticks, event, Some(category), names)
     }
 
-    /// Begins or ends, at this tick, a task, or a wait of the task, on the track of its life, if it
-    /// has one.
+    /// If the task has a slice of its life, begins or ends this slice, or a wait inside it, at this
+    /// tick.
     fn life(
         &mut self,
         phase: char,

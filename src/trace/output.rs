@@ -2,8 +2,8 @@
 //! bracket is overwritten by the events of the next run. So the file is complete after each run.
 //!
 //! The first run of a process that names the file empties it. A child made by fork writes to a file
-//! of its own, with `.PID` in its name, since the parent's runs continue in the parent's file. A
-//! device serves both.
+//! of its own, with `.PID` in its name, since the parent's runs continue in the parent's file. If
+//! the file is a device, the child writes to the same device.
 //!
 //! A file whose name ends with `.gz` is compressed ([`super::gzip`]).
 //!
@@ -17,15 +17,15 @@
 //! ```
 //! Behind each chunk but the last stand a *mark*, an event which says that the rest is missing, and
 //! the closing bracket. So the file is an array of events at each moment between two writes, and
-//! says whether it is whole. Handlers of signals let the thread that writes finish
-//! (`threads::watcher`); the mark is for a full disk, and for signals without a handler. (SIGKILL may
-//! also end a write after some pages; then the last line is incomplete.) The last chunk is longer
-//! than the mark, so that it overwrites all of it.
+//! says whether it is complete. Handlers of signals let the thread that writes finish
+//! (`threads::watcher`); the mark is for a full disk, and for signals without a handler. (SIGKILL
+//! may also end a write after some pages; then the last line is incomplete.) The last chunk is
+//! longer than the mark, so that it overwrites all of it.
 //!
-//! A file without positions, such as a FIFO, gets an array for each run, without marks.
+//! A file that cannot seek, such as a FIFO, gets an array for each run, without marks.
 //!
-//! Rejected: a temporary file, and rename(2). It would take the place of the user's file, with other
-//! permissions and links, and does not suit a file that grows with each run.
+//! Rejected: a temporary file and rename(2). The temporary file would replace the user's file,
+//! which may have other permissions and links, and would have to be written anew for each run.
 
 use super::gzip::{Gzip, Sum};
 use crate::lock::mutex::Mutex;
@@ -47,10 +47,10 @@ struct Book {
     file: u64,
     /// Where the closing bracket begins, in bytes of the file.
     end: u64,
-    /// The checksum of the text before it, if the file is compressed.
+    /// The checksum of the text before `end`, if the file is compressed.
     sum: Sum,
     runs: u64,
-    /// How many arrows there are.
+    /// How many arrows the file has.
     flows: u64,
     /// The nanoseconds at which the time of the file begins.
     origin: u64,
@@ -65,7 +65,7 @@ impl Book {
 #[unsafe(link_section = "sched_words")]
 static BOOK: Mutex<Book> = Mutex::new(Book::new());
 
-/// The process that has used the file first; 0: none yet. A child of fork has its parent's.
+/// The process that used the file first; 0: none yet. A child of fork inherits its parent's value.
 #[unsafe(link_section = "sched_words")]
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
@@ -86,7 +86,7 @@ pub struct Output {
     file: File,
     hash: u64,
     run: u64,
-    /// What compresses the file, if its name asks for that.
+    /// The library that compresses the file, if its name ends with `.gz`.
     zlib: Option<Zlib>,
 }
 
@@ -140,7 +140,7 @@ impl Output {
             let fd = self.file.open(Place::Anywhere)?;
             // SAFETY: the descriptor is open.
             let size = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_END) };
-            // Another run may have named another file meanwhile, or someone has emptied the file.
+            // Another run may have named another file since then, or someone has emptied the file.
             let known = book.file == self.hash && book.end > 0 && size >= 0;
             let continues = known && size.cast_unsigned() >= book.end;
             let start = if continues { book.end } else { 0 };
@@ -216,8 +216,9 @@ pub struct Stream {
     gzip: Option<Gzip>,
     /// The text that follows what was written.
     buffer: Vec<u8>,
-    /// Where the last events begin, in `buffer`: `kept` is at least `mark.len()` bytes before its
-    /// end, and `next` will take its place.
+    /// Offsets in `buffer` at which events begin. The text from `kept` on is at least as long as
+    /// the mark, so the events before `kept` may be written as a chunk. `next` is the next value of
+    /// `kept`.
     kept: usize,
     next: usize,
     /// Where the next chunk goes, in bytes of the file.
@@ -225,19 +226,19 @@ pub struct Stream {
     /// Stands behind a chunk that is not the last: an event, and the closing bracket.
     mark: Vec<u8>,
     error: Option<Errno>,
-    /// The next event is the first of its array.
+    /// The next event is the first one of its array.
     is_first: bool,
     /// A chunk of this run is in the file.
     has_begun: bool,
-    /// With the reader of a FIFO.
+    /// How long to wait for the reader of a FIFO.
     patience: Patience,
 }
 
 const CHUNK: usize = 64 << 10;
 
 impl Stream {
-    /// Continues the file at `start`, where the text before it has the checksum `before`; None: it
-    /// begins the array.
+    /// A stream that continues the file at `start`. `before` is the checksum of the text before
+    /// `start`; None: the stream begins the array.
     fn new(
         fd: OwnedFd,
         start: u64,
@@ -270,7 +271,7 @@ impl Stream {
         made.map(|()| self).map_err(|fmt::Error| NO_MEMORY)
     }
 
-    /// Writes what stands before an event.
+    /// Begins an event: writes the separator, and a chunk if enough events are there.
     pub fn begin_event(&mut self) -> fmt::Result {
         if self.buffer.len() - self.next >= self.mark.len() {
             (self.kept, self.next) = (self.next, self.buffer.len());
@@ -307,7 +308,7 @@ impl Stream {
         self.error
     }
 
-    /// Before the first run has written anything, the file says so.
+    /// Writes an array with nothing but the mark: no run has written anything yet.
     fn write_mark_alone(&mut self) {
         if self.has_positions {
             let mut mark = mem::take(&mut self.mark);
@@ -316,9 +317,9 @@ impl Stream {
         }
     }
 
-    /// A chunk was written in part, or not at all: the mark takes its place. There is room for the
-    /// mark where the last one stood. The first chunk of a run has none there; where the mark does
-    /// not fit either, the file becomes what it was before the run.
+    /// Called when a chunk was written in part, or not at all: writes the mark in its place. The
+    /// disk has room for it, because the previous mark stood there. The first chunk of a run has no
+    /// previous mark; if the mark does not fit, the file becomes what it was before the run.
     fn cut(&mut self) {
         if !self.has_begun && self.at == 0 {
             return self.write_mark_alone();
@@ -329,9 +330,9 @@ impl Stream {
         let _ = marked.or_else(|_| self.put(b"", Some(END.as_bytes())));
     }
 
-    /// Puts the text behind what was written, and `end` behind it, in one write if the system
-    /// accepts all of it at once. What follows overwrites the end.
-    #[inline(never)] // for the size of the library
+    /// Writes the text after what was written, and `end` after the text, in one write if the system
+    /// accepts all of it at once. The next text overwrites `end`.
+    #[inline(never)] // keeps the library small
     fn put(&mut self, text: &[u8], end: Option<&[u8]>) -> Result<(), Errno> {
         let before = self.gzip.as_ref().map(Gzip::state);
         let result = self.put_at_once(text, end);
@@ -362,8 +363,8 @@ impl Stream {
         let fd = self.fd.as_raw_fd();
         if self.has_positions {
             write_all_at(fd, &bytes, self.at)?;
-            // The file may have been longer: somebody else has written to it, or a chunk was written
-            // in part.
+            // The file may have been longer: somebody else has written to it, or a chunk was
+            // written in part.
             // SAFETY: the descriptor is open. A device refuses, and needs none.
             unsafe { libc::ftruncate(fd, (self.at + bytes.len() as u64).cast_signed()) };
         } else {

@@ -1,20 +1,21 @@
 //! A ring of events. When it is full, a new event replaces the oldest one.
 //!
 //! One thread writes: the owner. `end` is the number of the next event; event n lies in slot n
-//! modulo the size. The owner may take its last events back, to write others in their place. So
-//! `highest`, the greatest value that `end` has had, tells which slots still hold what was written
-//! first: those of the events from `highest` - size on.
+//! modulo the size. The owner may take back its last events, and write others in their place.
+//! `highest` is the greatest value that `end` has had: the slots still hold the events from
+//! `highest` - size on.
 //!
 //! # Readers
 //!
-//! Another thread may read the events at any time (`super`). It sees each event whole that the
-//! owner has written before `end`, and has neither overwritten nor taken back since. Of an event
-//! that the owner overwrites meanwhile it sees words of both: a wrong time or name. It reads no
-//! other memory, whatever `end` is: a slot's index is taken modulo the size.
+//! Another thread may read the events at any time (`super`). It sees a complete event in each slot
+//! that the owner filled before it stored `end`, and has neither overwritten nor taken back since.
+//! If the owner overwrites the slot at the same time, the reader may see words of both events: a
+//! wrong time or name. It reads no other memory, whatever `end` is: a slot's index is taken modulo
+//! the size.
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `push`, `truncate`: store of `end` | Release | `events`: the words of the events before `end` are seen |
+//! | `push`, `truncate`: store of `end` | Release | `events`: sees the words before `end` |
 //! | `events`: load of `end` | Acquire | `push`, `truncate` |
 //! | the words, `highest` | Relaxed | none: a reader that is late finds a newer event in the slot |
 
@@ -38,8 +39,8 @@ pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
 const LEAST: usize = if cfg!(loom) { 2 } else { 64 };
 
 impl Ring {
-    /// A ring of the greatest power of two of events that has room in so many bytes; at least
-    /// `LEAST`. The memory is committed when it is first written.
+    /// A ring for the greatest power of two of events that fits into `bytes` bytes, and at least
+    /// for `LEAST`. The memory is committed when it is first written.
     pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
         let events = (bytes / EVENT_BYTES).max(LEAST);
         let events = 1 << events.ilog2();
@@ -69,7 +70,7 @@ impl Ring {
         self.highest.load(Ordering::Relaxed).saturating_sub(self.slots.len()).min(self.end())
     }
 
-    /// The owner's.
+    /// Called by the owner.
     #[inline]
     pub fn push(&self, event: Event) {
         let n = self.end();
@@ -81,7 +82,7 @@ impl Ring {
         }
     }
 
-    /// Writes event `n` anew. The owner's.
+    /// Overwrites event `n`. Called by the owner.
     #[inline]
     pub fn write(&self, n: usize, event: Event) {
         for (word, value) in self.slot(n).0.iter().zip(event.words()) {
@@ -98,9 +99,9 @@ impl Ring {
         Event::of(words)
     }
 
-    /// Takes the events from `n` on back. The owner's.
+    /// Takes back the events from `n` on. Called by the owner.
     pub fn truncate(&self, n: usize) {
-        self.end.store(n, Ordering::Release); // as in `push`
+        self.end.store(n, Ordering::Release); // pairs with the Acquire in `events`
     }
 
     /// The events that are still there, in their order; from any thread.

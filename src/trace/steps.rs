@@ -1,23 +1,23 @@
-//! Where a task was before it goes on. An event tells that a task goes on here, not where it was
+//! Where a task was before it resumes. An event tells where a task resumes, and not where it was
 //! left, so that recording it costs no more. When the text of a run is made, one table has the
 //! steps of all tasks that were left in the middle:
 //!
 //! ```text
-//! task 7   begins on worker 0 | goes on on worker 0 | goes on on worker 3 | ...
-//! task 9   begins on worker 1 | blocks | goes on on worker 2
+//! task 7   begins on worker 0 | resumes on worker 0 | resumes on worker 3 | ...
+//! task 9   begins on worker 1 | blocks | resumes on worker 2
 //! ```
-//! It is sorted by task and time, so a binary search finds the step before. The times are those of
-//! different processors; two steps of a task are further apart than these differ, since the task is
-//! left and queued between them.
+//! The table is sorted by task and time, so a binary search finds the previous step. The times come
+//! from the clocks of different processors. Two steps of a task are further apart than these clocks
+//! differ, since the task is left and queued between them.
 //!
 //! Tasks that were never left are not in the table; usually these are nearly all tasks. To make the
-//! table, the tracks are read twice: first for the steps with which tasks go on, then for the other
-//! steps of the same tasks. Without memory the table is empty, and no step before another is found.
+//! table, the tracks are read twice: first for the steps with which tasks resume, then for the
+//! other steps of the same tasks. Without memory the table is empty, and no previous step is found.
 
 use crate::trace::event::{Event, Kind};
 use crate::trace::track::Track;
 
-/// The steps, sorted by task and time. The worker of a step is the one of the track.
+/// The steps, sorted by task and time. The worker of a step is the worker of its track.
 #[derive(Default)]
 pub struct Steps(Vec<Event>);
 
@@ -34,7 +34,7 @@ impl Steps {
         all.map_or(Steps::default(), |()| Steps(steps))
     }
 
-    /// True if the task was left in the middle, and went on.
+    /// True if the task was left in the middle and has resumed.
     pub fn has(&self, task: u64) -> bool {
         has_task(&self.0, task)
     }
@@ -66,7 +66,7 @@ fn add(
     Some(())
 }
 
-/// In one tick of a slow clock a task may begin or go on, and then block.
+/// The sort key. In one tick of a slow clock a task may begin or resume, and then block.
 fn key(event: &Event) -> (u64, u64, bool) {
     (event.task, event.time, event.kind == Kind::Block)
 }

@@ -29,14 +29,14 @@ const WRITTEN: u32 = 2;
 
 pub struct Timeline {
     tracks: Box<[Track]>,
-    /// The tracks refer to it.
     workers: usize,
+    /// The tracks refer to it.
     shared: Box<Shared>,
     begin: Moment,
     output: Output,
     kind: &'static str,
     lives: Switch,
-    /// The tasks that could not be recorded, for want of memory.
+    /// The number of tasks that could not be recorded, because there was no memory.
     unseen: AtomicUsize,
     /// `UNWRITTEN`, `WRITING` or `WRITTEN`.
     state: Futex,
@@ -47,8 +47,9 @@ pub struct Timeline {
 // SAFETY: `next` is used under a lock; the tracks say for themselves who may use them.
 unsafe impl Sync for Timeline {}
 
-/// The timelines of the runs that have not ended. A thread that uses it, or the file of a timeline,
-/// has blocked the signals: the handler of a fatal signal waits for a thread that takes the locks.
+/// The timelines of the runs that have not ended. A thread that uses the list, or a timeline's
+/// file, has blocked the signals: otherwise a fatal signal's handler on that thread would wait for
+/// the watcher, and the watcher for the locks.
 #[unsafe(link_section = "sched_words")]
 static OPEN: Mutex<Open> = Mutex::new(Open(ptr::null()));
 
@@ -70,7 +71,7 @@ pub fn write_open() {
     });
 }
 
-/// In the child of a fork no run of the parent goes on.
+/// Called in the child of a fork, in which no run of the parent continues.
 pub fn after_fork_in_child() {
     // SAFETY: a forked child has one thread.
     unsafe { OPEN.reset(Open(ptr::null())) };
@@ -83,8 +84,8 @@ fn no_memory(_: NoMemory) -> Errno {
 
 impl Timeline {
     /// The timeline that `config` asks for. The run has `workers` workers, and `places` places for
-    /// these and for guests (`policy::guests`). Returns None if `config` asks for no timeline; also,
-    /// after a line on stderr, if the file cannot be written or memory is missing.
+    /// these and for guests (`policy::guests`). Returns None if `config` asks for no timeline;
+    /// also, after a line on stderr, if the file cannot be written or memory is missing.
     pub fn new(config: &Config, workers: usize, places: usize) -> Option<Box<Timeline>> {
         let path = config.trace?;
         let _blocked = SignalsBlocked::block();
@@ -135,7 +136,7 @@ impl Timeline {
     }
 
     /// Writes the timeline to its file, once. An error is reported on stderr. If another thread is
-    /// about to write it, waits for that: the process may end when this returns.
+    /// already writing it, waits for that thread: the process may end when this returns.
     pub fn write(&self) {
         let _blocked = SignalsBlocked::block();
         if !self.state.swap_if(UNWRITTEN, WRITING) {
@@ -147,12 +148,12 @@ impl Timeline {
         self.state.wake(i32::MAX);
     }
 
-    /// The writer may be stuck, where the file is a pipe that nobody reads: so there is a limit,
-    /// the same as that of the handler of a fatal signal.
+    /// The writer may be stuck, if the file is a pipe that nobody reads. So the wait has a limit,
+    /// the same as the wait of a fatal signal's handler.
     #[cold]
     fn wait_until_written(&self) {
         let begin = Instant::now();
-        // Relaxed, as the store: what was written is in the file.
+        // Relaxed, like the store: the text is in the file, not in memory.
         while self.state.load(Ordering::Relaxed) == WRITING {
             let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else { return };
             self.state.wait(WRITING, left);

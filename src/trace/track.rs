@@ -5,17 +5,17 @@
 //! A task has one *slice* for each stretch of time during which a worker runs it without a break.
 //! On a track the slices are nested like calls: a task that a join calls runs inside the slice of
 //! the task that joins. `depth` counts the slices that are open. When the worker leaves a stack,
-//! all of them end at once. When a worker goes on with that stack, only the youngest task gets a
-//! new slice; the tasks below it get theirs one by one, each when the task above it has ended.
+//! all of them end at once. When a worker resumes that stack, only the youngest task gets a new
+//! slice; each task below it gets one when the task above it has ended.
 //!
 //! # Short tasks
 //!
-//! With `SCHED_TRACE_MERGE` a task that was shorter than that time is no slice of its own. If
-//! nothing was recorded since its begin but the begin itself and slices that were merged, all of
-//! that is taken back, and one event stands for it: *n tasks, from here to here*. If the event
-//! before is of that form, has the same function and ended less than that time ago, it grows
-//! instead. The same holds for a child that kind `cont` has called on another stack, if its worker
-//! has come back (`come_back`). `unmergeable` is the number of the first event after the last one
+//! With `SCHED_TRACE_MERGE` a task that is shorter than the given time gets no slice of its own. If
+//! nothing was recorded since its begin except the begin itself and merged slices, all of that is
+//! taken back, and one event stands for it: *n tasks, from here to here*. If the previous event is
+//! of that form, has the same function and ended less than the given time ago, it grows instead.
+//! The same holds for a child that kind `cont` has called on another stack, if the worker has come
+//! back from it (`come_back`). `unmergeable` is the number of the first event after the last one
 //! that must stay.
 
 use crate::sys::clock::ticks;
@@ -53,29 +53,31 @@ impl Shared {
     }
 }
 
-/// A task's number has its spawner's in the upper bits. Viewers in JavaScript read a number as a
-/// double, which has 53 bits: beyond them several numbers would be one.
+/// A task's number has the number of the worker that spawned it in its upper bits. Viewers in
+/// JavaScript read a number as a double: beyond 53 bits they would confuse tasks.
 const WORKER_SHIFT: u32 = 40;
 
-/// The first number of the tasks from outside: they have the number behind that of the last worker.
+/// The first number of the tasks from outside, whose upper bits are the number after the last
+/// worker's.
 const OUTSIDE_ID: u64 = (MOST_WORKERS as u64) << WORKER_SHIFT;
 
 const _: () = assert!(OUTSIDE_ID < 1 << f64::MANTISSA_DIGITS);
 
-/// A task of an observed run, from its spawn to its end. The record lies in an argument block. The
-/// spawner writes it, then whoever runs the task; while the task is suspended, whoever wakes it.
+/// A task of an observed run, from its spawn to its end. The record lies in an argument block. It
+/// is written by the spawner, then by the thread that runs the task, and while the task is
+/// suspended by the thread that wakes it.
 pub struct Observed {
     pub task: Task,
     /// The task below this one on the same stack; valid while this one runs.
     pub below: Cell<*const Observed>,
     id: u64,
     function: usize,
-    /// When the task was spawned, or woken last.
+    /// When the task was spawned or last woken.
     readied: Cell<u64>,
     /// The worker that has spawned or woken it.
     by: Cell<u16>,
     why: Cell<Why>,
-    /// The track of the slice, the number of its begin there, and its time.
+    /// The track of the task's slice, and the number and the time of the slice's first event there.
     track: Cell<*const Track>,
     begin: Cell<usize>,
     begun: Cell<u64>,
@@ -107,13 +109,13 @@ impl Observed {
         }
     }
 
-    /// Of a task that no track records.
+    /// The record of a task that no track records.
     #[inline(always)]
     pub fn unrecorded(task: Task, function: usize) -> Self {
         Observed::at(task, 0, function, OUTSIDE, 0)
     }
 
-    /// Of a task that a thread outside of the run spawns.
+    /// The record of a task that a thread outside of the run spawns.
     pub fn outside(shared: &Shared, task: Task, function: usize) -> Self {
         Observed::new(task, shared.outside_id(), function, OUTSIDE)
     }
@@ -135,10 +137,10 @@ impl Observed {
     }
 }
 
-/// Why no worker is on a task's stack, or the last one has gone.
+/// Why the last worker has left a task's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
-    /// The task was left as it could go on.
+    /// The worker has left a task that could continue.
     Left,
     Suspended(Wait),
     /// The task is in a blocking section.
@@ -249,7 +251,7 @@ impl Track {
         self.depth.set(self.depth.get() + 1);
     }
 
-    /// The task has ended. The task below it on the same stack goes on.
+    /// The task has ended. The task below it on the same stack continues.
     #[inline]
     pub fn end(&self, slice: &Observed) {
         let now = ticks();
@@ -291,7 +293,7 @@ impl Track {
         });
     }
 
-    /// Records merged tasks; together with those of the event before, if it is of that form.
+    /// Records merged tasks. If the previous event can grow instead (see the essay), it does.
     fn push_merged(&self, event: Event) {
         let last = self.ring.end().wrapping_sub(1);
         let before = self.ring.get(last).filter(|before| {
@@ -321,7 +323,7 @@ impl Track {
         }
     }
 
-    /// The worker leaves the stack of the task, and other workers may go on with it.
+    /// The worker leaves the stack of the task, and other workers may resume it.
     pub fn leave(&self, slice: &Observed) -> Left {
         let left = Left {
             at: self.ring.end(),
@@ -334,9 +336,9 @@ impl Track {
         left
     }
 
-    /// The worker has come to the stack of the task, which it may have left as `left` says. If it
-    /// has done nothing since then but tasks that were merged into one event, it is as if they had
-    /// been called.
+    /// The worker has come to the stack of the task, which it may have left at `left`. If it has
+    /// since then done nothing except tasks that were merged into one event, the track looks as if
+    /// the task had called them.
     pub fn come_back(&self, left: &Left, slice: &Observed) {
         let since = self.ring.end().wrapping_sub(left.at);
         let merged = self.ring.get(left.at + 1).filter(|event| event.kind == Kind::Merged);
