@@ -1,35 +1,37 @@
-//! The proof that no task of the process can ever go on: then the process says why, and ends if nothing
-//! else could help (`SCHED_DEADLOCK`).
+//! The proof that no task of the process can ever continue. The process then says why, and ends if
+//! nothing else could help (`SCHED_DEADLOCK`).
 //!
 //! # What is proved
 //!
 //! At one moment all of this holds:
 //!
 //! 1. In each run of the process each worker is idle, or *stuck*: its thread waits, in the middle
-//!    of a task, for a whole run (`queue::run_waits`). Each guest (`policy::guests`) is stuck, too,
-//!    or sleeps in the middle of its call, which counts as a task that waits. No task is queued
-//!    where an idle worker could take it. At least one task waits.
+//!    of a task, for a whole run (`queue::run_waits`). Each guest (`policy::guests`) is stuck, or
+//!    sleeps in the middle of its call, which counts as a task that waits. No task is queued where
+//!    an idle worker could take it. At least one task waits.
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
 //!
 //! Then no thread will ever execute the program's code again: a thread that sleeps is woken by
 //! another thread only (2), and the handlers of signals are the only code without a thread of its
-//! own (3). The library has no timers. So each task that waits (1) waits for ever. A thread that
-//! only the program knows, or another copy of this library, is not among those counted in 2: it
-//! could still post a semaphore, so nothing is proved. (A thread of the system, for timers or
-//! asynchronous input, is one of these, too.) Nor is a thread that rests between two runs counted:
-//! it ends some time, and then calls the destructors of the program's thread-local variables.
+//! own (3). The library has no timers. So each task that waits (1) waits forever.
 //!
-//! If only the first two rules hold, or something that is no thread of the process might help
-//! (`inspect::doubt`), the text is written, once in the life of the process, and the process goes on.
+//! Nothing is proved if the process has a thread that rule 2 does not count: a thread of the
+//! program, of another copy of this library, or of the system (for timers or asynchronous input),
+//! because it could still post a semaphore; or a thread that rests between two runs, because it
+//! ends at some time and then calls the destructors of the program's thread-local variables.
+//!
+//! If only the first two rules hold, or something other than a thread of the process might help
+//! (`inspect::doubt`), the text is written, once in the life of the process, and the process
+//! continues.
 //!
 //! # How
 //!
 //! An idle worker looks when it has been idle for a second while tasks wait (`Place::idles_long`),
-//! and every second from then on. So this costs nothing while anything happens; and it finds, one
-//! second late, a state that was complete only after the last worker had become idle. A thread that
-//! is stuck does not look. It need not: runs that wait for each other in a circle are refused
+//! and every second from then on. So the look costs nothing while anything happens; a state that
+//! becomes complete only after the last worker has become idle is found a second late. A thread
+//! that is stuck does not look. It need not: runs that wait for each other in a circle are refused
 //! (`queue::run_waits`), so some awaited run has no stuck worker or guest; there a task waits, and
 //! the workers are idle.
 //!
@@ -40,26 +42,26 @@
 //! it. A run that ends meanwhile makes the next rule fail. A run that begins meanwhile changes
 //! `registry::runs_made`, which is read before the runs are looked up, and once more at the end.
 //!
-//! Under all locks a worker is seen to be stuck if its wait is in the list and goes on. Nothing
-//! ends the wait before the locks are given back: not a rest of the awaited run, which is locked;
-//! nor its end, since it is among the runs that are locked and have not ended. A stuck worker's
-//! thread puts no task into its queue any more. So the queues of stuck workers are read next, and
-//! the numbers of active workers last: `idle::quiescence` proves that a run whose workers are all
-//! idle or stuck, and which has no task queued, stays so. A thief that has taken a task from a
-//! stuck worker's queue was counted as active before it took the task; the fence makes that known
-//! to the observer, who has seen the queue without the task. If all workers of a run are stuck, its
-//! queues may have tasks: no worker will take them.
+//! While all locks are held, a worker counts as stuck if its wait is in the list and has not ended.
+//! Nothing ends the wait before the locks are released: the awaited run is one of the locked runs,
+//! none of which has ended, so it can neither come to rest nor end. A stuck worker's thread puts no
+//! task into its queue any more. So the queues of stuck workers are read next, and the numbers of
+//! active workers last: `idle::quiescence` proves that a run whose workers are all idle or stuck,
+//! and which has no task queued, stays so. A thief that has taken a task from a stuck worker's
+//! queue was counted as active before it took the task; the fence makes that known to the observer,
+//! who has seen the queue without the task. If all workers of a run are stuck, its queues may have
+//! tasks: no worker will take them.
 //!
 //! A guest that begins to sleep with tasks in its queue stays active, even when others have taken
-//! them. These guests are counted, and their queues read, when those of stuck workers are. The bad
-//! interleaving: such a guest, which needs no lock for this, wakes up, adds a task, and ends its
-//! call; an idle worker takes the task; so the number of active workers and guests is as before. So
-//! the guests that sleep are counted once more after that number was read, and must be as many as
-//! before. No guest comes while the run is locked; if a worker is active in place of a guest that
-//! has gone, the second count is lower.
+//! them. These guests are counted, and their queues read, together with the queues of stuck
+//! workers. The bad interleaving: such a guest, which needs no lock for this, wakes up, adds a
+//! task, and ends its call; an idle worker takes the task; then the number of active workers and
+//! guests is as before. So the guests that sleep are counted once more after that number was read,
+//! and must be as many as before. No guest comes while the run is locked; if a worker is active in
+//! place of a guest that has gone, the second count is lower.
 //!
-//! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with that
-//! of the threads in /proc/self/task. The count is never too high:
+//! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with the
+//! number of threads in /proc/self/task. The count is never too high:
 //!
 //! | threads | counted | why each of them sleeps on |
 //! | --- | --- | --- |
@@ -74,30 +76,31 @@
 //! No thread is counted twice: a thread at an idle worker of a locked run does not leave the
 //! worker, and `cache::resting` is read after the workers. A thread may occupy several workers,
 //! each in a run that a task of the one before has started. All but the last are stuck, since the
-//! waits for these runs are in the list; if the last one is stuck, too, the thread waits for a rest
-//! or for an end, and is counted there. The directory is read last. A thread that is not counted is
-//! found there: it exists until the end of its last call of this library, which needs the lock of a
-//! run to queue a task, and any thread that it has created appears behind it.
+//! waits for these runs are in the list. If the last one is also stuck, the thread waits for a rest
+//! or for an end, and is counted in the row of that wait. The directory is read last. A thread that
+//! is not counted is found in the directory: it exists until the end of its last call of this
+//! library, which needs the lock of a run to queue a task, and any thread that it has created
+//! appears behind it.
 //!
 //! A thread that waits for an object needs no run's lock to be woken. The bad interleaving: it is
 //! counted; another thread wakes it, and ends; the directory is read, and lacks that other thread,
-//! so the numbers agree. So the count of these threads (`sync::outside`) is read again behind the
+//! so the numbers agree. So the count of these threads (`sync::outside`) is read again after the
 //! directory, and must be the same word, which changes whenever a thread is woken.
 //!
-//! The state of a deadlock is stable. As a further guard the look is repeated after a pause
-//! (`PAUSE`), and counts only if both looks prove the same and neither count has changed.
+//! The state of a deadlock is stable. As a further guard the look is repeated after `PAUSE`, and
+//! the proof counts only if both looks find the same, including the two counts.
 //!
 //! If the thread of `main` has ended, /proc/self/task lists it all the same (`sys::thread`).
 //!
-//! *Rule 3.* The actions of all signals are read, except for those that faults raise. (SIGABRT comes
-//! from outside, too: `timeout -s ABRT`.)
+//! *Rule 3.* The actions of all signals are read, except for those that faults raise. (SIGABRT is
+//! read, because it may come from outside: `timeout -s ABRT`.)
 //!
 //! # What is not found
 //!
 //! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are neither idle
-//! nor stuck. So does a task of a run within a task, if it waits for an object of the outer run. In
-//! these cases, and where /proc cannot be read, the process hangs as before; `SCHED_WATCHDOG` shows
-//! the state.
+//! nor stuck. The same holds for a task of a nested run that waits for an object of the outer run.
+//! In these cases, and where /proc cannot be read, the process hangs as before; `SCHED_WATCHDOG`
+//! shows the state.
 
 use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::inspect::doubt::{Doubt, doubt};
@@ -117,7 +120,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// More runs than these are not looked at.
+/// With more runs than this, nothing is proved.
 const MOST_RUNS: usize = 32;
 
 /// The time between the two looks that end a process.
@@ -126,21 +129,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The least time between two looks, whichever workers look.
 const LEAST_GAP: Duration = Duration::from_millis(500);
 
-/// When a thread has looked last, in nanoseconds. Relaxed: used by one thread at a time.
+/// When a thread last looked, in nanoseconds. Relaxed: used by one thread at a time.
 #[unsafe(link_section = "sched_words")]
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The generation of the process in which a thread looks; 0: none does. (A number, since a child of
-/// fork does not have that thread.)
+/// The generation of the process in which a thread looks; 0: none does. (Not a flag, since a child
+/// of fork does not have that thread.)
 #[unsafe(link_section = "sched_words")]
 static LOOKING: AtomicU32 = AtomicU32::new(0);
 
-/// The generation of the process in which the text was written although the process goes on; 0:
-/// none. Relaxed: used by one thread at a time, as is the next one.
+/// The generation of the process in which the text was written although the process continues; 0:
+/// none. Relaxed, like `TOLD_ALL`: used by one thread at a time.
 #[unsafe(link_section = "sched_words")]
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// The same, if nothing more is to be done even when the handlers of all signals are gone.
+/// The generation of the process in which the text need not be written again, even when no signal
+/// is handled any more: a signal's handler was not the only reason for the process to continue.
 #[unsafe(link_section = "sched_words")]
 static TOLD_ALL: AtomicU32 = AtomicU32::new(0);
 
@@ -168,7 +172,7 @@ pub fn check() {
     LOOKING.store(0, Ordering::Release);
 }
 
-/// A state in which no task can go on, unless a signal's handler helps.
+/// A state in which no task can continue, unless a signal's handler helps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Proof {
     /// How many tasks wait.
@@ -196,11 +200,11 @@ struct Locked<'a> {
     guests: Cell<usize>,
     /// How many of its guests sleep although they count as active.
     sleepers: Cell<usize>,
-    /// One of all these has tasks in its queue.
+    /// True if one of all these has tasks in its queue.
     has_queued: Cell<bool>,
 }
 
-/// Of all runs.
+/// The sum over all runs.
 struct Sum {
     /// Tasks that wait.
     tasks: usize,
@@ -210,8 +214,8 @@ struct Sum {
     word: Deadlock,
 }
 
-/// The tasks that wait for ever, if the first two rules hold, and neither count changes meanwhile.
-/// `waiting`: the threads that wait for an object.
+/// The sum over all runs, if the first two rules hold. `waiting`: the threads that wait for an
+/// object.
 fn wait_for_ever(waiting: Count) -> Option<Sum> {
     let mut found = 0;
     let mut runs: [Option<&Worker>; MOST_RUNS] = [None; MOST_RUNS];
@@ -232,7 +236,7 @@ fn wait_for_ever(waiting: Count) -> Option<Sum> {
     proved
 }
 
-/// Calls `then` while all these runs are locked, and those before them.
+/// Locks these runs in addition to those in `before`, and calls `then`.
 fn when_all_locked(
     runs: &[Option<&Worker>],
     before: Option<&Locked>,
@@ -291,7 +295,7 @@ fn sum(all: &Locked) -> Option<Sum> {
     Some(sum)
 }
 
-/// What is to be done if two runs have these words.
+/// The gentler of the values of `SCHED_DEADLOCK` that two runs have.
 fn gentler(a: Deadlock, b: Deadlock) -> Deadlock {
     use Deadlock::{Abort, Auto, Off, Report};
     [Off, Report, Auto].into_iter().find(|word| [a, b].contains(word)).unwrap_or(Abort)
@@ -310,7 +314,7 @@ fn cannot_peek() -> bool {
 }
 
 /// Calls `tell` in a new thread, since the calling worker's stack may be small. The state does not
-/// change any more, so the locks are free again.
+/// change any more, so the locks need not be held.
 #[cold]
 fn tell_by_thread(proof: &Proof) {
     let proof = ptr::from_ref(proof).cast_mut().cast();

@@ -60,8 +60,9 @@ const NUMBERS: [&[(&str, usize)]; 12] = [
     &OBJECTS,
 ];
 
-/// The first record, the youngest stack, the first wait for a run, `run_forked`, its like in an
-/// observed run, and the functions of tasks that continue others.
+/// The entries with an address: the first record, the youngest stack, the first wait for a run,
+/// `run_forked` and its counterpart in an observed run, and the two functions of tasks that
+/// continue others.
 const ADDRESSES: usize = 7;
 
 const COUNT: usize = {

@@ -1,12 +1,12 @@
-//! What might help if no task and no thread of the process can go on (`inspect::deadlock`). No code of
-//! the program runs any more then, unless
+//! What might still help if no task and no thread of the process can continue
+//! (`inspect::deadlock`):
 //!
-//! - a handler does. It cannot wake a task, since no function that does so may be called there; but
-//!   it can end the process, or leave a wait by a jump. (Most programs handle SIGINT, and nobody sends
-//!   it.)
-//! - another process does: one that shares what is awaited (`inspect::shared_memory`), though the
+//! - A signal's handler. It cannot wake a task, since no function that does so may be called in a
+//!   handler; but it can end the process, or leave a wait by a jump. (Most programs handle SIGINT,
+//!   and nobody sends it.)
+//! - Another process: one that shares what is awaited (`inspect::shared_memory`), though the
 //!   objects of this library are for one process; or one that runs in this memory.
-//! - a signal ends the process, and a thread outside all runs waits for just that.
+//! - A signal that ends the process, if a thread outside all runs waits for just that.
 
 use crate::inspect::shared_memory;
 use crate::runtime::waiter;
@@ -20,8 +20,8 @@ pub enum Doubt {
     SharedMemory,
     SharedProcess,
     Handler(c_int),
-    /// So many threads in no run wait for an object. Perhaps one of them waits for the end of the
-    /// process.
+    /// This many threads outside all runs wait for an object. One of them may wait for the end of
+    /// the process.
     Threads(usize),
 }
 

@@ -16,18 +16,18 @@ use std::time::Duration;
 
 /// Why the state is shown.
 pub enum Title {
-    /// So many tasks wait for ever, and nothing else goes on. The process ends, or goes on.
+    /// `tasks` tasks wait forever, and nothing else runs. `ends`: whether the process ends.
     Deadlock { tasks: usize, doubt: Option<Doubt>, ends: bool },
-    /// No task has ended for so long.
+    /// No task has ended for this long.
     NoEnd(Duration),
     /// SIGQUIT.
     Asked,
 }
 
-/// Tells for how long worker `.1` of run `.0` has been doing what it does, at least.
+/// Tells for how long, at least, a worker has been doing what it does. The arguments are the run's
+/// id and the worker's index.
 pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 
-/// Writes everything.
 pub fn write(title: &Title, since: Since) {
     let mut out = Out::stderr();
     let _ = write_title(&mut out, title).and_then(|()| match find_out() {
@@ -95,7 +95,7 @@ fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) ->
     write_circles(out, tasks)
 }
 
-/// `number`: that of the run, if there are several.
+/// `number`: the run's number, if there are several runs.
 fn write_run(
     out: &mut Out,
     known: &KnownRun,
@@ -157,8 +157,8 @@ fn write_run(
     Ok(())
 }
 
-/// What a worker runs. `waiting`: a task on the worker's fiber that waits, so that the worker helps
-/// with others on top of it.
+/// Writes what a worker runs. `waiting`: a waiting task on the worker's fiber, on top of which the
+/// worker runs others.
 fn write_running(
     out: &mut Out,
     records: Option<&Records>,
@@ -185,7 +185,7 @@ fn write_running(
     }
 }
 
-/// A number with its noun or verb.
+/// Displays a number, followed by a text for one or for several.
 struct Count(usize, &'static str, &'static str);
 
 impl fmt::Display for Count {

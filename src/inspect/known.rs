@@ -1,5 +1,5 @@
-//! What was found out about each worker and each task that waits: by what name the text calls it,
-//! which tasks it is, and who could end its wait.
+//! What is known of each worker and each waiting task: the name of its function, its descriptor,
+//! and who could end its wait.
 
 use crate::inspect::objects::{Awaited, awaited};
 use crate::inspect::records::Records;
@@ -96,7 +96,7 @@ impl Write for Name {
     }
 }
 
-/// Finds out all that can be found out.
+/// Walks the runs, and looks at each worker and each waiting task.
 pub fn find_out() -> Result<Known, NoMemory> {
     let (seen_runs, seen_tasks) = walk()?;
     let all = seen_tasks.len();
@@ -138,7 +138,7 @@ fn look_at(seen: Vec<SeenTask>, sleepers: &[Sleeper]) -> Result<Vec<KnownTask>, 
     descriptors.sort_unstable();
     let look_at = |seen| KnownTask::look_at(seen, &descriptors, sleepers);
     let mut known = memory::list(seen.into_iter().map(look_at))?;
-    // A descriptor has one task. If two look like it, an old word on a stack has misled.
+    // A descriptor has one task. If two tasks seem to have it, an old word on a stack has misled.
     for at in 0..known.len() {
         let descriptor = known[at].trace.as_ref().and_then(|trace| trace.descriptor);
         let alike = known.iter().filter(|task| descriptor.is_some_and(|at| task.runs(at))).count();
@@ -161,14 +161,14 @@ impl KnownRun {
 }
 
 impl KnownTask {
-    /// `descriptors`: as for `Trace::of`.
+    /// `descriptors` are sorted.
     fn look_at(seen: SeenTask, descriptors: &[usize], sleepers: &[Sleeper]) -> KnownTask {
         let sleeps_in = sleeps_on(sleepers, seen.low..seen.fiber);
         let records = if seen.worker.is_observed() { Records::on(seen.fiber) } else { None };
         let trace = Trace::of(&seen, descriptors);
         let mut function = Name::NONE;
         if let Some(trace) = &trace {
-            // The outermost is the task's own.
+            // The outermost function is the task's own.
             trace.each_frame(&mut |place| function = Name::of(place));
         }
         if function.is_none()
@@ -179,13 +179,13 @@ impl KnownTask {
         KnownTask { awaited: awaited(&seen), seen, trace, records, function, sleeps_in }
     }
 
-    /// True if the task is that of the descriptor.
+    /// True if the descriptor is that of this task.
     pub fn runs(&self, descriptor: usize) -> bool {
         self.records.is_some_and(|records| records.function_of(descriptor).is_some())
             || self.trace.as_ref().is_some_and(|trace| trace.descriptor == Some(descriptor))
     }
 
-    /// True if the wait of the task cannot end before `other` goes on.
+    /// True if the wait of the task cannot end before `other` continues.
     pub fn needs(&self, other: &KnownTask) -> bool {
         match self.awaited {
             Some(Awaited::Mutex { holder, .. }) => holder == other.seen.fiber,

@@ -9,7 +9,7 @@ use crate::threads::watcher::Reason;
 use std::time::Duration;
 
 /// Takes a sample of all runs that are to be shown, and draws the line. No report is written to
-/// stderr meanwhile: a run is not in the sample after its report has erased the line.
+/// stderr in the meantime, so the sample has no run whose report has erased the line.
 pub fn look(reason: Reason) -> Duration {
     if reason == Reason::End {
         return PERIOD;

@@ -16,8 +16,8 @@ use std::mem::offset_of;
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// `holder`: a fiber, a thread, or 0. `cond`: the task has waited for a condition, and was
-    /// signalled.
+    /// `holder`: a fiber, a thread, or 0. `after_signal`: the task has waited for a condition, and
+    /// was signalled.
     Mutex {
         at: usize,
         holder: usize,
@@ -50,7 +50,7 @@ pub enum Awaited {
 
 pub fn awaited(task: &SeenTask) -> Option<Awaited> {
     if let Some(run) = task.waits_for_run {
-        return Some(Awaited::Run(run)); // on top of what its fiber may wait for
+        return Some(Awaited::Run(run)); // lies on top of any other wait of the fiber
     }
     let (kind, at) = task.waits?.waits_for.object();
     Some(read(kind, at).unwrap_or(Awaited::Unknown))

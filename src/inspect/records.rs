@@ -1,18 +1,18 @@
 //! The tasks on a fiber, by their records: which function of the program each was given, and which
-//! descriptor is its own. Only the tasks of observed runs have records (`runtime::observed`); those
-//! with `SCHED_WATCHDOG` are. Nothing else tells which function a worker runs: its frame may be the
-//! innermost one, with no return address into it on the stack, and its registers are on a
-//! processor.
+//! descriptor is its own. Only the tasks of observed runs have records (`runtime::observed`); runs
+//! with `SCHED_WATCHDOG` are observed. Nothing else tells which function a worker runs: its frame
+//! may be the innermost one, with no return address into it on the stack, and its registers are on
+//! a processor.
 //!
 //! ```text
 //! Fiber::observed -> youngest task's record -> below -> ... -> outermost task's -> 0
 //! ```
-//! The worker goes on while an observer reads. The bad interleaving: the observer reads
+//! The worker continues while an observer reads. The bad interleaving: the observer reads
 //! `Fiber::observed`; that task ends, and its block serves for another record or for an argument;
-//! the observer reads a word of that. So everything is read twice, with the worker's progress
-//! before and behind, and must be the same: the progress changes whenever a task of the worker ends
-//! (`Worker::progress`). A record is complete before a fiber leads to it: the fence is in
-//! `run_observed`. A block may be gone, so all is read by `sys::peek`.
+//! the observer reads a word of the new content. So everything is read twice, and so is the
+//! worker's progress, before and after. Both must be the same: the progress changes whenever a task
+//! of the worker ends (`Worker::progress`). A record is complete before a fiber leads to it: the
+//! fence is in `run_observed`. A block may be gone, so all is read by `sys::peek`.
 
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::watch::Watched;
@@ -33,7 +33,7 @@ pub struct Records {
 
 impl Records {
     /// The tasks on the fiber of a worker. None: there are none, the run is not observed, or the
-    /// worker has gone on meanwhile.
+    /// worker has continued in the meantime.
     pub fn of_worker(worker: &Worker) -> Option<Records> {
         if !worker.is_observed() {
             return None;
@@ -43,7 +43,7 @@ impl Records {
         (worker.progress() == progress && worker.seen_fiber() == fiber).then_some(records)
     }
 
-    /// The tasks on a fiber. None: as above.
+    /// The tasks on a fiber. None: there are none, or they change.
     pub fn on(fiber: usize) -> Option<Records> {
         let first = Records::read(fiber)?;
         Records::read(fiber).filter(|second| *second == first)
@@ -69,7 +69,7 @@ impl Records {
         self.functions[0]
     }
 
-    /// The function of the oldest task; None: it was not looked at.
+    /// The function of the oldest task; None: there are more tasks than were looked at.
     pub fn outermost(&self) -> Option<usize> {
         (!self.has_more).then(|| self.functions[self.count - 1])
     }

@@ -1,17 +1,17 @@
 //! Whether another process may share the memory of something that is awaited. The objects of this
-//! library are for one process; but the proof of a deadlock (`inspect::deadlock`) knows nothing of
-//! other processes, so it must not end a program on their account.
+//! library are for one process. But the proof of a deadlock (`inspect::deadlock`) knows nothing of
+//! other processes, so it must not end a program that another process could help.
 //!
-//! What a task waits for is noted (`runtime::wait_note`). What a thread outside all runs waits for is
-//! not: if there is one, any memory that another process may write to counts.
+//! What a task waits for is noted (`runtime::wait_note`). What a thread outside all runs waits for
+//! is not noted: if there is such a thread, any memory that another process may write to counts.
 
 use crate::inspect::objects::{Awaited, awaited};
 use crate::inspect::walk::walk;
 use crate::sys::cgroup;
 use std::ops::Range;
 
-/// True if something that is awaited may lie in memory that other processes can write to. `threads`:
-/// how many threads outside wait for an object.
+/// True if something that is awaited may lie in memory that other processes can write to.
+/// `threads`: how many threads outside all runs wait for an object.
 pub fn may_hold_awaited(threads: usize) -> bool {
     let Ok((_, tasks)) = walk() else { return false };
     let mut may = false;
@@ -37,8 +37,8 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
     }
 }
 
-/// The addresses in a line of /proc/thread-self/maps; None: the mapping is private or read-only. A line:
-/// `7f1234560000-7f1234561000 rw-s ...`.
+/// The addresses in a line of /proc/thread-self/maps; None: the mapping is private or read-only. A
+/// line: `7f1234560000-7f1234561000 rw-s ...`.
 fn shared(line: &[u8]) -> Option<Range<usize>> {
     let mut words = line.split(|&byte| byte == b' ').map(std::str::from_utf8);
     let (range, access) = (words.next()?.ok()?, words.next()?.ok()?);

@@ -7,14 +7,14 @@
 //!
 //! - A task that was queued: `run_forked` keeps the address of the descriptor in its frame, or in a
 //!   register that the task's function saves in its own; so the address lies near the high end of
-//!   the stack. An old word may look the same. So the task is taken for that of the descriptor only
-//!   if `run_forked` is among its callers. (A store in each forked task would tell it for sure, at
-//!   the price of that store.)
+//!   the stack. An old word may look the same. So the word is taken for the task's descriptor only
+//!   if `run_forked` is among the task's callers. (Rejected: a store in each forked task, which
+//!   would leave no doubt, at the price of that store.)
 //! - A task that kind `cont` has called at once: its fiber has the descriptor
-//!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the task is
-//!   taken for that of the descriptor only if `run_forked` is not among its callers, and if the
-//!   descriptor names the function that the task executes. Where the file has no names, that is
-//!   taken to be so if the descriptor's function begins shortly before the task's address.
+//!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the word is
+//!   taken for the task's descriptor only if `run_forked` is not among the task's callers, and if
+//!   the descriptor names the function that the task executes. If the file has no names, it
+//!   suffices that the descriptor's function begins shortly before the task's address.
 
 use crate::fiber::trace::{MOST, return_addresses};
 use crate::inspect::walk::SeenTask;
@@ -27,19 +27,19 @@ use crate::sys::{peek, symbol};
 
 /// A stack with more bytes in use is not copied.
 const MOST_BYTES: usize = 4 << 20;
-/// The first frames of a task lie within so many bytes from the high end of the stack.
+/// The first frames of a task lie within this many bytes of the high end of the stack.
 const FIRST_FRAMES: usize = 1 << 10;
 
 /// At least the size of `run_forked` in bytes.
 const MOST_OF_CALLER: usize = 512;
-/// Most functions have fewer bytes.
+/// Most functions are smaller, in bytes.
 const MOST_OF_FUNCTION: usize = 4096;
 
 /// The stack of a suspended task.
 pub struct Trace {
     frames: [usize; MOST],
     count: usize,
-    /// The descriptor of the task here, if it is among those that were asked for.
+    /// The task's descriptor, if it is among those that were asked for.
     pub descriptor: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Trace {
         let mut copy = Vec::new();
         copy.try_reserve_exact(bytes / size_of::<usize>()).ok()?;
         copy.resize(bytes / size_of::<usize>(), 0_usize);
-        // SAFETY: `copy` has so many bytes.
+        // SAFETY: `copy` has room for this many bytes.
         let copied = unsafe { peek::copy(context, copy.as_mut_ptr().cast(), size_of_val(&*copy)) };
         if !copied || peek::word(noted.latch.addr()) != Some(word) || task.waits_for_other() {
             return None;
@@ -81,14 +81,14 @@ impl Trace {
         Some(trace)
     }
 
-    /// True if a worker has taken the task here, a forked one, out of a queue.
+    /// True if this is a forked task that a worker has taken out of a queue.
     fn was_queued(&self) -> bool {
         let caller = run_forked as *const () as usize;
         let is_call = |frame: &usize| (caller..caller + MOST_OF_CALLER).contains(frame);
         self.frames[..self.count].iter().any(is_call)
     }
 
-    /// True if the outermost function here may be that of the descriptor.
+    /// True if the outermost function of the trace may be the descriptor's.
     fn may_have_called(&self, descriptor: usize) -> bool {
         let Some(f) = peek::word(descriptor + Forked::FUNCTION) else { return false };
         let mut may_be = false;

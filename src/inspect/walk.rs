@@ -16,7 +16,8 @@ use std::time::Duration;
 /// A run at some moment.
 pub struct SeenRun {
     pub id: usize,
-    /// The time at which the run began (`sys::clock`). A later run may have the same `id`, not this time.
+    /// The time at which the run began (`sys::clock`). A later run may have the same `id`, but not
+    /// the same time.
     pub began: u64,
     pub kind: &'static str,
     pub deque: Option<&'static str>,
@@ -28,7 +29,7 @@ pub struct SeenRun {
     pub ended: usize,
     /// How many tasks wait, with a stack of their own.
     pub waiting: usize,
-    /// How many others wait, with their thread, for a run.
+    /// How many other tasks wait for a run, and keep their thread.
     pub waiting_for_runs: usize,
 }
 
@@ -85,7 +86,7 @@ pub struct SeenTask {
     pub worker: &'static Worker,
     /// What the task waits for; None: it waits for a run, or is in a blocking section.
     pub waits: Option<Noted>,
-    /// The task waits for a whole run, with its thread.
+    /// The task waits for this whole run, and keeps its thread.
     pub waits_for_run: Option<RunAwaited>,
     pub group: usize,
 }

@@ -1,5 +1,5 @@
-//! `SCHED_WATCHDOG`: shows the state of the process when no task of a run has ended for so long,
-//! although tasks are queued or wait; and at SIGQUIT. The thread is that of `threads::watcher`.
+//! `SCHED_WATCHDOG`: shows the state of the process at SIGQUIT, and when no task of a run has ended
+//! for the given time although tasks are queued or wait. The thread is that of `threads::watcher`.
 
 use crate::inspect::dump::{self, Title};
 use crate::inspect::walk::{SeenRun, walk};
@@ -22,23 +22,23 @@ struct Known {
     began: u64,
     ended: usize,
     since: Instant,
-    /// The state was shown since a task has ended.
+    /// The state was shown after the last end of a task.
     is_shown: bool,
-    /// The progress of each worker, and since when it is this.
+    /// The progress of each worker, and since when it has this value.
     workers: Vec<(usize, Instant)>,
 }
 
 impl Known {
-    /// True if this is that run, and not an earlier one at the same address.
+    /// True if this is known of that run, and not of an earlier one at the same address.
     fn is_of(&self, run: &SeenRun) -> bool {
         (self.id, self.began) == (run.id, run.began)
     }
 }
 
 thread_local! {
-    /// The watcher's. A child of fork begins with another thread, so with nothing. Without a
-    /// destructor, since the C library ends a process that has no memory to register one: the last
-    /// look frees it.
+    /// The list of the watcher's thread. A child of fork has another thread, which begins with an
+    /// empty list. There is no destructor, since the C library ends a process that has no memory to
+    /// register one: the last look frees the list.
     static KNOWN: ManuallyDrop<RefCell<Vec<Known>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
