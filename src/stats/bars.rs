@@ -114,7 +114,7 @@ impl Write for Name {
     }
 }
 
-/// Writes the bars of `number` workers, and that of all together.
+/// Writes the bars of `number` workers, and the bar of all together.
 pub fn write(
     out: &mut dyn Write,
     workers: impl Iterator<Item = Times> + Clone,

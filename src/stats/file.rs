@@ -1,14 +1,14 @@
-//! A file that a variable names: that of `SCHED_STATS_FILE`, or of `SCHED_TRACE`.
+//! A file that `SCHED_STATS_FILE` or `SCHED_TRACE` names.
 //!
-//! A file that cannot be written is a line on stderr, and never the failure of a run: a variable
-//! that shows something does not break what works without it. The file is opened for a moment when
-//! the run begins, so that the line comes early. It does not stay open: a task that calls
-//! closefrom(3) could close the descriptor, and its number could then belong to a file of the
+//! A file that cannot be written leads to a line on stderr, and never to the failure of a run: a
+//! variable that shows something does not break what works without it. The file is opened for a
+//! moment when the run begins, so that the line comes early. It does not stay open: a task that
+//! calls closefrom(3) could close the descriptor, and its number could then belong to a file of the
 //! program's. A FIFO is opened only when there is text: otherwise its reader, such as cat(1), would
 //! take the close after the check for the end of the text.
 //!
-//! A relative path is resolved once: when the first run begins for which the variable has that value
-//! ([`Named`]). A daemon that changes its working directory still has one file.
+//! A relative path is resolved once: when the first run begins for which the variable has that
+//! value ([`Named`]). A daemon that changes its working directory still has one file.
 //!
 //! Statistics are appended by one write(2), so that the texts of several processes do not
 //! interleave in one file.
@@ -40,14 +40,14 @@ struct Named {
     value: Vec<u8>,
     /// Absolute.
     path: Vec<u8>,
-    /// The last error that was reported; 0: none since the file was written.
+    /// The last error that was reported; 0: none since the file was last written.
     told: AtomicI32,
-    /// The one that was made before; null: none.
+    /// The `Named` that was made before this one; null: none.
     next: *const Named,
 }
 
-/// The youngest of all; they are freed when the library is unloaded. (The list has no lock, since the
-/// child of a fork uses it, too.)
+/// The youngest `Named`. All are freed when the library is unloaded. (The list has no lock, since
+/// the child of a fork also uses it.)
 #[unsafe(link_section = "sched_words")]
 static ALL: AtomicPtr<Named> = AtomicPtr::new(ptr::null_mut());
 
@@ -91,7 +91,7 @@ impl Named {
     }
 }
 
-/// As [`File::tell`], where there may be no `File`.
+/// Reports an error like [`File::tell`], where there may be no `File`.
 pub fn tell_once(variable: &'static str, path: &CStr, error: Errno) {
     match Named::find(variable, path) {
         Ok(named) => named.tell(&named.path, error),
@@ -108,7 +108,7 @@ pub fn unload() {
     }
 }
 
-/// The path, from the working directory if it is relative, and a zero byte.
+/// The absolute path, from the working directory if it is relative, with a zero byte.
 fn absolute(path: &CStr) -> Result<Vec<u8>, Errno> {
     let mut all = Vec::new();
     if !path.to_bytes().starts_with(b"/") {
@@ -139,14 +139,14 @@ pub struct File {
 /// Where a text goes in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Behind all that the file contains.
+    /// After everything that the file contains.
     End,
     /// Where the writer says, if the file has positions.
     Anywhere,
 }
 
 impl File {
-    /// Nothing is opened.
+    /// Does not open the file.
     pub fn new(path: &CStr, variable: &'static str) -> Result<File, Errno> {
         let named = Named::find(variable, path)?;
         let mut status = MaybeUninit::<libc::stat>::uninit();
@@ -159,7 +159,8 @@ impl File {
         Ok(File { named, own: None, kind })
     }
 
-    /// A file that the library names, by `rename`, which adds a zero byte; None: no memory.
+    /// The file whose path `rename` makes from this file's path. `rename` adds a zero byte, and
+    /// returns None if there is no memory.
     pub fn renamed(self, rename: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<File, Errno> {
         Ok(File { own: Some(rename(self.path()).ok_or(NO_MEMORY)?), kind: libc::S_IFREG, ..self })
     }
@@ -192,7 +193,7 @@ impl File {
         }
     }
 
-    /// The calling thread must not be cancelled meanwhile.
+    /// The calling thread must not be cancelled during the call.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
         let fd = self.open(Place::End)?;
         without_signals(|| write_all(fd.as_raw_fd(), text, self.patience()))?;
@@ -204,7 +205,7 @@ impl File {
         self.named.tell(self.own.as_ref().unwrap_or(&self.named.path), error);
     }
 
-    /// How long to wait for a reader: not again if it has read nothing the last time.
+    /// How long to wait for a reader: not at all if it has read nothing the last time.
     pub fn patience(&self) -> Patience {
         match self.named.told.load(Ordering::Relaxed) {
             libc::EAGAIN => Patience::None,
@@ -217,8 +218,8 @@ impl File {
     }
 }
 
-/// Opens the file of a name that the library has invented: a new file, or a regular file of this
-/// user's without other names. This process has made the latter, or an earlier process with the same
+/// Opens a file whose name the library has invented: a new file, or a regular file of this user's
+/// that has no other link. This process has made such a file, or an earlier process with the same
 /// number.
 fn open_own(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
     let how = how | libc::O_NOFOLLOW;
@@ -268,7 +269,6 @@ fn is_appendable(mode: libc::mode_t) -> bool {
     matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFIFO | libc::S_IFCHR)
 }
 
-/// Reports on stderr that the file which a variable names cannot be written.
 fn tell(variable: &str, path: &CStr, error: Errno) {
     let mut out = Out::stderr();
     let _ = write!(out, "libsched: {variable}={}: ", Shown(path));
@@ -285,10 +285,11 @@ fn tell(variable: &str, path: &CStr, error: Errno) {
     };
 }
 
-/// Calls `f`, and removes the signal that a write in `f` has raised, if it has failed: SIGPIPE with
-/// EPIPE, SIGXFSZ with EFBIG. The loss of a FIFO's reader, or the limit of a file's size, is an error to
-/// report, not the program's end. A signal that another process has sent stays: the kernel takes the
-/// calling thread's own first. The calling thread must not be cancelled meanwhile.
+/// Calls `f`. If `f` fails, removes the signal that its write has raised: SIGPIPE with EPIPE,
+/// SIGXFSZ with EFBIG. The loss of a FIFO's reader, or the limit of a file's size, is an error to
+/// report, and does not end the program. A signal that another process has sent stays pending: the
+/// kernel first takes the signal that the calling thread has raised. The calling thread must not be
+/// cancelled during the call.
 pub fn without_signals(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
     // fail.

@@ -1,9 +1,9 @@
 //! `SCHED_STATS=live`: a line on a terminal. Once a second it shows what the runs in progress do.
 //!
-//! The line stands for all such runs of the process together. Its figures are those of the last
-//! second: the difference between two samples. So that a run which ends between two samples is not
-//! lost, a run adds its sums to `ENDED` when it ends. For a moment the run is then in neither sum,
-//! or not all its counters are seen; so a sample counts as no less than the one before.
+//! The line covers all runs in progress of the process. Its figures are those of the last second:
+//! the difference between two samples. When a run ends, it adds its sums to `ENDED`, so that it is
+//! not lost if it ends between two samples. For a moment the run is in neither sum, or not all its
+//! counters are seen; so a sample's sums count as no less than those of the previous sample.
 
 use crate::stats::bars;
 use crate::stats::{Phase, Times};
@@ -27,16 +27,17 @@ pub fn is_possible() -> bool {
     Screen::of_stderr() != Screen::Plain
 }
 
-/// A run that was shown has ended. Relaxed, here and below: a sample that lacks a run is bounded.
+/// Called when a run that was shown has ended. Relaxed, here and in `draw`: `not_below` corrects a
+/// sample that lacks a run.
 pub fn ended(tasks: usize, times: Times) {
     ENDED[0].fetch_add(tasks as u64, Ordering::Relaxed);
     ENDED[1].fetch_add(times.of(Phase::Busy), Ordering::Relaxed);
 }
 
-/// The runs that go on, and the sums since the process began.
+/// The runs in progress, and the sums since the process began.
 #[derive(Default)]
 pub struct Sample {
-    /// When the oldest run that goes on has begun; None: there is none.
+    /// When the oldest run in progress has begun; None: there is none.
     began: Option<u64>,
     tasks: u64,
     busy: u64,
@@ -50,7 +51,7 @@ impl Sample {
         self.tasks += tasks as u64;
     }
 
-    /// Adds a worker of such a run. Without memory its letter is missing.
+    /// Adds a worker of a run in progress. Without memory its letter is missing.
     pub fn add_worker(&mut self, phase: Phase, times: Times) {
         let _ = memory::push(&mut self.phases, phase);
         self.busy += times.of(Phase::Busy);
@@ -66,12 +67,12 @@ struct Taken {
 }
 
 thread_local! {
-    /// The last sample, of the thread that takes them.
+    /// The last sample of the thread that takes the samples.
     static LAST: Cell<Option<Taken>> = const { Cell::new(None) };
 }
 
-/// Draws the line for the time since the last sample, if there is one; erases the line if no run
-/// goes on. Called by one thread, while no report is written.
+/// Draws the line for the time since the last sample, if there is one; erases the line if no run is
+/// in progress. Called by one thread, while no report is written.
 pub fn draw(sample: &Sample) {
     let now = clock::nanos();
     let Some(began) = sample.began else {
@@ -129,8 +130,8 @@ impl Figures<'_> {
         })
     }
 
-    /// The line, without the parts that do not fit into a terminal of so many columns. (In the last
-    /// column the cursor might go on to the next line.)
+    /// The line, without the parts that do not fit into a terminal of so many columns. (The last
+    /// column stays free: from there the cursor might move to the next line.)
     fn line(&self, columns: usize) -> Result<String, fmt::Error> {
         let Figures { seconds, tasks, rate, busy, phases } = self;
         let (rate, tasks) = (Amount(*rate), Amount(*tasks as f64));

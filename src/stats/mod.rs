@@ -27,7 +27,7 @@ impl Counter {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    /// Subtracts one, for something that was or will be counted wrongly; then the sum is right.
+    /// Subtracts one, to correct a count that was or will be too high.
     pub fn uncount(&self) {
         self.add(usize::MAX);
     }
@@ -79,7 +79,7 @@ impl Phase {
     }
 }
 
-/// The nanoseconds that a worker, or several, have spent in each phase.
+/// The nanoseconds that one or several workers have spent in each phase.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Times(pub [u64; Phase::ALL.len()]);
 

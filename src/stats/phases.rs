@@ -12,29 +12,29 @@
 //!
 //! # Observers
 //!
-//! `SCHED_STATS=live` reads the sums while the worker changes them. The owner writes `since` last,
-//! and an observer reads it before and after the rest, and once more if it has changed. An owner
-//! that is interrupted between its stores can still mislead an observer, by one phase; so observers
-//! bound what they show. Rejected: a lock, or a count that is odd during a change. Both cost the
-//! owner more than a line that is drawn anew after a second is worth.
+//! `SCHED_STATS=live` reads the sums while the worker changes them. The owner writes `since` last.
+//! An observer reads `since` before and after the sums, and reads all again if `since` has changed.
+//! An owner that is interrupted between its stores can still mislead an observer, by one phase; so
+//! observers bound what they show. Rejected: a lock, or a count that is odd during a change. Both
+//! cost the owner more than a line that is drawn again after a second is worth.
 
 use crate::stats::{Phase, Times};
 use crate::sys::clock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// How often an observer reads again.
+/// The most readings of an observer.
 const LOOKS: usize = 4;
 
 /// One worker's phases.
 pub struct Phases {
     phase: AtomicU8,
     sums: [AtomicU64; Phase::ALL.len()],
-    /// When the phase has begun, in nanoseconds of `clock::nanos`.
+    /// When the phase began, in nanoseconds of `clock::nanos`.
     since: AtomicU64,
 }
 
 impl Phases {
-    /// Of a worker whose run begins: it has no thread yet.
+    /// The phases of a worker whose run begins. The worker has no thread yet.
     pub fn new(began: u64) -> Self {
         Phases {
             phase: AtomicU8::new(Phase::Parked as u8),
@@ -43,7 +43,7 @@ impl Phases {
         }
     }
 
-    /// The worker's phase. From any thread.
+    /// Called by any thread.
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))]
     }

@@ -45,14 +45,14 @@ const VARIABLE: &str = "SCHED_STATS_FILE";
 #[unsafe(link_section = "sched_words")]
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// In the child of a fork, the thread that was printing does not exist.
+/// Called in the child of a fork, in which the thread that was printing does not exist.
 pub fn after_fork_in_child() {
     // SAFETY: a forked child has one thread.
     unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
-/// Calls `f` while no report is written to stderr. Does nothing if one is: its terminal may be
-/// stopped.
+/// Calls `f` while no report is written to stderr. If one is being written, does nothing: the
+/// report's terminal may be stopped.
 pub fn between(f: impl FnOnce()) {
     ONE_AT_A_TIME.try_with(|()| f());
 }
@@ -106,7 +106,7 @@ impl Report {
         });
     }
 
-    /// True if a line is drawn while the run goes on.
+    /// True if a line is drawn while the run is in progress.
     pub fn is_live(&self) -> bool {
         self.is_live
     }
