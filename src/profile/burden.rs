@@ -1,4 +1,4 @@
-//! The burden: what it costs that a task moves to another worker.
+//! The burden: the time that a task's move to another worker costs.
 //!
 //! It is measured once in a process: two threads pass `LINES` cache lines back and forth. In a
 //! round each thread writes all lines once, and then lets the other thread write them. Half of a
@@ -6,9 +6,9 @@
 //! lines that the task used last (its record, its argument, the top of its stack). The wake-up of a
 //! thread that sleeps is not part of it.
 //!
-//! Each wait has an end (`ENOUGH`), whatever becomes of the other thread: where the two threads do
-//! not run at the same time, as on one processor, a round takes as long as a time slice. Without a
-//! measurement the burden is `ASSUMED`.
+//! Each wait ends after `ENOUGH`, whatever the other thread does: if the two threads do not run at
+//! the same time, as on one processor, a round takes as long as a time slice. Without a measurement
+//! the burden is `ASSUMED`.
 
 use crate::settings::Config;
 use crate::sys::clock::{nanos, ticks, ticks_in};
@@ -23,10 +23,10 @@ const LINES: usize = 16;
 
 const ASSUMED: Duration = Duration::from_micros(1);
 
-/// So many nanoseconds the measurement takes at most.
+/// The most nanoseconds that the measurement takes.
 const ENOUGH: u64 = 2_000_000;
 
-/// How many rounds are measured, of which the median is taken, and how few suffice.
+/// How many rounds are measured, of which the median is taken; and how many suffice.
 const ROUNDS: usize = 101;
 const LEAST_ROUNDS: usize = 25;
 
@@ -54,7 +54,7 @@ struct Line(AtomicU64);
 
 #[derive(Default)]
 struct Table {
-    /// Whose turn it is: the first thread's if it is even.
+    /// The number of the turn. The first thread has the even turns.
     turn: Line,
     lines: [Line; LINES],
     is_over: AtomicUsize,
@@ -74,7 +74,7 @@ impl Table {
         self.turn.0.store(turn, Ordering::Release); // pairs with the Acquire in `wait_for`
     }
 
-    /// Waits for this turn. False if the measurement is over before.
+    /// Waits for this turn. False if the measurement ends first.
     fn wait_for(&self, turn: u64, end: u64) -> bool {
         let mut looks = 0_u32;
         while self.turn.0.load(Ordering::Acquire) != turn {
@@ -102,7 +102,7 @@ extern "C" fn second(table: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Half of the round in the middle. None: it cannot be measured here.
+/// Half of the median round. None: it cannot be measured here.
 fn measure() -> Option<u64> {
     if processors::allowed() < 2 {
         return None;

@@ -1,7 +1,8 @@
-//! For which functions a task runs: its own, that of the task from which it was spawned or forked,
-//! and so on. Tasks for which these are the same share a *context*. The contexts of a run are a
-//! tree; a profile adds up the work of each. (G. Ammons, T. Ball and J. Larus, "Exploiting hardware
-//! performance counters with flow and context sensitive profiling", 1997.)
+//! The functions for which a task runs: its own function, the function of the task that spawned or
+//! forked it, and so on. Tasks for which these functions are the same share a *context*. The
+//! contexts of a run are a tree; a profile adds up the work of each. (G. Ammons, T. Ball and J.
+//! Larus, "Exploiting hardware performance counters with flow and context sensitive profiling",
+//! 1997.)
 //!
 //! A function occurs once on the way from the root to a context: a recursion returns to the context
 //! of its function. So the depth of a recursion does not matter, and the tree stays small.
@@ -14,7 +15,7 @@ use crate::sys::memory;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A run has at most so many contexts below the second level. Beyond that the callers of a function
+/// The most contexts of a run below the second level. Beyond this limit the callers of a function
 /// are not told apart any more.
 const MOST: usize = 4096;
 
@@ -71,7 +72,7 @@ impl Context {
         None
     }
 
-    /// This context or the one above it that belongs to the function.
+    /// This context, or the context above it, that belongs to the function.
     fn find_above(&self, function: usize) -> Option<&Context> {
         let mut at = Some(self);
         while let Some(context) = at {
@@ -97,8 +98,8 @@ struct Made {
     functions: Vec<usize>,
 }
 
-// SAFETY: what the pointers lead to is freed with the tree, and changes only under the lock, but
-// for the atomics.
+// SAFETY: the contexts and links are freed with the tree, and only their atomics change without the
+// lock.
 unsafe impl Send for Made {}
 // SAFETY: as above.
 unsafe impl Sync for Contexts {}
@@ -120,8 +121,8 @@ impl Contexts {
         &self.root
     }
 
-    /// The context of a task of this function that a task of `parent` spawns. Without memory for
-    /// it, the parent.
+    /// The context of a task of this function that a task of `parent` spawns. If there is no memory
+    /// for it, returns the parent.
     pub fn child<'a>(&'a self, parent: &'a Context, function: usize) -> &'a Context {
         if parent.function == function {
             return parent;
@@ -161,8 +162,8 @@ impl Contexts {
         })
     }
 
-    /// Passes on all contexts but the root, and the functions by their numbers. Called when the run
-    /// has ended.
+    /// Calls `f` with all contexts but the root, and with the functions by their numbers. Called
+    /// when the run has ended.
     pub fn with_all<R>(&self, f: impl FnOnce(&[Box<Context>], &[usize]) -> R) -> R {
         self.made.with(|made| f(&made.contexts, &made.functions))
     }

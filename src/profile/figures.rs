@@ -11,22 +11,22 @@ pub struct Figures {
     pub work: u64,
     pub span: u64,
     pub burdened_span: u64,
-    /// What it costs that a task moves to another worker.
+    /// The cost of a task's move to another worker.
     pub burden: u64,
     pub tasks: u64,
     pub workers: usize,
-    /// Which part of the time of the run the workers had nothing to do, 0 to 1; None: not known.
+    /// The part of the run's time in which the workers had nothing to do, 0 to 1; None: not known.
     pub idle: Option<f64>,
     /// The least nanoseconds of each class of tasks, and the number of its tasks.
     pub classes: [(u64, u64); CLASSES],
-    /// The nanoseconds of a task such that half of the tasks are shorter.
+    /// The median of the tasks' lengths, in nanoseconds.
     pub median: u64,
     /// The functions of the tasks; the one with most work comes first.
     pub functions: Vec<Function>,
     /// The longest path: the functions of its tasks, in the order in which it meets them first.
-    /// Each is an index of `functions`; None: the rest, several functions.
+    /// Each is an index of `functions`; None: the rest, which stands for several functions.
     pub path: Vec<(Option<usize>, Stretch)>,
-    /// How many nanoseconds of the rest may be one function's that is not in `path`.
+    /// The most nanoseconds of the rest that may belong to one function that is not in `path`.
     pub most_beside: u64,
     /// The work of each context, and the context's functions from the first to its own.
     pub stacks: Vec<(Vec<usize>, u64)>,
@@ -38,7 +38,7 @@ pub struct Function {
     pub tasks: u64,
     /// In nanoseconds.
     pub work: u64,
-    /// For how many nanoseconds tasks have waited for mutexes.
+    /// How long tasks have waited for mutexes, in nanoseconds.
     pub waits: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Function {
 pub struct Stretch {
     pub nanos: u64,
     pub tasks: u32,
-    /// It may be longer by so many nanoseconds, which the rest has.
+    /// The stretch may be longer by this many nanoseconds, which are in the rest.
     pub missing: u64,
 }
 
@@ -75,7 +75,7 @@ impl Figures {
             *place = (nanos(1 << class), sums.class(class).0);
         }
         let tasks = classes.iter().map(|class| class.1).sum();
-        // The average of the class that contains the task in the middle.
+        // The average length of the tasks in the class that contains the median task.
         let mut below = 0;
         let middle = (0..CLASSES).find(|&class| {
             below += classes[class].1;
@@ -132,18 +132,18 @@ impl Figures {
         }
     }
 
-    /// For how many nanoseconds tasks have waited for mutexes.
+    /// How long tasks have waited for mutexes, in nanoseconds.
     pub fn waits(&self) -> u64 {
         self.functions.iter().map(|function| function.waits).sum()
     }
 
-    /// The part of the longest path that lies in a function of `functions`. None: it has none
-    /// there, or what it has is in the rest.
+    /// The part of the longest path that lies in a function of `functions`. None: the path spends
+    /// nothing there, or that is in the rest.
     pub fn on_path(&self, function: usize) -> Option<Stretch> {
         self.path.iter().find(|(of, _)| *of == Some(function)).map(|found| found.1)
     }
 
-    /// Whether a function of `functions` is one of the `count` in which the longest path spends
+    /// True if a function of `functions` is one of the `count` in which the longest path spends
     /// most.
     pub fn is_long_on_path(&self, function: usize, count: usize) -> bool {
         self.on_path(function).is_some_and(|of| {

@@ -1,8 +1,9 @@
 //! The length of a path, in ticks, and how it divides among the functions of its tasks.
 //!
-//! Beside it goes the length of the longest *burdened* path to the same point: each edge on which a
-//! task may move to another worker counts with the cost of that, its burden. It may be another
-//! path, with more work or with more edges, so the two lengths are followed on their own.
+//! The length of the longest *burdened* path to the same point is kept beside it. On a burdened
+//! path each edge on which a task may move to another worker adds the cost of the move, the burden.
+//! The longest burdened path may be another path, with more work or with more edges, so the two
+//! lengths are followed separately.
 
 use crate::profile::parts::Parts;
 use crate::sys::word::Word;
@@ -25,7 +26,7 @@ impl Length {
         self.parts.ticks()
     }
 
-    /// That of the longest burdened path.
+    /// The length of the longest burdened path.
     pub fn burdened(&self) -> u64 {
         self.burdened.get()
     }
@@ -34,13 +35,13 @@ impl Length {
         self.burdened.set(ticks);
     }
 
-    /// What the path spends in each function.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// A path of the other length leads here, too, over an edge with this burden. This becomes the
-    /// other length, if that is longer. Returns true if it was.
+    /// A path of length `other` also leads here, over an edge with this burden. Takes the longer of
+    /// the two lengths, and the longer of the two burdened lengths. Returns true if `other` is
+    /// longer.
     #[inline]
     pub fn become_longer(&self, other: &Length, burden: u64) -> bool {
         let burdened = self.burdened().max(other.burdened() + burden);
@@ -52,14 +53,14 @@ impl Length {
         is_longer
     }
 
-    /// A path goes on from one of the other length over an edge with this burden.
+    /// A path continues from one of length `other` over an edge with this burden.
     #[inline]
     pub fn become_equal(&self, other: &Length, burden: u64) {
         self.burdened.set(other.burdened() + burden);
         self.parts.copy(&other.parts);
     }
 
-    /// The path goes on in this function.
+    /// The path continues in this function.
     pub fn enter(&self, function: u32) {
         self.parts.grow(function);
     }
@@ -70,7 +71,7 @@ impl Length {
         self.parts.clear();
     }
 
-    /// The path goes on for so many ticks.
+    /// The path continues for so many ticks.
     #[inline]
     pub fn add(&self, ticks: u64) {
         self.parts.add(ticks);

@@ -12,9 +12,9 @@
 //!   part. Of the rest only the number of tasks is stored. Its ticks are those of the path less
 //!   those of all parts.
 //!
-//! So a part never has more ticks than the path spends in the function: what is missing was
-//! replaced, and is in the rest. Four things hold at each moment, of which the report tells the
-//! last two:
+//! So a part never has more ticks than the path spends in the function: the missing ticks were
+//! replaced, and are in the rest. Four invariants hold; the report shows the bounds of the last
+//! two:
 //!
 //! 1. No key, and so not the least key either, ever gets smaller: a part gets ticks, and a new one
 //!    begins at the key that it replaces.
@@ -32,17 +32,17 @@
 //!
 //! Rejected: parts for the functions that come first, and a rest for all others. A function that
 //! comes late may take nearly the whole path, and would be hidden in the rest. Rejected: new parts
-//! without a floor. Two functions that take turns would replace each other for ever, however long
-//! the path is in them together. Rejected: a part for each function on the path. Each task
-//! would pay for all of these parts, and would need memory that may not be there.
+//! without a floor. Two functions that take turns would replace each other forever, however long
+//! the path is in them together. Rejected: a part for each function on the path. Each task would
+//! pay for all of these parts, and would need memory that may not be there.
 //!
 //! # The part that grows
 //!
 //! A path grows at its end, in the part of the task's function, and does so several times in each
-//! task. To add the ticks to the length and to the part took a tenth of a task's time. So a part
-//! that grows is stored as its difference from the length: its ticks less the length, modulo 2^64.
-//! Then to add to the length is to add to the part. A copy of the path has the same length and the
-//! same difference.
+//! task. A part that grows is stored as its difference from the length: its ticks less the length,
+//! modulo 2^64. Then adding to the length adds to the part. A copy of the path has the same length
+//! and the same difference. (Rejected: to add the ticks to the length and to the part, which took a
+//! tenth of a task's time.)
 //!
 //! # Memory
 //!
@@ -50,8 +50,8 @@
 //! queued: with all parts in it a task of `flood` took twice as long. The others lie in a block of
 //! the heap, which a path has from the time when it meets that many functions until its task ends.
 //!
-//! Without memory for the block the path has the near parts only, and what came to the others is in
-//! the rest. Of what a function has there nothing is known then: its floor is all of the rest.
+//! Without memory for the block the path has only the near parts, and the ticks of the others are
+//! in the rest. How many of these a function has is then not known: its floor is all of the rest.
 
 use crate::sys::memory;
 use crate::sys::word::Word;
@@ -61,12 +61,12 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// So many functions of a path have a part of their own: ten that the report shows, and two more.
+/// The most functions of a path that have a part: ten that the report shows, and two more.
 pub const PARTS: usize = 12;
 
 const NEAR: usize = 5;
 
-/// In place of a part's: the rest.
+/// Stands for the rest where a part's place is expected.
 const REST_PLACE: u8 = PARTS as u8;
 
 /// The part of a path that lies in the tasks of a function.
@@ -121,7 +121,7 @@ impl Stored {
 #[repr(align(32))] // the address leaves room for the low bits of `State`
 struct Far {
     parts: [Stored; PARTS - NEAR],
-    /// None is less than the one before.
+    /// In ascending order.
     floors: [Word; PARTS],
 }
 
@@ -150,7 +150,7 @@ impl State {
         (self.get().addr() & Self::USED) as u8
     }
 
-    /// There is no `Far`.
+    /// True if there is no `Far`.
     #[inline(always)]
     fn is_near(&self) -> bool {
         self.get().addr() <= Self::USED
@@ -169,13 +169,13 @@ impl State {
 /// Only one thread at a time uses it.
 pub struct Parts {
     /// In the order in which the path meets the functions. Those in use were written. (To write all
-    /// of them for each task takes a tenth of its time.)
+    /// of them for each task would take a tenth of its time.)
     near: [MaybeUninit<Stored>; NEAR],
     state: State,
     /// The length of the path.
     ticks: Word,
     rest_tasks: Cell<u32>,
-    /// The place of the part that is stored as a difference: see above. `REST_PLACE`: of none.
+    /// The place of the part that is stored as a difference: see the essay. `REST_PLACE`: none is.
     growing: Cell<u8>,
 }
 
@@ -205,13 +205,13 @@ impl Parts {
         self.ticks.get()
     }
 
-    /// The path goes on for so many ticks.
+    /// The path continues for so many ticks.
     #[inline(always)]
     pub fn add(&self, ticks: u64) {
         self.ticks.set(self.ticks.get() + ticks);
     }
 
-    /// From now on the part of this function grows; the rest, if there is no memory for the part.
+    /// From now on the part of this function grows; without memory for the part, the rest grows.
     pub fn grow(&self, function: u32) {
         self.shift_growing(self.ticks());
         self.growing.set(REST_PLACE);
@@ -238,7 +238,8 @@ impl Parts {
         self.rest_tasks.set(self.rest_tasks.get().saturating_add(tasks));
     }
 
-    /// Frees what the path has of the heap. Its parts, if they were not all near, are gone.
+    /// Frees the memory that the path has on the heap. Unless all its parts were near, they are
+    /// gone.
     #[inline(always)]
     pub fn clear(&self) {
         if !self.state.is_near() {
@@ -316,13 +317,13 @@ impl Parts {
         self.kept().chain(Some(self.rest()).filter(|rest| *rest != Part::NO_REST))
     }
 
-    /// Of each part how many ticks it lacks at most, which the rest has. The rest lacks nothing.
+    /// For each part, the most ticks that it lacks; the rest has them. The rest lacks nothing.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         let floor = |place| if place < self.state.used() { self.floor(place) } else { 0 };
         self.all().zip(0..).map(move |(_, place)| floor(place))
     }
 
-    /// How many ticks the rest has at most of a function without a part.
+    /// The most ticks of the rest that a function without a part may have.
     pub fn most_without_part(&self) -> u64 {
         self.floor(REST_PLACE - 1)
     }
@@ -331,12 +332,12 @@ impl Parts {
         self.far().map_or_else(|| self.rest().ticks, |far| far.floors[usize::from(place)].get())
     }
 
-    /// The path becomes equal to the other one. What is in parts that get no memory is in the rest.
+    /// Makes the path equal to the other one. Parts that get no memory go to the rest.
     #[inline(always)]
     pub fn copy(&self, other: &Parts) {
         let (state, own) = (other.state.get(), self.state.get());
         self.ticks.set(other.ticks());
-        // A state that is so small has no other bits than those of the number of parts.
+        // A state this small has no bits but the number of parts.
         if state.addr() > NEAR || own.addr() > NEAR {
             return self.copy_far(other);
         }
@@ -346,7 +347,7 @@ impl Parts {
         self.copy_near(other, state.addr());
     }
 
-    /// Copies so many parts, which the other path has.
+    /// Copies the first `used` parts of the other path.
     #[inline(always)]
     fn copy_near(&self, other: &Parts, used: usize) {
         for (to, from) in self.near[..used].iter().zip(&other.near[..used]) {
@@ -382,7 +383,7 @@ impl Parts {
         self.growing.set(if growing < kept { growing } else { REST_PLACE });
     }
 
-    /// The place of the function's part. No part grows.
+    /// The place of the function's part. Called while no part grows.
     fn place_of(&self, function: u32) -> u8 {
         let used = self.state.used();
         if let Some(known) = (0..used).find(|&at| self.at(at).get().function == function) {
@@ -394,7 +395,7 @@ impl Parts {
         self.append(function)
     }
 
-    /// There is room for the part.
+    /// Adds a part, for which there is room.
     fn append(&self, function: u32) -> u8 {
         let used = self.state.used();
         self.state.set_both(used + 1, self.state.far());
@@ -412,7 +413,8 @@ impl Parts {
         }
     }
 
-    /// The function takes the place of the part with the least key. All parts are in use.
+    /// Gives the function the place of the part with the least key. Called when all parts are in
+    /// use.
     fn replace(&self, function: u32, far: &Far) -> u8 {
         const LAST: u8 = PARTS as u8 - 1;
         let floor = |at: u8| &far.floors[usize::from(at)];

@@ -2,15 +2,15 @@
 //!
 //! A path has a *clock* that runs while its task does. It is read where paths branch and meet, and
 //! stopped while the task waits, or lies below another task on its stack. Only the thread that runs
-//! the task uses the path; while the task is suspended, whoever has its continuation.
+//! the task uses the path; while the task is suspended, only the holder of its continuation does.
 
 use crate::profile::context::Context;
 use crate::profile::length::Length;
 use std::cell::Cell;
 use std::ptr;
 
-/// How long the paths to a point are, in ticks; or how much longer they are than those to another
-/// point.
+/// The lengths of the longest paths to a point, in ticks; or their difference from the lengths to
+/// another point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     pub path: u64,
@@ -25,13 +25,13 @@ impl Lengths {
 }
 
 pub struct Path {
-    /// The length of the longest path when the clock was set last.
+    /// The length of the longest path when the clock was last set.
     length: Length,
-    /// That of the task; null: the run is not profiled. It lives as long as the run.
+    /// The context of the task; null: the run is not profiled. It lives as long as the run.
     context: Cell<*const Context>,
-    /// What the task has worked by then, in ticks.
+    /// The task's work when the clock was last set, in ticks.
     work: Cell<u64>,
-    /// When the clock was set or stopped last.
+    /// When the clock was last set or stopped.
     since: Cell<u64>,
     /// The clock is stopped.
     is_stopped: Cell<bool>,
@@ -39,7 +39,7 @@ pub struct Path {
     is_waiting: Cell<bool>,
     /// The task is in a blocking section, during which it does not work.
     blocks: Cell<bool>,
-    /// The task has only given its work back, or was not called: it is none.
+    /// The task does not count as one: it has only given its work back, or was not called.
     is_void: Cell<bool>,
 }
 
@@ -48,7 +48,7 @@ pub struct Path {
 pub struct Point(Length);
 
 impl Path {
-    /// Of a task whose run is not profiled, or that `begin` will set.
+    /// The path of a task whose run is not profiled, or a path that `begin` will set.
     #[inline(always)]
     pub fn unused() -> Self {
         Path {
@@ -63,8 +63,8 @@ impl Path {
         }
     }
 
-    /// This unused path leads to a task of the context, from where the path `from` is now, over an
-    /// edge with this burden.
+    /// Makes this unused path lead to a task of the context, from where the path `from` is now,
+    /// over an edge with this burden.
     #[inline]
     pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>, burden: u64) {
         self.context.set(context);
@@ -78,7 +78,7 @@ impl Path {
         self.length.add_task();
     }
 
-    /// The path goes on in the task's function.
+    /// The path continues in the task's function.
     fn enter(&self) {
         self.context().inspect(|context| self.length.enter(context.number()));
     }
@@ -88,7 +88,7 @@ impl Path {
         unsafe { self.context.get().as_ref() }
     }
 
-    /// False: the run is not profiled.
+    /// False if the run is not profiled.
     pub fn is_used(&self) -> bool {
         !self.context.get().is_null()
     }
@@ -99,7 +99,7 @@ impl Path {
         Lengths { path: self.length.ticks() + since, burdened: self.length.burdened() + since }
     }
 
-    /// The length when the clock was set or stopped last.
+    /// The length when the clock was last set or stopped.
     pub fn length(&self) -> &Length {
         &self.length
     }
@@ -123,7 +123,7 @@ impl Path {
         self.is_stopped.set(true);
     }
 
-    /// The clock runs from now on, if the task does not wait.
+    /// Lets the clock run from now on, unless the task waits.
     #[inline]
     pub fn go_on(&self, now: u64) {
         if self.is_stopped.get() && !self.is_waiting.get() {
@@ -132,7 +132,7 @@ impl Path {
         }
     }
 
-    /// Sets a clock that runs: `length` is up to date.
+    /// Brings `length` up to date, if the clock runs.
     #[inline]
     pub fn settle(&self, now: u64) {
         if !self.is_stopped.get() {
@@ -150,25 +150,26 @@ impl Path {
         self.go_on(now);
     }
 
-    /// A worker comes back to the task. Returns for how long the task was left.
+    /// A worker comes back to the task. Returns how long the task was left.
     pub fn come_back(&self, now: u64) -> u64 {
         let left = self.since.get();
         self.go_on(now);
         now.saturating_sub(left)
     }
 
-    /// From now on the time counts for the path, but not as work; or as both again.
+    /// If `blocks`, the time from now on counts for the path, but not as work. Otherwise it again
+    /// counts as both.
     pub fn block(&self, blocks: bool, now: u64) {
         self.stop(now);
         self.blocks.set(blocks);
         self.is_stopped.set(false);
     }
 
-    /// The task has joined another one, with this path, over an edge with this burden. `now` reads
-    /// the clock.
+    /// The task has joined the task whose path is `other`, over an edge with this burden. `now`
+    /// reads the clock.
     pub fn join(&self, other: &Path, burden: u64, now: impl FnOnce() -> u64) {
-        // Otherwise the other task was called on top of this one, which goes on from this very
-        // tick.
+        // Otherwise the other task was called on top of this one, which has continued since the
+        // tick at which the other one ended.
         if self.is_stopped.get() || self.since.get() != other.since.get() {
             self.settle(now());
         }
@@ -184,7 +185,7 @@ impl Path {
         self.take(length, burden);
     }
 
-    /// The task goes on because of another one, whose path has this length now.
+    /// The task resumes because of another task, whose path has this length now.
     pub fn follow(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
         if self.take(length, burden) {
@@ -192,7 +193,7 @@ impl Path {
         }
     }
 
-    /// The path that has come is this one's, if it is longer. Returns true if it is.
+    /// Takes the length of the path that has come, if it is longer. Returns true if it is.
     fn take(&self, length: &Length, burden: u64) -> bool {
         let is_longer = self.length.become_longer(length, burden);
         if is_longer {
@@ -201,14 +202,14 @@ impl Path {
         is_longer
     }
 
-    /// Keeps in `point` where the path is now.
+    /// Stores in `point` where the path is now.
     pub fn mark(&self, point: &Point, now: u64) {
         self.settle(now);
         point.0.become_equal(&self.length, 0);
     }
 
-    /// Goes on from another point of the task: what was done since then is parallel to what comes.
-    /// Returns how much longer the paths were by now.
+    /// Continues from an earlier point of the task: what was done since then is parallel to what
+    /// comes. Returns how much longer the paths had become since then.
     pub fn set_back(&self, before: &Point, now: u64) -> Lengths {
         self.settle(now);
         let of = |length: &Length| Lengths { path: length.ticks(), burdened: length.burdened() };
@@ -217,7 +218,7 @@ impl Path {
         passed
     }
 
-    /// The burdened path is so long by now.
+    /// Sets the length of the longest burdened path.
     pub fn set_burdened(&self, ticks: u64) {
         self.length.set_burdened(ticks);
     }
@@ -227,12 +228,12 @@ impl Path {
         self.length.set_burdened(self.length.burdened() + burden);
     }
 
-    /// The task has done something else, beside what the clock tells, that took so many ticks.
+    /// The task has also done something that the clock does not cover, and that took so many ticks.
     pub fn extend(&self, ticks: u64) {
         self.length.add(ticks);
     }
 
-    /// The path is used no more: frees its memory.
+    /// Frees the path's memory: the path is no longer used.
     #[inline]
     pub fn end(&self) {
         self.length.clear();

@@ -12,17 +12,17 @@ use std::fmt::{self, Write};
 #[unsafe(link_section = "sched_words")]
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// In the child of a fork, the thread that was printing does not exist.
+/// Called in the child of a fork, in which the thread that was printing does not exist.
 pub fn after_fork_in_child() {
     // SAFETY: a forked child has one thread.
     unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
-/// The median task should be so long, in nanoseconds: twenty times what it takes to spawn and end a
-/// task without a profile, for which 50 ns is a generous figure. It is a constant, since no figure
-/// of the run tells that time: its own tasks have a record each, which costs more than the rest,
-/// and the burden is the price of a theft, which is rare where tasks are many. To time spawns for
-/// it would take a second run, without a profile, at the end of each.
+/// The median task should take at least this many nanoseconds: twenty times the cost to spawn and
+/// end a task without a profile, for which 50 ns is a generous figure. The constant is not
+/// measured: the tasks of a profiled run have a record each, which costs more than the rest; the
+/// burden is the price of a theft, which is rare where tasks are many; and to time spawns would
+/// take a second run, without a profile, at the end of each run.
 const SHORT: u64 = 1000;
 
 /// A run in which the parallelism is less than this many times the number of workers keeps them
@@ -99,8 +99,8 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
     advice(figures, &mut names, &mut |text| writeln!(out, "  {text}"))
 }
 
-/// The table shows so many functions with most work, and so many in which the longest path spends
-/// most.
+/// The table shows this many functions with most work, and this many in which the longest path
+/// spends most.
 const FUNCTIONS: usize = 10;
 
 /// The functions that the table shows, by their places in `Figures::functions`.
@@ -110,7 +110,8 @@ fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
     (0..figures.functions.len()).filter(has_tasks).filter(is_shown)
 }
 
-/// What the longest path spends in a function, in nanoseconds: both if it is known exactly.
+/// What the longest path spends in a function, in nanoseconds. If it is known exactly, `least` and
+/// `most` are equal.
 struct InSpan {
     least: u64,
     most: u64,

@@ -17,7 +17,7 @@ use crate::sys::memory::{self, NoMemory};
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many locks share the groups of a run.
+/// The number of locks that the groups of a run share.
 const SHARDS: usize = 64;
 
 pub struct Profile {
@@ -26,13 +26,13 @@ pub struct Profile {
     contexts: Contexts,
     groups: [Mutex<Groups>; SHARDS],
     begin: Moment,
-    /// See `burden`: in ticks.
+    /// The burden (see `burden`) in ticks.
     burden: u64,
     /// In kind cont a new task is called at once, and the rest of its spawner may move.
     children_stay: bool,
     format: Format,
     kind: &'static str,
-    /// The tasks that could not be measured, for want of memory.
+    /// The number of tasks that could not be measured, because there was no memory.
     unseen: AtomicUsize,
 }
 
@@ -45,8 +45,8 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 impl Profile {
-    /// The profile that `config` asks for, if it asks for one.
-    /// Of a run with so many workers, and so many places in all (`policy::guests`).
+    /// The profile that `config` asks for, if it asks for one. The run has `workers` workers, and
+    /// `places` places for these and for guests (`policy::guests`).
     pub fn new(
         config: &Config,
         workers: usize,
@@ -74,7 +74,6 @@ impl Profile {
         &self.sums[worker]
     }
 
-    /// What it costs that a task moves to another worker, in ticks.
     pub fn burden(&self) -> u64 {
         self.burden
     }
@@ -88,8 +87,8 @@ impl Profile {
         &self.groups[(group >> 4) % SHARDS]
     }
 
-    /// The unused `path` leads to a task of this function. `from` is the path of the task that
-    /// spawns it now; None: no task of this run does.
+    /// Makes the unused `path` lead to a task of this function. `from` is the path of the task that
+    /// spawns it now; None: no task of this run spawns it.
     #[inline]
     pub fn begin_path(&self, path: &Path, function: usize, from: Option<&Path>) {
         let parent = from.and_then(Path::context).unwrap_or(self.contexts.root());
@@ -98,7 +97,7 @@ impl Profile {
         path.begin(context, from.map(|from| (from, clock::ticks())), burden);
     }
 
-    /// A task of the group ends; a path of this length leads there.
+    /// A task of the group ends. A path of this length leads to its end.
     pub fn leave(&self, group: usize, length: &Length) {
         self.shard(group).with(|Groups(groups)| {
             let known = groups.iter().position(|(address, _)| *address == group);

@@ -7,7 +7,8 @@ use crate::profile::path::Path;
 use std::array;
 use std::cell::{Cell, RefCell};
 
-/// Class i has the tasks of at least 2^i and less than 2^(i + 1) ticks; class 0 those of 0, too.
+/// Class i has the tasks of at least 2^i and less than 2^(i + 1) ticks; class 0 also has those of
+/// 0.
 pub const CLASSES: usize = 64;
 
 #[repr(align(128))] // a pair of cache lines: see `runtime::record`
@@ -15,18 +16,18 @@ pub struct Sums {
     work: Cell<u64>,
     /// The longest path to the end of a task.
     span: Length,
-    /// By the numbers of the contexts; without what is in `recent`.
+    /// Indexed by the ids of the contexts; without the sums in `of_recent`.
     contexts: RefCell<Vec<OfContext>>,
-    /// The context of the task that has ended last, and what has come to it since the task before
-    /// had another one. (A look into the table for each task takes three times as long.)
+    /// The context of the task that has ended last, and the sums of this context since it became
+    /// the recent one. (A look into the table for each task takes three times as long.)
     recent: Cell<usize>,
     of_recent: [Cell<u64>; 3],
     tasks: [Cell<u64>; CLASSES],
     /// The ticks of the tasks in each class.
     ticks: [Cell<u64>; CLASSES],
-    /// The work of the task that has ended last, which is in no class yet: it gets there when the
-    /// next one ends. (Its class is an address, for which the processor would wait until it knows
-    /// the time: that takes 5 ns.) None: no task has ended.
+    /// The work of the task that has ended last. It is not in a class yet: the next task's end adds
+    /// it. (Its class is an address, for which the processor would wait until it knows the time:
+    /// that takes 5 ns.) None: no task has ended.
     last: Cell<Option<u64>>,
     /// The worker wakes a task that joins the task that has ended just now.
     wakes_joiner: Cell<bool>,
@@ -38,7 +39,7 @@ pub struct OfContext {
     pub tasks: u64,
     /// In ticks.
     pub work: u64,
-    /// For how many ticks tasks have waited for mutexes.
+    /// How many ticks tasks have waited for mutexes.
     pub waits: u64,
 }
 
@@ -105,7 +106,6 @@ impl Sums {
         self.wakes_joiner.get()
     }
 
-    /// Adds the other sums to these.
     pub fn merge(&self, other: &Sums) {
         add(&self.work, other.work.get());
         self.span.become_longer(&other.span, 0);
@@ -140,7 +140,7 @@ impl Sums {
         OfContext { tasks, work, waits }
     }
 
-    /// The task of this path has waited for a mutex, for so long.
+    /// The task of this path has waited for a mutex for so many ticks.
     pub fn add_wait_for_mutex(&self, path: &Path, ticks: u64) {
         self.add_to(path, OfContext { waits: ticks, ..OfContext::default() });
     }
@@ -158,14 +158,14 @@ impl Sums {
         add(all_waits, waits);
     }
 
-    /// From now on this context is the recent one.
+    /// Makes this context the recent one.
     #[inline(never)]
     fn leave_recent(&self, id: usize) {
         self.add_to_context(self.recent.replace(id), self.of_recent());
         self.of_recent.iter().for_each(|of| of.set(0));
     }
 
-    /// Without memory for the context its work is not told.
+    /// If there is no memory for the context, its sums are lost.
     fn add_to_context(&self, id: usize, this: OfContext) {
         let mut contexts = self.contexts.borrow_mut();
         let more = (id + 1).saturating_sub(contexts.len());

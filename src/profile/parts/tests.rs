@@ -1,23 +1,23 @@
-//! What the essay of `parts` says of random paths, with memory and without;
-//! and the rule of replacement.
+//! Checks the statements of the essay of `parts` on random paths, with memory and without it; and
+//! the rule of replacement.
 
 use super::*;
 use std::cell::Cell;
 use std::collections::HashMap;
 
 thread_local! {
-    /// This thread gets no memory for parts.
+    /// True if this thread gets no memory for parts.
     pub static NO_MEMORY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The path goes through one more task of the function, and so many ticks of it.
+/// The path goes through one more task of the function, for so many ticks.
 fn go(parts: &Parts, function: u32, ticks: u64) {
     parts.grow(function);
     parts.add_task();
     parts.add(ticks);
 }
 
-/// The parts of a path that spends so many ticks in each of these functions, one after the other.
+/// The parts of a path that spends these ticks in these functions, one after the other.
 fn through(stretches: impl IntoIterator<Item = (u32, u64)>) -> Parts {
     let parts = Parts::default();
     for (function, ticks) in stretches {
@@ -109,8 +109,8 @@ fn without_memory_the_rest_has_what_has_no_place() {
     assert_eq!(lost.all().map(|part| part.ticks).collect::<Vec<_>>(), [70]); // the rest
 }
 
-/// What is known of the parts of random paths, which branch as those of tasks do, with memory, and
-/// without it for so many of 100 times.
+/// Checks what is known of the parts of random paths, which branch as the paths of tasks do. Memory
+/// is refused `refused` times in 100.
 fn check_random_paths(refused: u64) {
     let mut seed = 1_u64;
     let mut random = move |below: u64| {
