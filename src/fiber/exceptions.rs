@@ -1,7 +1,7 @@
 //! The C++ exceptions that a task handles while it waits. The C++ runtime lists them per thread.
 //!
 //! A task may wait in a `catch` block. If its exceptions stayed in its thread's list, the tasks
-//! that the thread runs meanwhile would find them there; and if the task continued on another
+//! that the thread runs in the meantime would find them there; and if the task continued on another
 //! thread, its handler would end with that thread's list. So the task takes its part of the list
 //! along. A function of the C++ ABI tells where the list is; a program without a C++ runtime pays a
 //! comparison.

@@ -7,7 +7,6 @@
 //! that the program needs: address space, where it is limited, and mappings, where each guard takes
 //! some.
 //!
-//! (Go lets each goroutine have a stack of 1 GB, and fails when the process's memory is used up.)
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::cgroup;
@@ -22,7 +21,6 @@ const UNCHECKED: usize = 64;
 /// the guard.
 const PAGES_PER_STACK: usize = 4;
 
-/// The mappings of a stack whose guard is made by mprotect.
 const MAPPINGS_PER_STACK: usize = 2;
 
 #[unsafe(link_section = "sched_words")]
@@ -69,7 +67,7 @@ pub fn guards_are_mappings() {
 }
 
 /// The highest allowed number of stacks, while `alive` exist. `anew`: reads the limit of the
-/// address space, which costs a system call; otherwise the limit is the one that was read last.
+/// address space again.
 fn most(alive: usize, bytes: usize, anew: bool) -> usize {
     if anew {
         SPACE.store(address_space(), Ordering::Relaxed);

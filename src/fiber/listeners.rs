@@ -11,7 +11,7 @@ static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
 const RUN: usize = 2;
 
-/// Looks for the sanitizers and the C++ runtime. Called before a run.
+/// Called before a run.
 pub fn detect() {
     sanitizers::detect();
     if sanitizers::watched() || exceptions::has_runtime() {

@@ -30,7 +30,6 @@ const NEAR: usize = 64 << 10;
 /// The stack of a calling thread that serves a worker.
 pub enum On {
     Stack(Stack),
-    /// The thread's own stack.
     ThreadStack,
 }
 
@@ -66,7 +65,7 @@ pub fn watch(hooks: Hooks) {
 pub fn unload() {
     PLACES.store(0, Ordering::Relaxed);
     for place in &SPARE {
-        // Pairs with the exchange in `give_back`.
+        // Acquire: pairs with the exchange in `give_back`.
         let low = place.swap(ptr::null_mut(), Ordering::Acquire);
         if !low.is_null() {
             // SAFETY: the mapping is ours, and nobody uses it.
@@ -140,10 +139,9 @@ unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
     (ptr::without_provenance(at), top)
 }
 
-/// Memory for an alternate signal stack.
 struct Alternate {
     low: *mut u8,
-    /// The size of the whole mapping, including the guard.
+    /// Including the guard.
     bytes: usize,
 }
 

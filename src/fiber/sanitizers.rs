@@ -61,11 +61,10 @@ type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 /// below the record, and some more.
 const HIGH_END: usize = 2048;
 
-/// True if the process has one of the sanitizers.
 #[unsafe(link_section = "sched_words")]
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Looks for the sanitizers. Called before a run.
+/// Called before a run.
 pub fn detect() {
     let there = weak!("__sanitizer_start_switch_fiber", Start).is_some()
         || weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
@@ -185,7 +184,6 @@ impl SanitizerState {
         }
     }
 
-    /// The lowest address of the stack, and its end.
     fn bounds(&self) -> (usize, usize) {
         let low = self.low.get().addr();
         (low, low + self.size.get())

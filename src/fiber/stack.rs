@@ -65,7 +65,6 @@ const GUARD: usize = 256 << 10;
 /// A stack pointer that is further below a stack than this does not belong to a task of that stack.
 const FAR: usize = 1 << 30;
 
-/// The guard's size where address space is limited.
 const SMALL_GUARD: usize = 64 << 10;
 
 /// The size of each guard. It never changes during the process's life.
@@ -147,7 +146,6 @@ impl Stack {
         (self.record().low as usize..self.top() as usize).contains(&address)
     }
 
-    /// The stack as the sanitizers know it.
     pub fn sanitizer_state(&self) -> &SanitizerState {
         &self.record().sanitizers
     }

@@ -29,7 +29,6 @@ use crate::sys::unwind;
 use crate::sys::unwind::ProgramFunction;
 use std::ffi::{c_int, c_void};
 
-/// A suspended context: its stack pointer.
 pub type Context = *mut u8;
 
 /// The layout that a debugger needs. For a suspended context: its size up to the caller's frame,
@@ -97,7 +96,6 @@ pub trait Callee: ProgramFunction {
     /// `call_on_stack` calls it.
     unsafe extern "C" fn finish(top: *mut u8) -> Context;
 
-    /// Called by [`finish_otherwise`].
     ///
     /// # Safety
     /// [`finish_otherwise`] calls it, with its own arguments.
@@ -547,7 +545,6 @@ mod tests {
         assert_eq!(sum, (N - 1) * N / 2);
     }
 
-    /// Stores the context.
     struct Store;
 
     impl Publish for Store {

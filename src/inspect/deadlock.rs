@@ -39,8 +39,9 @@
 //! each run of the process; so all runs are locked at one moment. Two threads never look at the
 //! same time, and other code never holds the locks of two runs. So no order of these locks can lead
 //! to a deadlock. The lock of the list of waits is taken last, and nobody takes another lock under
-//! it. A run that ends meanwhile makes the next rule fail. A run that begins meanwhile changes
-//! `registry::runs_made`, which is read before the runs are looked up, and once more at the end.
+//! it. A run that ends during the look makes the next rule fail. A run that begins during the look
+//! changes `registry::runs_made`, which is read before the runs are looked up, and once more at the
+//! end.
 //!
 //! While all locks are held, a worker counts as stuck if its wait is in the list and has not ended.
 //! Nothing ends the wait before the locks are released: the awaited run is one of the locked runs,
@@ -148,7 +149,7 @@ static TOLD: AtomicU32 = AtomicU32::new(0);
 #[unsafe(link_section = "sched_words")]
 static TOLD_ALL: AtomicU32 = AtomicU32::new(0);
 
-/// Looks whether the proof holds; if so, acts.
+/// Looks whether the proof holds, and acts if it does.
 pub fn check() {
     let here = process::generation();
     // Acquire: pairs with the Release below; one thread at a time takes the locks.
@@ -175,7 +176,6 @@ pub fn check() {
 /// A state in which no task can continue, unless a signal's handler helps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Proof {
-    /// How many tasks wait.
     tasks: usize,
     runs_made: usize,
     threads: Count,
@@ -206,11 +206,8 @@ struct Locked<'a> {
 
 /// The sum over all runs.
 struct Sum {
-    /// Tasks that wait.
     tasks: usize,
-    /// Threads that sleep.
     threads: usize,
-    /// What is to be done.
     word: Deadlock,
 }
 

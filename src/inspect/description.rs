@@ -31,7 +31,6 @@ use crate::sync::mutex::Mutex;
 use std::mem::offset_of;
 use std::ptr;
 
-/// The version of the layout.
 pub const VERSION: usize = 1;
 
 /// Bytes of a name, with at least one zero behind it.

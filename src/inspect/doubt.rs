@@ -25,7 +25,6 @@ pub enum Doubt {
     Threads(usize),
 }
 
-/// `waiting`: the threads that wait for an object.
 pub fn doubt(waiting: Count) -> Option<Doubt> {
     if shared_memory::may_hold_awaited(waiting.number()) {
         return Some(Doubt::SharedMemory);

@@ -14,7 +14,6 @@ use std::ops::Range;
 
 /// The most tasks that are shown; the others are only counted.
 const MOST_TASKS: usize = 256;
-/// The longest name of a function in the text.
 const MOST_LETTERS: usize = 79;
 
 /// The runs of the process, and what is known of their tasks.
@@ -27,11 +26,9 @@ pub struct Known {
 
 pub struct KnownRun {
     pub seen: SeenRun,
-    /// What each worker runs.
     pub workers: Vec<KnownWorker>,
 }
 
-/// What a worker runs, as far as it is known.
 pub struct KnownWorker {
     pub records: Option<Records>,
     /// The system call in which its thread sleeps.

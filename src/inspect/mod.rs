@@ -9,14 +9,14 @@
 //! | [`records`] | the functions of the tasks on a fiber, where tasks have records |
 //! | [`known`] | all of this together: what is known of each worker and each waiting task |
 //! | [`dump`] | the text on stderr |
-//! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
+//! | [`deadlock`] | the proof that no task can ever continue; then the process ends |
 //! | [`shared_memory`] | whether another process may share what is awaited |
 //! | [`description`] | what a debugger must know to find all this: offsets and addresses |
 //! | [`live`] | `SCHED_STATS=live`: a line about the runs in progress, renewed every second |
 //! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
 //!
-//! An observer disturbs nobody: it takes the lock of a run or of the list of stacks for moments,
-//! and reads what belongs to other threads as plain words, from memory that may be gone
+//! An observer disturbs nobody: it holds the lock of a run or of the list of stacks only for
+//! moments, and reads what belongs to other threads as plain words, from memory that may be gone
 //! (`sys::peek`). So what it reads may not belong to one moment. It checks where a mixture would
 //! mislead: it does not show the stack of a task that has continued (`runtime::wait_note`).
 

@@ -13,7 +13,6 @@ use crate::sync::mutex::Mutex;
 use crate::sys::peek;
 use std::mem::offset_of;
 
-/// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// `holder`: a fiber, a thread, or 0. `after_signal`: the task has waited for a condition, and

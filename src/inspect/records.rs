@@ -27,7 +27,6 @@ pub struct Records {
     functions: [usize; MOST],
     descriptors: [usize; MOST],
     count: usize,
-    /// There are more tasks than were looked at.
     has_more: bool,
 }
 
@@ -64,7 +63,6 @@ impl Records {
         (found.count > 0).then_some(found)
     }
 
-    /// The function of the youngest task.
     pub fn innermost(&self) -> usize {
         self.functions[0]
     }

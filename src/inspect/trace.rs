@@ -1,6 +1,7 @@
 //! Where a suspended task waits: the return addresses on its stack, and its function.
 //!
-//! The stack is copied, unless the task continues meanwhile: `runtime::wait_note` has the protocol.
+//! The stack is copied, unless the task continues during the copy: `runtime::wait_note` has the
+//! protocol.
 //!
 //! The record of a task, if there is one, tells which forked task it is (`inspect::records`).
 //! Without a record:
@@ -44,7 +45,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// None: the task is not suspended, continues meanwhile, or its stack cannot be read.
+    /// None: the task is not suspended, continues during the call, or its stack cannot be read.
     /// `descriptors` are sorted.
     pub fn of(task: &SeenTask, descriptors: &[usize]) -> Option<Trace> {
         let noted = task.waits?;

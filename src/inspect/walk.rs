@@ -25,7 +25,6 @@ pub struct SeenRun {
     pub queued_for_all: usize,
     /// The places of workers and guests, by their indices.
     pub workers: Vec<SeenWorker>,
-    /// How many tasks have ended.
     pub ended: usize,
     /// How many tasks wait, with a stack of their own.
     pub waiting: usize,
@@ -40,7 +39,6 @@ impl SeenRun {
         queued + self.queued_for_all + self.waiting > 0
     }
 
-    /// The number of workers, without guests.
     pub fn own_workers(&self) -> usize {
         self.workers.iter().filter(|worker| !worker.is_guest).count()
     }
@@ -91,7 +89,6 @@ pub struct SeenTask {
     pub group: usize,
 }
 
-/// A run that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunAwaited {
     pub id: usize,
@@ -114,7 +111,6 @@ impl SeenTask {
         })
     }
 
-    /// True if this is the call of a guest.
     pub fn is_guest(&self) -> bool {
         self.low == 0
     }
@@ -129,7 +125,6 @@ impl SeenTask {
     }
 }
 
-/// Calls `look` with each run of the process.
 pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
     for worker in registry::all_records() {
         if !worker.has_ended() {
@@ -138,7 +133,6 @@ pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
     }
 }
 
-/// The runs of the process, and their waiting tasks.
 pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
     let (mut runs, mut tasks, mut run_waits) = (Vec::new(), Vec::new(), Vec::new());
     let mut outcome = Ok(());

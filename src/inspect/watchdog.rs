@@ -43,7 +43,6 @@ thread_local! {
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// A look of the thread at all runs. Returns the time until the next look.
 pub fn look(reason: Reason) -> Duration {
     KNOWN.with(|known| {
         let known = &mut known.borrow_mut();

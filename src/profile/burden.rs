@@ -68,7 +68,6 @@ impl Table {
         });
     }
 
-    /// Writes the lines, and passes the turn on.
     fn pass_on(&self, turn: u64) {
         self.write_lines();
         self.turn.0.store(turn, Ordering::Release); // pairs with the Acquire in `wait_for`
@@ -89,7 +88,7 @@ impl Table {
     }
 }
 
-/// The second thread: it takes the odd turns.
+/// The second thread, which takes the odd turns.
 extern "C" fn second(table: *mut c_void) -> *mut c_void {
     // SAFETY: `measure` keeps the table until this thread has ended.
     let table = unsafe { &*table.cast::<Table>() };

@@ -22,7 +22,7 @@ const MOST: usize = 4096;
 pub struct Context {
     /// The function's address; 0: the root, which has no tasks.
     function: usize,
-    /// The number of the context, and that of the function, both counted from 0.
+    /// The number of the context; `number` is the number of the function. Both count from 0.
     id: usize,
     number: u32,
     parent: *const Context,
@@ -45,7 +45,7 @@ impl Context {
         self.id
     }
 
-    /// The number of the function: an index of `Contexts::functions`.
+    /// The number of the function: an index of `Made::functions`.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -60,7 +60,7 @@ impl Context {
     }
 
     fn find(&self, function: usize) -> Option<*const Context> {
-        // Acquire: pairs with the Release in `Contexts::add`.
+        // Acquire: pairs with the Release in `Made::link`.
         let mut next: *const Link = self.links.load(Ordering::Acquire);
         // SAFETY: links live as long as the tree.
         while let Some(link) = unsafe { next.as_ref() } {
@@ -85,7 +85,6 @@ impl Context {
     }
 }
 
-/// The contexts of a run.
 pub struct Contexts {
     root: Box<Context>,
     made: Mutex<Made>,
@@ -188,7 +187,7 @@ impl Made {
         self.links.try_reserve(1).ok()?;
         let next = from.links.load(Ordering::Relaxed);
         let mut link = memory::boxed(Link { function, to, next }).ok()?;
-        // Release: whoever finds the link finds what it contains, and the context.
+        // Release: a thread that finds the link sees its content, and the context.
         from.links.store(&raw mut *link, Ordering::Release);
         self.links.push(link);
         Some(())

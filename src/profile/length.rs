@@ -65,13 +65,12 @@ impl Length {
         self.parts.grow(function);
     }
 
-    /// Frees the memory of the parts.
     #[inline]
     pub fn clear(&self) {
         self.parts.clear();
     }
 
-    /// The path continues for so many ticks.
+    /// The path continues for this many ticks.
     #[inline]
     pub fn add(&self, ticks: u64) {
         self.parts.add(ticks);

@@ -111,7 +111,7 @@ impl Stored {
         self.0[0].set(counts.checked_add(1 << 32).unwrap_or(counts));
     }
 
-    /// Adds to the ticks, modulo 2^64.
+    /// Modulo 2^64.
     fn shift(&self, ticks: u64) {
         self.0[1].set(self.0[1].get().wrapping_add(ticks));
     }
@@ -121,7 +121,7 @@ impl Stored {
 #[repr(align(32))] // the address leaves room for the low bits of `State`
 struct Far {
     parts: [Stored; PARTS - NEAR],
-    /// In ascending order.
+    /// No floor is less than the one before.
     floors: [Word; PARTS],
 }
 
@@ -205,7 +205,7 @@ impl Parts {
         self.ticks.get()
     }
 
-    /// The path continues for so many ticks.
+    /// The path continues for this many ticks.
     #[inline(always)]
     pub fn add(&self, ticks: u64) {
         self.ticks.set(self.ticks.get() + ticks);

@@ -43,7 +43,6 @@ pub struct Path {
     is_void: Cell<bool>,
 }
 
-/// The length of a path at some point.
 #[derive(Default)]
 pub struct Point(Length);
 
@@ -209,7 +208,7 @@ impl Path {
     }
 
     /// Continues from an earlier point of the task: what was done since then is parallel to what
-    /// comes. Returns how much longer the paths had become since then.
+    /// comes. Returns how much longer the paths had become.
     pub fn set_back(&self, before: &Point, now: u64) -> Lengths {
         self.settle(now);
         let of = |length: &Length| Lengths { path: length.ticks(), burdened: length.burdened() };
@@ -228,7 +227,8 @@ impl Path {
         self.length.set_burdened(self.length.burdened() + burden);
     }
 
-    /// The task has also done something that the clock does not cover, and that took so many ticks.
+    /// The task has also done something that the clock does not cover, and that took this many
+    /// ticks.
     pub fn extend(&self, ticks: u64) {
         self.length.add(ticks);
     }

@@ -103,7 +103,7 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
 /// spends most.
 const FUNCTIONS: usize = 10;
 
-/// The functions that the table shows, by their places in `Figures::functions`.
+/// The indices in `Figures::functions` of the functions that the table shows.
 fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
     let is_shown = |&at: &usize| at < FUNCTIONS || figures.is_long_on_path(at, FUNCTIONS);
     let has_tasks = |&at: &usize| figures.functions[at].tasks > 0;

@@ -23,7 +23,6 @@ pub struct Sums {
     recent: Cell<usize>,
     of_recent: [Cell<u64>; 3],
     tasks: [Cell<u64>; CLASSES],
-    /// The ticks of the tasks in each class.
     ticks: [Cell<u64>; CLASSES],
     /// The work of the task that has ended last. It is not in a class yet: the next task's end adds
     /// it. (Its class is an address, for which the processor would wait until it knows the time:
@@ -140,7 +139,7 @@ impl Sums {
         OfContext { tasks, work, waits }
     }
 
-    /// The task of this path has waited for a mutex for so many ticks.
+    /// The task of this path has waited for a mutex for this many ticks.
     pub fn add_wait_for_mutex(&self, path: &Path, ticks: u64) {
         self.add_to(path, OfContext { waits: ticks, ..OfContext::default() });
     }
@@ -177,7 +176,6 @@ impl Sums {
         }
     }
 
-    /// The tasks of a class, and their ticks.
     pub fn class(&self, class: usize) -> (u64, u64) {
         let last = self.last.get().filter(|work| class_of(*work) == class);
         let tasks = self.tasks[class].get() + u64::from(last.is_some());

@@ -11,12 +11,11 @@ use std::fmt::{self, Write};
 const WIDTH: usize = 50;
 const ROWS: usize = 32;
 
-/// How a phase is drawn.
 struct Look {
     letter: char,
-    /// On a terminal that shows UTF-8.
+    /// The character on a terminal that shows UTF-8.
     block: char,
-    /// The number of a foreground colour.
+    /// The number of the foreground colour.
     colour: u8,
 }
 
@@ -35,7 +34,6 @@ pub fn letter(phase: Phase) -> char {
     look(phase).letter
 }
 
-/// Writes `cells` cells of the phase.
 fn cells(out: &mut dyn Write, phase: Phase, cells: usize, screen: Screen) -> fmt::Result {
     let Look { letter, block, colour } = look(phase);
     let (unicode, colours) = match screen {
@@ -52,13 +50,12 @@ fn cells(out: &mut dyn Write, phase: Phase, cells: usize, screen: Screen) -> fmt
     if colours { out.write_str("\x1b[0m") } else { Ok(()) }
 }
 
-/// Shares the cells of a bar among the phases.
 fn share(times: Times) -> [usize; Phase::ALL.len()] {
     let all = u128::from(times.all()).max(1);
     let exact = times.0.map(|time| u128::from(time) * WIDTH as u128);
     let mut cells = exact.map(|exact| (exact / all) as usize);
     while times.all() > 0 && cells.iter().sum::<usize>() < WIDTH {
-        // The phase that lacks most of what it should have.
+        // The phase whose exact share exceeds its cells by most.
         let lacks = |&i: &usize| exact[i].cast_signed() - (cells[i] as u128 * all).cast_signed();
         let most = (0..cells.len()).rev().max_by_key(lacks).unwrap_or(0);
         cells[most] += 1;
@@ -93,7 +90,6 @@ fn row(out: &mut dyn Write, name: fmt::Arguments, times: Times, screen: Screen) 
     writeln!(out)
 }
 
-/// The name of a row.
 struct Name {
     bytes: [u8; 16],
     len: usize,

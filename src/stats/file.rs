@@ -70,8 +70,8 @@ impl Named {
         loop {
             // SAFETY: not null, and not in the list yet.
             let next = unsafe { (*named).next }.cast_mut();
-            // Release: whoever finds it in the list sees its fields. (If two threads add the same
-            // value at once, the list has it twice.)
+            // Release: a thread that finds it in the list sees its fields. (If two threads add the
+            // same value at once, the list has it twice.)
             match ALL.compare_exchange(next, named, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: in the list from now on.
                 Ok(_) => return Ok(unsafe { &*named }),
@@ -136,12 +136,11 @@ pub struct File {
     kind: libc::mode_t,
 }
 
-/// Where a text goes in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// After everything that the file contains.
     End,
-    /// Where the writer says, if the file has positions.
+    /// Where the writer says, if the file can seek.
     Anywhere,
 }
 
@@ -165,7 +164,6 @@ impl File {
         Ok(File { own: Some(rename(self.path()).ok_or(NO_MEMORY)?), kind: libc::S_IFREG, ..self })
     }
 
-    /// The absolute path.
     pub fn path(&self) -> &[u8] {
         let path = self.own.as_ref().unwrap_or(&self.named.path);
         path.strip_suffix(&[0]).unwrap_or(path)

@@ -103,7 +103,6 @@ impl Taken {
     }
 }
 
-/// What the line says.
 struct Figures<'a> {
     seconds: u64,
     tasks: u64,
@@ -130,7 +129,7 @@ impl Figures<'_> {
         })
     }
 
-    /// The line, without the parts that do not fit into a terminal of so many columns. (The last
+    /// The line, without the parts that do not fit into a terminal of this many columns. (The last
     /// column stays free: from there the cursor might move to the next line.)
     fn line(&self, columns: usize) -> Result<String, fmt::Error> {
         let Figures { seconds, tasks, rate, busy, phases } = self;
@@ -154,7 +153,6 @@ impl Figures<'_> {
     }
 }
 
-/// Displays a letter for each worker.
 struct Letters<'a>(&'a [Phase]);
 
 impl fmt::Display for Letters<'_> {

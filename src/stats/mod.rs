@@ -53,7 +53,6 @@ impl Counter {
     }
 }
 
-/// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It runs a task, or takes the next one from its own queue.
@@ -105,7 +104,6 @@ macro_rules! counters {
         #[repr(C)]
         pub struct Counters { $($(#[$doc])* pub $name: Counter),+ }
 
-        /// The values of the counters.
         #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
         pub struct Values { $(pub $name: usize),+ }
 

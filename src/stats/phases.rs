@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 /// The most readings of an observer.
 const LOOKS: usize = 4;
 
-/// One worker's phases.
 pub struct Phases {
     phase: AtomicU8,
     sums: [AtomicU64; Phase::ALL.len()],

@@ -20,7 +20,6 @@ pub struct Report {
     is_live: bool,
 }
 
-/// What the report of a run contains.
 pub struct Summary<'a, W: Iterator<Item = (Values, Times)> + Clone> {
     pub kind: &'static str,
     pub deque: &'static str,
@@ -31,7 +30,6 @@ pub struct Summary<'a, W: Iterator<Item = (Values, Times)> + Clone> {
 }
 
 impl<W: Iterator<Item = (Values, Times)> + Clone> Summary<'_, W> {
-    /// The times of all workers.
     fn times(&self) -> Times {
         let mut sum = Times::default();
         self.workers.clone().for_each(|(_, times)| sum.merge(times));

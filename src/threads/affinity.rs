@@ -23,7 +23,7 @@
 //! cpuset that is widened during the new run does not reach the run's threads.
 //!
 //! The kernel also does not tell whether the caller has set a mask that contains its whole cpuset.
-//! Such a caller is taken for one that has set no mask.
+//! Such a caller is treated like a caller that has set no mask.
 
 use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::processors;

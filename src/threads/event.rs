@@ -55,7 +55,7 @@ impl Event {
         true
     }
 
-    /// Sleeps until the event happens, or for `limit`.
+    /// Sleeps until the event happens, at most for `limit`.
     pub fn sleep(&self, limit: Duration) {
         self.0.swap_if(TO_COME, AWAITED);
         self.0.wait(AWAITED, limit);

@@ -41,7 +41,6 @@ pub struct JobState {
     has_thread: UnsafeCell<bool>,
 }
 
-/// What a resting thread must do next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
     Rest,
@@ -55,7 +54,7 @@ impl JobState {
         JobState { word: Pad(Futex::new(REST)), has_thread: UnsafeCell::new(false) }
     }
 
-    /// True if there is a thread. For the owner of the slot.
+    /// For the owner of the slot.
     pub fn has_thread(&self) -> bool {
         // SAFETY: only the owner of the slot, who is the caller, uses the field.
         self.has_thread.with(|has_thread| unsafe { *has_thread })

@@ -61,7 +61,7 @@ impl Resting {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// In the child of a fork: the thread does not exist there.
+    /// Called in the child of a fork, where the thread does not exist.
     pub fn forget(&self) {
         self.0.store(false, Ordering::Relaxed);
     }

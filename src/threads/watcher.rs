@@ -191,7 +191,6 @@ pub fn threads() -> usize {
     THREADS.load(Ordering::SeqCst)
 }
 
-/// The addresses of the handlers of signals.
 pub fn handlers() -> [libc::sighandler_t; 2] {
     [signal::address(on_quit), signal::address(on_fatal)]
 }

@@ -122,7 +122,6 @@ const LENGTH_SHIFT: u32 = 24;
 const MOST_LENGTH: u64 = u64::MAX >> LENGTH_SHIFT;
 
 impl Event {
-    /// An event without a task.
     pub fn plain(time: u64, kind: Kind, worker: u16, length: u64) -> Self {
         Event { time, kind, wait: Wait::Other, worker, length, task: 0, function: 0 }
     }

@@ -23,7 +23,6 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// The checksum of the empty text.
     pub const EMPTY: Sum = Sum { crc: 0, length: 0 };
 
     fn add(&mut self, zlib: Zlib, text: &[u8]) {
@@ -37,7 +36,6 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3];
 
 const ROOM: usize = 32 << 10;
 
-/// What a file contains so far.
 #[derive(Clone, Copy)]
 pub struct State {
     pub sum: Sum,
@@ -49,7 +47,7 @@ pub struct Gzip {
     zlib: Zlib,
     compressor: Compressor,
     state: State,
-    /// Where zlib writes.
+    /// The buffer into which zlib writes.
     room: Vec<u8>,
 }
 

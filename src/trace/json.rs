@@ -35,7 +35,6 @@ use crate::trace::track::Track;
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A run as the text needs it.
 pub struct Run<'a> {
     pub number: u64,
     pub kind: &'static str,
@@ -45,7 +44,7 @@ pub struct Run<'a> {
     pub unseen: usize,
     pub lives: Switch,
     pub calibration: Calibration,
-    /// The nanoseconds at which the time of the file begins.
+    /// The time 0 of the file, in nanoseconds of `clock::nanos`.
     pub origin: u64,
 }
 
@@ -396,7 +395,6 @@ impl Text<'_> {
     }
 }
 
-/// Writes the member `name`.
 fn write_name(names: &mut Names, function: usize, out: &mut dyn Write) -> fmt::Result {
     write!(out, ",\"name\":\"{}\"", names.get(function))
 }

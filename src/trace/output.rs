@@ -25,7 +25,7 @@
 //! A file that cannot seek, such as a FIFO, gets an array for each run, without marks.
 //!
 //! Rejected: a temporary file and rename(2). The temporary file would replace the user's file,
-//! which may have other permissions and links, and would have to be written anew for each run.
+//! which may have other permissions and links, and would have to contain all earlier runs again.
 
 use super::gzip::{Gzip, Sum};
 use crate::lock::mutex::Mutex;
@@ -52,7 +52,7 @@ struct Book {
     runs: u64,
     /// How many arrows the file has.
     flows: u64,
-    /// The nanoseconds at which the time of the file begins.
+    /// The time 0 of the file, in nanoseconds of `clock::nanos`.
     origin: u64,
 }
 
@@ -69,13 +69,12 @@ static BOOK: Mutex<Book> = Mutex::new(Book::new());
 #[unsafe(link_section = "sched_words")]
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// In the child of a fork, the thread that was writing does not exist.
+/// Called in the child of a fork, in which the thread that was writing does not exist.
 pub fn after_fork_in_child() {
     // SAFETY: a forked child has one thread.
     unsafe { BOOK.reset(Book::new()) };
 }
 
-/// What a run needs to know of the file.
 pub struct Part<'a> {
     pub run: u64,
     pub flows: &'a mut u64,
@@ -374,7 +373,6 @@ impl Stream {
         Ok(())
     }
 
-    /// The checksum of the file's text so far.
     fn sum(&self) -> Sum {
         self.gzip.as_ref().map_or(Sum::EMPTY, |gzip| gzip.state().sum)
     }

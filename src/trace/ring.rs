@@ -32,10 +32,8 @@ pub struct Ring {
     highest: AtomicUsize,
 }
 
-/// The bytes of an event in a ring.
 pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
 
-/// The least number of events of a ring.
 const LEAST: usize = if cfg!(loom) { 2 } else { 64 };
 
 impl Ring {
@@ -58,7 +56,6 @@ impl Ring {
         unsafe { self.slots.get_unchecked(n & (self.slots.len() - 1)) }
     }
 
-    /// The number of the next event.
     #[inline]
     pub fn end(&self) -> usize {
         self.end.load(Ordering::Relaxed)
@@ -90,7 +87,6 @@ impl Ring {
         }
     }
 
-    /// Event `n`, if it is still there.
     pub fn get(&self, n: usize) -> Option<Event> {
         if !(self.first()..self.end()).contains(&n) {
             return None;

@@ -39,7 +39,6 @@ impl Steps {
         has_task(&self.0, task)
     }
 
-    /// The step of the task before this time.
     pub fn before(&self, task: u64, time: u64) -> Option<&Event> {
         let at = self.0.partition_point(|event| (event.task, event.time) < (task, time));
         self.0[..at].last().filter(|before| before.task == task)

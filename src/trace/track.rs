@@ -29,7 +29,6 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What the tracks of a run share.
 pub struct Shared {
     /// How many workers have tasks.
     busy: AtomicUsize,
@@ -130,7 +129,7 @@ impl Observed {
     }
 
     /// The suspended task is about to be queued. `by` is the worker that wakes it, if a worker
-    /// does. Called by whoever has the task's continuation.
+    /// does. Called by the holder of the task's continuation.
     pub fn wake(&self, by: Option<u16>) {
         self.readied.set(ticks());
         self.by.set(by.unwrap_or(OUTSIDE));
@@ -198,7 +197,6 @@ impl Track {
         unsafe { &*self.shared }
     }
 
-    /// A task that this worker spawns.
     #[inline]
     pub fn spawn(&self, task: Task, function: usize) -> Observed {
         let id = self.next.replace(self.next.get() + 1);
@@ -355,7 +353,6 @@ impl Track {
         merged.filter(|_| since == 2).inspect(|&merged| self.push_merged(merged));
     }
 
-    /// The worker has come to the stack of the task.
     pub fn arrive(&self, slice: &Observed) {
         if self.depth.get() == 0 {
             let (kind, wait) = match slice.why.replace(Why::Left) {

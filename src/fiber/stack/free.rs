@@ -161,7 +161,7 @@ pub fn trim() {
     });
     while let Some(stack) = emptied.pop() {
         stack.discard_pages();
-        // A run with stacks of another size may have begun meanwhile.
+        // A run with stacks of another size may have begun in the meantime.
         let push = |store: &mut Store| {
             if store.size == size { store.push(stack, MOST_KEPT) } else { Some(stack) }
         };
@@ -170,8 +170,8 @@ pub fn trim() {
     outdated.unmap_all();
 }
 
-/// In the child of a fork: the stacks that nobody used are the child's own. `caches` are those of
-/// all workers.
+/// Called in the child of a fork: makes the stacks that nobody used the child's own. `caches` are
+/// the caches of all workers.
 ///
 /// A child's memory is that of the parent at one moment: a parent's thread that writes to a page
 /// which fork has already copied waits until the fork is over, and does nothing meanwhile. So each
@@ -268,7 +268,6 @@ impl StackCache {
         stored.map_or_else(|| Stack::new(size).inspect_err(|NoMemory| say_none(size)), Ok)
     }
 
-    /// A stack from this cache, if it has one.
     #[inline]
     pub fn pop(&self) -> Option<Stack> {
         self.free.pop()
@@ -331,7 +330,7 @@ impl StackCache {
         outdated.unmap_all();
     }
 
-    /// The run has ended: moves all stacks to the store.
+    /// Called when the run has ended: moves all stacks to the store.
     ///
     /// # Safety
     /// No thread is on a stack of the cache.

@@ -10,7 +10,7 @@ thread_local! {
     pub static NO_MEMORY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The path goes through one more task of the function, for so many ticks.
+/// The path goes through one more task of the function, for this many ticks.
 fn go(parts: &Parts, function: u32, ticks: u64) {
     parts.grow(function);
     parts.add_task();

@@ -36,7 +36,6 @@ impl Terms {
         self.float
     }
 
-    /// True if the threads are kept after the run.
     pub fn keeps(&self) -> bool {
         self.keep.is_some()
     }
@@ -47,7 +46,7 @@ impl Terms {
     }
 }
 
-/// A worker's main function, and its argument.
+/// A worker's main function and its argument.
 #[derive(Clone, Copy)]
 pub struct Job {
     /// Returns true if the run continues and does not need the thread now.
@@ -115,7 +114,6 @@ pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot>
     unsafe { slot.as_ref() }
 }
 
-/// All slots that exist now.
 pub(super) fn all_slots() -> impl Iterator<Item = &'static ThreadSlot> {
     // SAFETY: null or a slot; slots are never freed. The Acquire pairs with `ThreadSlot::new`.
     let first = unsafe { get(ALL.load(Ordering::Acquire)) };
@@ -189,7 +187,6 @@ impl ThreadCache {
         Some(slot)
     }
 
-    /// Removes a warm slot from the list.
     pub(super) fn unlist(&mut self, slot: &ThreadSlot) {
         slot.is_warm.set(false);
         if ptr::eq(self.warm, slot) {
