@@ -13,8 +13,8 @@
 //! | [`gzip`] | its compressed form |
 //!
 //! A run that is traced has rows of its own in the table of kinds (`Row::observed`), whose
-//! functions record what happens. So the other runs need not test for tracing when they spawn,
-//! fork, join or run a task.
+//! functions record what happens. So other runs need not test for it when they spawn, fork, join or
+//! run a task.
 //!
 //! # Who touches what
 //!

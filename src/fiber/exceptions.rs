@@ -3,8 +3,7 @@
 //! A task may wait in a `catch` block. If its exceptions stayed in its thread's list, the tasks
 //! that the thread runs in the meantime would find them there; and if the task continued on another
 //! thread, its handler would end with that thread's list. So the task takes its part of the list
-//! along. A function of the C++ ABI tells where the list is; a program without a C++ runtime pays a
-//! comparison.
+//! along. A function of the C++ ABI returns the list; a program without C++ pays a comparison.
 
 use crate::sys::weak::weak;
 use std::ffi::c_void;

@@ -3,9 +3,8 @@
 //! Each waiting task has a stack. Where a million tasks wait for each other, their stacks would
 //! take all memory, and the kernel would then end this process or another one. So stacks take at
 //! most half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too
-//! deep, a stack overflows, with a message. Stacks also take at most half of two other resources
-//! that the program needs: address space, where it is limited, and mappings, where each guard takes
-//! some.
+//! deep, a stack overflows, with a message. Stacks also take at most half of the address space,
+//! where it is limited, and of the mappings, where guards take some.
 //!
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,8 +16,7 @@ use crate::sys::memory::{NoMemory, page_size};
 /// whenever the number of stacks is a multiple of this.
 const UNCHECKED: usize = 64;
 
-/// The least memory of a stack in pages: its two highest pages, and the page tables of those and of
-/// the guard.
+/// The least memory of a stack in pages: two pages, their page tables, and those of the guard.
 const PAGES_PER_STACK: usize = 4;
 
 const MAPPINGS_PER_STACK: usize = 2;
@@ -66,8 +64,7 @@ pub fn guards_are_mappings() {
     GUARDS_ARE_MAPPINGS.store(true, Ordering::Relaxed);
 }
 
-/// The highest allowed number of stacks, while `alive` exist. `anew`: reads the limit of the
-/// address space again.
+/// The highest allowed number of stacks. `anew`: reads the limit of the address space again.
 fn most(alive: usize, bytes: usize, anew: bool) -> usize {
     if anew {
         SPACE.store(address_space(), Ordering::Relaxed);

@@ -4,8 +4,7 @@
 use crate::fiber::{exceptions, sanitizers};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 
-/// 0: nobody listens. The lowest bit: a sanitizer or the C++ runtime listens. Each observed run
-/// adds two.
+/// 0: nobody listens. Bit 0: a sanitizer or the C++ runtime does. Each observed run adds two.
 #[unsafe(link_section = "sched_words")]
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -20,8 +19,7 @@ pub fn detect() {
 }
 
 /// True if somebody listens. Relaxed: the value that a run needs was stored before the run began.
-/// The slower path is also correct if nobody listens, so a run need not notice that another run
-/// begins or ends.
+/// The slower path is also correct if nobody listens, so runs need not notice each other.
 #[inline(always)]
 pub fn any() -> bool {
     LISTENERS.load(Ordering::Relaxed) != 0

@@ -1,5 +1,4 @@
-//! The message for the overflow of a task's stack, and for the call of a forked task whose
-//! descriptor was overwritten.
+//! The messages for a stack's overflow, and for a forked task whose descriptor was overwritten.
 //!
 //! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. The kernel also
 //! sends SIGSEGV if a frame larger than the guard reaches unmapped memory. If such a frame reaches
@@ -35,8 +34,7 @@ pub enum On {
 
 /// What the handler calls.
 pub struct Hooks {
-    /// Returns the stack of the calling thread, which has hit this address; None if the thread
-    /// serves no worker.
+    /// The stack of the calling thread, which has hit this address; None: it serves no worker.
     pub find: fn(usize) -> Option<On>,
     /// True if the calling thread was about to begin a forked task whose descriptor is gone or was
     /// overwritten. The arguments are the program counter and the address.
@@ -208,8 +206,7 @@ impl Alternate {
     }
 }
 
-/// Calls `f` with an alternate signal stack, unless the thread has one, or there is no memory for
-/// it.
+/// Calls `f` with an alternate signal stack, unless the thread has one, or memory is missing.
 pub fn with_alternate_stack(f: impl FnOnce()) {
     let Some(alternate) = Alternate::take() else { return f() };
     let ours = alternate.stack_t();

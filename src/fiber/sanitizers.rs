@@ -1,5 +1,5 @@
-//! Tells AddressSanitizer, LeakSanitizer and ThreadSanitizer of stacks, and of every switch between
-//! two stacks.
+//! Tells AddressSanitizer, LeakSanitizer and ThreadSanitizer of stacks and of the switches of
+//! stacks.
 //!
 //! ASan must know the bounds of the stack that a thread is on, to clear the stack when an exception
 //! is thrown, and to describe an address. For each stack ASan keeps a "fake stack", which holds the
@@ -7,7 +7,7 @@
 //! process's end, also on stacks that no thread is on. TSan keeps a record, a "fiber", for each
 //! stack: it says which accesses of other stacks are ordered before those of this one. A switch
 //! passes this order on. All functions are called by weak symbols; a program without sanitizers
-//! pays one comparison per switch.
+//! pays a comparison.
 //!
 //! The sanitizers are told of a switch, and of the arrival, before the switch is made. One case
 //! differs: when a child of kind `cont` returns to its spawner, the spawner tells them after the
@@ -18,8 +18,7 @@
 //!
 //! To TSan a stack has one fiber for as long as the stack exists, so two tasks that use the same
 //! stack one after the other are ordered, like the uses of the stack's memory. Rejected: a new
-//! fiber for each loop. Creating a fiber takes a millisecond, and the library would have to tell
-//! TSan the order by other means.
+//! fiber for each loop. Creating a fiber takes a millisecond, and TSan would not know the order.
 //!
 //! valgrind knows each stack from its creation to its end. DRD takes the stack that a thread has
 //! registered last for the thread's own, and treats accesses to it as harmless. So under DRD a
@@ -57,8 +56,7 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type Current = unsafe extern "C" fn() -> *mut c_void;
 type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 
-/// The number of bytes at the high end of a stack that contain the fiber's record, the red zone
-/// below the record, and some more.
+/// The bytes at the high end of a stack: the fiber's record, the red zone below it, and some more.
 const HIGH_END: usize = 2048;
 
 #[unsafe(link_section = "sched_words")]
@@ -159,8 +157,7 @@ impl SanitizerState {
 
     #[cold]
     fn learn_bounds_watched<'a>(&self, fiber_stacks: impl Iterator<Item = &'a SanitizerState>) {
-        // ASan reports the bounds of the stack that a switch leaves. So switch to no stack, and
-        // back.
+        // ASan reports the bounds of the stack that a switch leaves: switch to no stack, and back.
         let mut fake = ptr::null_mut();
         if let Some((low, size)) = switch_asan(&raw mut fake, fake, ptr::null(), 0) {
             switch_asan(&raw mut fake, fake, low, size);
@@ -203,8 +200,7 @@ impl SanitizerState {
         }
     }
 
-    /// LSan and valgrind forget the stack: it is gone, or the caller is on it and will not leave
-    /// it.
+    /// LSan and valgrind forget the stack: it is gone, or the caller stays on it.
     pub fn forget(&self) {
         let unregister = weak!("__lsan_unregister_root_region", Region);
         if let Some(unregister) = unregister.filter(|_| self.size.get() > 0) {
@@ -229,8 +225,7 @@ impl SanitizerState {
         }
     }
 
-    /// The caller is about to leave its stack, `from`, for this one. The former user of this stack
-    /// has left it for good.
+    /// The caller is about to leave its stack, `from`, for this one, which has no user any more.
     #[inline(always)]
     pub fn enter_new<'a>(&self, from: impl FnOnce() -> &'a SanitizerState) {
         if watched() {
@@ -242,9 +237,8 @@ impl SanitizerState {
     #[cold]
     fn renew(&self) {
         // Helgrind takes memory of a stack for new when the stack pointer comes within 128 bytes of
-        // it (the red zone), but not when the stack pointer comes from another stack. Without the
-        // next lines the first frames here would lie in memory that Helgrind attributes to the last
-        // user.
+        // it (the red zone), but not when the stack pointer comes from another stack. So without
+        // the next lines Helgrind would attribute the first frames here to the last user.
         let (_, high) = self.bounds();
         detector::own_bytes(high - HIGH_END, HIGH_END);
         if cfg!(sched_instrumented) {
@@ -260,8 +254,8 @@ impl SanitizerState {
         }
     }
 
-    /// The caller is about to leave its stack for this one. `from` is the caller's stack; None if
-    /// the caller leaves it for good.
+    /// The caller is about to leave its stack, `from`, for this one. None: it leaves `from` for
+    /// good.
     #[inline(always)]
     pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a SanitizerState>) {
         if !watched() {

@@ -1,5 +1,4 @@
-//! Address space for stacks: pages that are committed when they are touched, and a guard below
-//! them.
+//! Address space for stacks: pages that are committed when they are touched, above a guard.
 //!
 //! On Linux 6.13 and later MADV_GUARD_INSTALL makes the guard, and neighbouring stacks share one
 //! mapping of the kernel's; a process may have some 65,000 mappings. On older kernels mprotect

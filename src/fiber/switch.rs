@@ -2,8 +2,7 @@
 //!
 //! This file is long because it holds each operation for both processors, side by side.
 //!
-//! A suspended context is a stack pointer. The saved registers lie on the stack, from that address
-//! upwards:
+//! A suspended context is a stack pointer. The saved registers lie above it:
 //!
 //! ```text
 //!      x86-64                              aarch64
@@ -22,8 +21,7 @@
 //! Therefore each function here has no unwind table, or a table that ends the walk from the first
 //! instruction on, before the stack pointer moves.
 //!
-//! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
-//! in a process that loads it.
+//! Shadow stacks (CET) are not supported, so the C library leaves them off in the process.
 
 use crate::sys::unwind;
 use crate::sys::unwind::ProgramFunction;
@@ -102,8 +100,7 @@ pub trait Callee: ProgramFunction {
     unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
 }
 
-/// The code that runs when `switch` or `jump_to` continues a context of [`call_on_stack`] that was
-/// [made ready](make_ready).
+/// The code with which a context of [`call_on_stack`] continues after [`make_ready`].
 pub trait Arrival {
     /// Called with the argument of `switch` or `jump_to`, and the room of the context.
     ///
@@ -236,8 +233,7 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 /// Suspends the caller, calls `C::run(a, b, c, top, context)` on the stack that ends at `top`, and
 /// then `C::finish(top)`. Returns 0, or, if the callee calls [`refuse`], the result of `next`. If
 /// the callee continues the context, the processor predicts the return address, because calls and
-/// returns come in pairs. The floating-point controls are then what the callee has left, as after
-/// any call.
+/// returns come in pairs. The callee's floating-point controls stay in force.
 ///
 /// `run` and `finish` are two functions so that neither has a frame below the task, which `run`
 /// calls in tail position. So the registers of the caller's frames are saved only once.
@@ -308,8 +304,7 @@ pub unsafe extern "C" fn call_on_stack<C: Callee>(
 }
 
 /// The tail call of a `C::finish` that does not return; `a` and `b` are for `C::finish_otherwise`.
-/// (To the optimiser this function returns, so the call becomes a jump, and `finish` needs no
-/// frame.)
+/// (To the optimiser this function returns, so the call is a jump, and `finish` has no frame.)
 ///
 /// # Safety
 /// The call is in tail position in `C::finish`.
@@ -325,8 +320,7 @@ pub unsafe extern "C" fn finish_otherwise<C: Callee>(
     std::arch::naked_asm!("b {to}", to = sym C::finish_otherwise);
 }
 
-/// Continues a context of `call_on_stack` with a call of `next(a, b)`: `call_on_stack` returns the
-/// result of `next`.
+/// Makes a suspended `call_on_stack` call `next(a, b)`, and return the result of `next`.
 ///
 /// # Safety
 /// Nobody else continues the context, or knows of it. Nothing on the caller's stack is needed any
@@ -437,8 +431,7 @@ pub trait Publish {
 /// context is continued at most once; `P::publish` accepts `this`.
 #[unsafe(naked)]
 pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -> *mut c_void {
-    // Values that must survive the call are in registers that were saved and that the callee
-    // preserves.
+    // Values that must survive the call are in registers that the callee preserves.
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
@@ -520,8 +513,7 @@ mod tests {
         }
     }
 
-    /// Calls `test` with a pair and the end of a stack for its other side, which stays there when
-    /// it is dropped; returns the sum.
+    /// Calls `test` with a pair and the end of a stack for its other side; returns the sum.
     fn with_a_stack(test: impl FnOnce(*mut Pair, *mut u8)) -> usize {
         let mut stack = vec![0u128; 4096];
         let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };

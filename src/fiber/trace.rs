@@ -3,14 +3,13 @@
 //! The stack is unwound as a copy, since the task may continue at any moment. Words of the copy
 //! that point into the stack are changed to point into the copy, so that saved frame pointers, and
 //! whatever else the unwind tables use, lead to the copy. Other words that look the same are also
-//! changed, which does no harm.
+//! changed, without harm.
 //!
 //! On x86-64 the C library's `backtrace` unwinds. It is called by a function whose unwind table
 //! says that its caller's frame, and the registers that the caller has saved, are those of the
 //! suspended context. To the unwinder, the suspended task has called `backtrace`. The first frame
 //! of the stack says that it has no caller, and ends the trace. Rejected: to count each word that
-//! follows a call instruction as a return address; the frames that a compiler makes contain many
-//! old ones.
+//! follows a call instruction as a return address; frames contain many old ones.
 //!
 //! On aarch64 the frames are linked by x29, and no tables are needed.
 

@@ -23,8 +23,7 @@
 //! ends at some time and then calls the destructors of the program's thread-local variables.
 //!
 //! If only the first two rules hold, or something other than a thread of the process might help
-//! (`inspect::doubt`), the text is written, once in the life of the process, and the process
-//! continues.
+//! (`inspect::doubt`), the text is written, once in the process's life, and the process continues.
 //!
 //! # How
 //!
@@ -32,16 +31,15 @@
 //! and every second from then on. So the look costs nothing while anything happens; a state that
 //! becomes complete only after the last worker has become idle is found a second late. A thread
 //! that is stuck does not look. It need not: runs that wait for each other in a circle are refused
-//! (`queue::run_waits`), so some awaited run has no stuck worker or guest; there a task waits, and
-//! the workers are idle.
+//! (`queue::run_waits`), so some awaited run has no stuck worker or guest; its workers are idle and
+//! look.
 //!
 //! *Rule 1.* `Policy::when_open` calls back under the lock of a run. The calls are nested, one for
 //! each run of the process; so all runs are locked at one moment. Two threads never look at the
 //! same time, and other code never holds the locks of two runs. So no order of these locks can lead
 //! to a deadlock. The lock of the list of waits is taken last, and nobody takes another lock under
 //! it. A run that ends during the look makes the next rule fail. A run that begins during the look
-//! changes `registry::runs_made`, which is read before the runs are looked up, and once more at the
-//! end.
+//! changes `registry::runs_made`, which is read before the runs are looked up, and at the end.
 //!
 //! While all locks are held, a worker counts as stuck if its wait is in the list and has not ended.
 //! Nothing ends the wait before the locks are released: the awaited run is one of the locked runs,
@@ -211,8 +209,7 @@ struct Sum {
     word: Deadlock,
 }
 
-/// The sum over all runs, if the first two rules hold. `waiting`: the threads that wait for an
-/// object.
+/// The sum over all runs, if the first two rules hold. `waiting` threads wait for an object.
 fn wait_for_ever(waiting: Count) -> Option<Sum> {
     let mut found = 0;
     let mut runs: [Option<&Worker>; MOST_RUNS] = [None; MOST_RUNS];

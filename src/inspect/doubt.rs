@@ -1,5 +1,4 @@
-//! What might still help if no task and no thread of the process can continue
-//! (`inspect::deadlock`):
+//! What might still help in a deadlock (`inspect::deadlock`):
 //!
 //! - A signal's handler. It cannot wake a task, since no function that does so may be called in a
 //!   handler; but it can end the process, or leave a wait by a jump. (Most programs handle SIGINT,
@@ -20,8 +19,7 @@ pub enum Doubt {
     SharedMemory,
     SharedProcess,
     Handler(c_int),
-    /// This many threads outside all runs wait for an object. One of them may wait for the end of
-    /// the process.
+    /// This many threads outside all runs wait for an object. One may wait for the process's end.
     Threads(usize),
 }
 

@@ -24,8 +24,7 @@ pub enum Title {
     Asked,
 }
 
-/// Tells for how long, at least, a worker has been doing what it does. The arguments are the run's
-/// id and the worker's index.
+/// For how long, at least, a worker (a run's id, an index) has been doing what it does.
 pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 
 pub fn write(title: &Title, since: Since) {
@@ -332,11 +331,9 @@ fn write_holder(
     }
 }
 
-/// Names each circle of tasks of which each needs the next one. Without memory for the search it
-/// names none.
+/// Names each circle of tasks of which each needs the next one. Without memory it names none.
 fn write_circles(out: &mut Out, tasks: &[KnownTask]) -> fmt::Result {
-    // Whether the search is done with a task. A task that is not done may be on the path, which has
-    // each task once.
+    // Whether the search is done with a task. If not, the task is on the path once, or not at all.
     let Ok(mut done) = memory::list(tasks.iter().map(|_| false)) else { return Ok(()) };
     let mut path: Vec<(usize, usize)> = Vec::new();
     if path.try_reserve_exact(tasks.len()).is_err() {

@@ -1,5 +1,4 @@
-//! `SCHED_STATS=live`: takes the samples of `stats::live`. The thread is that of
-//! `threads::watcher`.
+//! `SCHED_STATS=live`: takes the samples of `stats::live`, on the thread of `threads::watcher`.
 
 use crate::inspect::walk::each_run;
 use crate::stats::live::{self, PERIOD, Sample};

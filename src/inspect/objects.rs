@@ -15,8 +15,7 @@ use std::mem::offset_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// `holder`: a fiber, a thread, or 0. `after_signal`: the task has waited for a condition, and
-    /// was signalled.
+    /// `holder`: a fiber, a thread, or 0. `after_signal`: a condition's signal has ended a wait.
     Mutex {
         at: usize,
         holder: usize,

@@ -1,8 +1,7 @@
 //! The tasks on a fiber, by their records: which function of the program each was given, and which
 //! descriptor is its own. Only the tasks of observed runs have records (`runtime::observed`); runs
-//! with `SCHED_WATCHDOG` are observed. Nothing else tells which function a worker runs: its frame
-//! may be the innermost one, with no return address into it on the stack, and its registers are on
-//! a processor.
+//! with `SCHED_WATCHDOG` are observed. Nothing else tells which function a worker runs: there may
+//! be no return address into its frame, and its registers are on a processor.
 //!
 //! ```text
 //! Fiber::observed -> youngest task's record -> below -> ... -> outermost task's -> 0

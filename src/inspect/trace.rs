@@ -1,10 +1,8 @@
 //! Where a suspended task waits: the return addresses on its stack, and its function.
 //!
-//! The stack is copied, unless the task continues during the copy: `runtime::wait_note` has the
-//! protocol.
+//! The stack is copied, unless the task continues: `runtime::wait_note` has the protocol.
 //!
-//! The record of a task, if there is one, tells which forked task it is (`inspect::records`).
-//! Without a record:
+//! A task's record tells which forked task it is (`inspect::records`). Without a record:
 //!
 //! - A task that was queued: `run_forked` keeps the address of the descriptor in its frame, or in a
 //!   register that the task's function saves in its own; so the address lies near the high end of

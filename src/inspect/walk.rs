@@ -16,8 +16,7 @@ use std::time::Duration;
 /// A run at some moment.
 pub struct SeenRun {
     pub id: usize,
-    /// The time at which the run began (`sys::clock`). A later run may have the same `id`, but not
-    /// the same time.
+    /// When the run began (`sys::clock`). A later run may have the same `id`, but not this time.
     pub began: u64,
     pub kind: &'static str,
     pub deque: Option<&'static str>,

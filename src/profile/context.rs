@@ -7,16 +7,16 @@
 //! A function occurs once on the way from the root to a context: a recursion returns to the context
 //! of its function. So the depth of a recursion does not matter, and the tree stays small.
 //!
-//! Contexts are made under a lock, and found without it: a list of links grows at its head, and a
-//! link does not change.
+//! Contexts are made under a lock, and found without it: links are added at the head and never
+//! change.
 
 use crate::lock::mutex::Mutex;
 use crate::sys::memory;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The most contexts of a run below the second level. Beyond this limit the callers of a function
-/// are not told apart any more.
+/// The most contexts below the second level. Beyond them the callers of a function are not told
+/// apart.
 const MOST: usize = 4096;
 
 pub struct Context {
@@ -97,8 +97,7 @@ struct Made {
     functions: Vec<usize>,
 }
 
-// SAFETY: the contexts and links are freed with the tree, and only their atomics change without the
-// lock.
+// SAFETY: contexts and links are freed with the tree; without the lock only atomics change.
 unsafe impl Send for Made {}
 // SAFETY: as above.
 unsafe impl Sync for Contexts {}
@@ -120,8 +119,7 @@ impl Contexts {
         &self.root
     }
 
-    /// The context of a task of this function that a task of `parent` spawns. If there is no memory
-    /// for it, returns the parent.
+    /// The context of the tasks of this function that `parent` spawns; without memory, the parent.
     pub fn child<'a>(&'a self, parent: &'a Context, function: usize) -> &'a Context {
         if parent.function == function {
             return parent;
@@ -161,8 +159,7 @@ impl Contexts {
         })
     }
 
-    /// Calls `f` with all contexts but the root, and with the functions by their numbers. Called
-    /// when the run has ended.
+    /// Calls `f` with all contexts but the root, and with the functions. Called after the run.
     pub fn with_all<R>(&self, f: impl FnOnce(&[Box<Context>], &[usize]) -> R) -> R {
         self.made.with(|made| f(&made.contexts, &made.functions))
     }

@@ -143,8 +143,7 @@ impl Figures {
         self.path.iter().find(|(of, _)| *of == Some(function)).map(|found| found.1)
     }
 
-    /// True if a function of `functions` is one of the `count` in which the longest path spends
-    /// most.
+    /// True if the function is one of the `count` in which the longest path spends most.
     pub fn is_long_on_path(&self, function: usize, count: usize) -> bool {
         self.on_path(function).is_some_and(|of| {
             let is_longer =

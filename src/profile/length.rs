@@ -40,8 +40,7 @@ impl Length {
     }
 
     /// A path of length `other` also leads here, over an edge with this burden. Takes the longer of
-    /// the two lengths, and the longer of the two burdened lengths. Returns true if `other` is
-    /// longer.
+    /// the two lengths, and the longer of the two burdened lengths. True if `other` is longer.
     #[inline]
     pub fn become_longer(&self, other: &Length, burden: u64) -> bool {
         let burdened = self.burdened().max(other.burdened() + burden);

@@ -12,9 +12,8 @@
 //!   part. Of the rest only the number of tasks is stored. Its ticks are those of the path less
 //!   those of all parts.
 //!
-//! So a part never has more ticks than the path spends in the function: the missing ticks were
-//! replaced, and are in the rest. Four invariants hold; the report shows the bounds of the last
-//! two:
+//! So a part never has more ticks than the path spends in the function: the missing ones are in the
+//! rest. Four invariants hold; the report shows the bounds of the last two:
 //!
 //! 1. No key, and so not the least key either, ever gets smaller: a part gets ticks, and a new one
 //!    begins at the key that it replaces.
@@ -238,8 +237,7 @@ impl Parts {
         self.rest_tasks.set(self.rest_tasks.get().saturating_add(tasks));
     }
 
-    /// Frees the memory that the path has on the heap. Unless all its parts were near, they are
-    /// gone.
+    /// Frees the path's memory on the heap. Unless all parts were near, they are gone.
     #[inline(always)]
     pub fn clear(&self) {
         if !self.state.is_near() {
@@ -311,8 +309,7 @@ impl Parts {
         Part { ticks: self.ticks() - kept, tasks: self.rest_tasks.get(), ..Part::NO_REST }
     }
 
-    /// The parts, whose ticks together are the length of the path. The rest, if it is not empty,
-    /// comes last.
+    /// The parts; their ticks add up to the path's length. The rest, unless it is empty, is last.
     pub fn all(&self) -> impl Iterator<Item = Part> {
         self.kept().chain(Some(self.rest()).filter(|rest| *rest != Part::NO_REST))
     }
@@ -413,8 +410,7 @@ impl Parts {
         }
     }
 
-    /// Gives the function the place of the part with the least key. Called when all parts are in
-    /// use.
+    /// Gives the function the place of the part with the least key. All parts are in use.
     fn replace(&self, function: u32, far: &Far) -> u8 {
         const LAST: u8 = PARTS as u8 - 1;
         let floor = |at: u8| &far.floors[usize::from(at)];

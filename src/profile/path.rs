@@ -9,8 +9,7 @@ use crate::profile::length::Length;
 use std::cell::Cell;
 use std::ptr;
 
-/// The lengths of the longest paths to a point, in ticks; or their difference from the lengths to
-/// another point.
+/// The lengths of the longest paths to a point, in ticks; or differences of such lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     pub path: u64,
@@ -62,8 +61,7 @@ impl Path {
         }
     }
 
-    /// Makes this unused path lead to a task of the context, from where the path `from` is now,
-    /// over an edge with this burden.
+    /// Makes this unused path lead to a task, over an edge from where the path `from` is now.
     #[inline]
     pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>, burden: u64) {
         self.context.set(context);
@@ -156,16 +154,14 @@ impl Path {
         now.saturating_sub(left)
     }
 
-    /// If `blocks`, the time from now on counts for the path, but not as work. Otherwise it again
-    /// counts as both.
+    /// True: from now on the time counts for the path, but not as work. False: as both again.
     pub fn block(&self, blocks: bool, now: u64) {
         self.stop(now);
         self.blocks.set(blocks);
         self.is_stopped.set(false);
     }
 
-    /// The task has joined the task whose path is `other`, over an edge with this burden. `now`
-    /// reads the clock.
+    /// The task has joined the task of the path `other`. `now` reads the clock.
     pub fn join(&self, other: &Path, burden: u64, now: impl FnOnce() -> u64) {
         // Otherwise the other task was called on top of this one, which has continued since the
         // tick at which the other one ended.
@@ -227,8 +223,7 @@ impl Path {
         self.length.set_burdened(self.length.burdened() + burden);
     }
 
-    /// The task has also done something that the clock does not cover, and that took this many
-    /// ticks.
+    /// The task has also done something outside of the clock, which took this many ticks.
     pub fn extend(&self, ticks: u64) {
         self.length.add(ticks);
     }

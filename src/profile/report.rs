@@ -99,8 +99,7 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
     advice(figures, &mut names, &mut |text| writeln!(out, "  {text}"))
 }
 
-/// The table shows this many functions with most work, and this many in which the longest path
-/// spends most.
+/// How many functions the table shows with most work, and how many with most of the longest path.
 const FUNCTIONS: usize = 10;
 
 /// The indices in `Figures::functions` of the functions that the table shows.
@@ -110,8 +109,7 @@ fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
     (0..figures.functions.len()).filter(has_tasks).filter(is_shown)
 }
 
-/// What the longest path spends in a function, in nanoseconds. If it is known exactly, `least` and
-/// `most` are equal.
+/// What the longest path spends in a function, in nanoseconds. Known exactly: both are equal.
 struct InSpan {
     least: u64,
     most: u64,

@@ -1,5 +1,4 @@
-//! The profile of a run: the sums of its workers, and the paths that lead to the ends of its
-//! groups.
+//! The profile of a run: the sums of its workers, and the paths to the ends of its groups.
 
 use crate::lock::mutex::Mutex;
 use crate::profile::burden;
@@ -36,8 +35,7 @@ pub struct Profile {
     unseen: AtomicUsize,
 }
 
-/// The groups that have tasks, by their addresses, each with the length of the longest path to the
-/// end of a task.
+/// The groups that have tasks, by address, each with the longest path to the end of a task.
 struct Groups(Vec<(usize, Length)>);
 
 fn no_memory(_: NoMemory) -> Errno {
@@ -112,8 +110,7 @@ impl Profile {
         });
     }
 
-    /// The wait for the group is over. Returns the length of the longest path to the end of one of
-    /// its tasks.
+    /// The wait for the group is over. Returns the longest path to the end of one of its tasks.
     pub fn forget(&self, group: usize) -> Option<Length> {
         self.shard(group).with(|Groups(groups)| {
             let at = groups.iter().position(|(address, _)| *address == group)?;
@@ -121,8 +118,7 @@ impl Profile {
         })
     }
 
-    /// Prints the profile on stderr. Called when no task of the run is left. `times` is how the
-    /// workers have spent the run.
+    /// Prints the profile on stderr. Called when no task is left. `times` sums up all workers.
     pub fn print(&self, times: Times) {
         let all = Sums::default();
         self.sums.iter().for_each(|sums| all.merge(sums));

@@ -1,5 +1,5 @@
-//! What a worker adds up. Only the thread that occupies the worker writes it; it is read when the
-//! run has ended.
+//! A worker's sums. Only the thread that occupies the worker writes them; they are read after the
+//! run.
 
 use crate::profile::context::Context;
 use crate::profile::length::Length;

@@ -10,8 +10,7 @@
 //! A relative path is resolved once: when the first run begins for which the variable has that
 //! value ([`Named`]). A daemon that changes its working directory still has one file.
 //!
-//! Statistics are appended by one write(2), so that the texts of several processes do not
-//! interleave in one file.
+//! Statistics are appended by one write(2), so that the texts of several processes do not mix.
 //!
 //! No reader delays the library without limit. With O_NONBLOCK, opening a FIFO that nobody reads is
 //! an error; a reader that reads too little is given up after a second ([`write_all`]).
@@ -177,8 +176,7 @@ impl File {
         self.kind == libc::S_IFCHR
     }
 
-    /// Checks that the file can be written, and creates it if it does not exist. Does not open a
-    /// FIFO.
+    /// Checks that the file can be written, and creates a missing file. Does not open a FIFO.
     pub fn check(&self) -> Result<(), Errno> {
         if self.is_fifo() { Ok(()) } else { self.open(Place::End).map(drop) }
     }
@@ -217,8 +215,7 @@ impl File {
 }
 
 /// Opens a file whose name the library has invented: a new file, or a regular file of this user's
-/// that has no other link. This process has made such a file, or an earlier process with the same
-/// number.
+/// that has no other link. This process has made it, or an earlier process with the same number.
 fn open_own(path: &[u8], how: c_int) -> Result<OwnedFd, Errno> {
     let how = how | libc::O_NOFOLLOW;
     let made = open(path, how | libc::O_CREAT | libc::O_EXCL);
@@ -289,8 +286,7 @@ fn tell(variable: &str, path: &CStr, error: Errno) {
 /// kernel first takes the signal that the calling thread has raised. The calling thread must not be
 /// cancelled during the call.
 pub fn without_signals(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-    // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
-    // fail.
+    // SAFETY: each pointer is to a set that is initialised before it is read; no call fails.
     unsafe {
         let [mut raised, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
         libc::sigemptyset(&raw mut raised);

@@ -27,8 +27,7 @@ pub fn is_possible() -> bool {
     Screen::of_stderr() != Screen::Plain
 }
 
-/// Called when a run that was shown has ended. Relaxed, here and in `draw`: `not_below` corrects a
-/// sample that lacks a run.
+/// Called when a shown run has ended. Relaxed, as in `draw`: `not_below` corrects a late sample.
 pub fn ended(tasks: usize, times: Times) {
     ENDED[0].fetch_add(tasks as u64, Ordering::Relaxed);
     ENDED[1].fetch_add(times.of(Phase::Busy), Ordering::Relaxed);

@@ -1,11 +1,10 @@
 //! The affinity that the threads of a run take over from its caller.
 //!
-//! The kernel keeps two masks for a thread. One is the mask that the thread or its creator has set,
-//! if any. The other is the effective mask: the part of the first that lies within the processors
-//! of the cpuset. `sched_getaffinity` returns only the effective mask. Copying the caller's
-//! effective mask into a new thread would therefore confine the thread for good to the processors
-//! that the cpuset has now: since Linux 6.2 a cpuset that is widened later does not reach a thread
-//! beyond the mask that was set.
+//! The kernel keeps two masks for a thread: the mask that the thread or its creator has set, if
+//! any; and the effective mask, which is the part of it within the cpuset. `sched_getaffinity`
+//! returns only the effective mask. A thread that set its caller's effective mask would be confined
+//! for good to the present processors of the cpuset: since Linux 6.2 a cpuset that is widened later
+//! does not reach a thread beyond the mask that was set.
 //!
 //! Therefore a thread sets a mask of all ones, which the kernel intersects with the cpuset. If the
 //! result has no processor that the caller's mask lacks, only the cpuset confines the caller, and

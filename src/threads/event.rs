@@ -26,8 +26,7 @@ impl Event {
         Event(Futex::new(TO_COME))
     }
 
-    /// Marks the event as past, and wakes the threads that wait for it. The event's memory must
-    /// last until this call returns.
+    /// The event has happened: wakes who waits. Its memory must last until this call returns.
     pub fn happen(&self) {
         // Release: pairs with the Acquire loads in `wait` and `happens_within`.
         if self.0.swap(PAST, Ordering::Release) == AWAITED {

@@ -2,8 +2,7 @@
 //! serves the worker, leaves the place for a while, and another thread is called to take it over.
 //!
 //! One word tells which of the two threads has the place. It says whether the occupant is out
-//! (VACANT), whether another thread is on its way (COMING), and how often the place was left (a
-//! count).
+//! (VACANT), whether another thread is coming (COMING), and how often the place was left.
 //!
 //! ```text
 //! the occupant       leave      sets VACANT and COMING; must call a thread if COMING was not set
@@ -20,9 +19,8 @@
 //! frequent, and calling a thread for each of them would cost more than they take. So the called
 //! thread stays and watches, and an occupant that leaves finds COMING set. The called thread takes
 //! the place when two of its looks find the same absence. It goes away when the place was not left
-//! since its last look. Go's monitor does the same for system calls: it takes the place of a thread
-//! only after it has seen the same call twice (`retake` and `exitsyscallfast` in its runtime's
-//! proc.go).
+//! since its last look. Go's monitor does the same for system calls: it takes a thread's place only
+//! after it has seen the same call twice (`retake` and `exitsyscallfast` in proc.go).
 //!
 //! A third thread that could work at the place, for instance one that has lost another place,
 //! claims it at once: no thread has to be woken for this. COMING stays set, because the called
@@ -41,8 +39,7 @@
 //! differs. (It has 62 bits and does not wrap.)
 //!
 //! *Nobody comes.* T leaves, finds U coming, and calls nobody, while U finds that it is not needed.
-//! Either U's compare-and-swap fails, and U looks again, or T sees that COMING is cleared, and
-//! calls a thread.
+//! Either U's compare-and-swap fails, and U looks again, or T sees COMING cleared, and calls.
 //!
 //! *Claimed in the middle of `leave`.* T has set VACANT, and is about to store the word with
 //! COMING. If a third thread claimed the place between the two steps, the store would make the
@@ -76,8 +73,7 @@ const ABSENCE: usize = 4;
 #[derive(Default)]
 pub struct Handoff {
     word: AtomicUsize,
-    /// The count for which a thread was called. Relaxed: written before the call, while no thread
-    /// is coming.
+    /// The count for which a thread was called. Relaxed: written while no thread is coming.
     called: AtomicUsize,
 }
 
@@ -93,13 +89,11 @@ pub enum Found {
 }
 
 impl Handoff {
-    /// The occupant leaves the place. Returns the word, which is the argument of `come_back`, and
-    /// true if the caller must call a thread. If no thread can be called, `nobody_comes` must
-    /// follow.
+    /// The occupant leaves the place. Returns the word, for `come_back`, and true if the caller
+    /// must call a thread. If no thread can be called, `nobody_comes` must follow.
     pub fn leave(&self) -> (usize, bool) {
-        // Release: pairs with the exchange in `look`; the new occupant sees what was done at the
-        // place. Acquire: pairs with the same exchange, so that `called` is written after the last
-        // called thread has read it.
+        // Release: pairs with the exchange in `look`; the new occupant sees the place. Acquire:
+        // pairs with it, so that `called` is written after the last called thread has read it.
         let was = self.word.fetch_add(ABSENCE + VACANT, Ordering::AcqRel);
         let left = (was + ABSENCE + VACANT) | COMING;
         let calls = was & COMING == 0;

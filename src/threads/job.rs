@@ -1,7 +1,6 @@
 //! The state of a thread that is created for its first job and rests between its jobs.
 //!
-//! `threads::cache` explains the protocol. The protocol's word is in this file, so that a model can
-//! run the protocol.
+//! `threads::cache` explains the protocol; its word is in this file, for the model.
 //!
 //! # Orderings
 //!
@@ -69,8 +68,7 @@ impl JobState {
     /// Starts the job that the caller has written. If the thread sleeps, `before_waking` runs
     /// first. If there is no thread, `create` makes one. False if `create` fails.
     pub fn start_job(&self, before_waking: impl FnOnce(), create: impl FnOnce() -> bool) -> bool {
-        // Read before the swap: after the swap the thread may do the job, rest, and end when its
-        // time is up.
+        // Read before the swap: after it the thread may do the job, rest, and end.
         let has_thread = self.has_thread();
         if has_thread && self.word.load(Ordering::Relaxed) == ASLEEP {
             before_waking();

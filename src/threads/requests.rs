@@ -1,5 +1,4 @@
-//! The requests that other threads, and signal handlers, make to the thread that watches
-//! ([`super::watcher`]).
+//! The requests of other threads and of signal handlers to the thread of [`super::watcher`].
 //!
 //! # State
 //!
@@ -33,8 +32,8 @@
 //!    happens here: a bit is set whatever the other bits are, and only `take` clears it. (Rejected:
 //!    a number that a request compares with each number that it might be. A SIGQUIT that came as a
 //!    run began was lost if the thread changed the number between two comparisons.)
-//! 2. *The sleep over a request.* The bit is set between `take` and the sleep: then the kernel
-//!    finds a word that is not 0.
+//! 2. *The sleep over a request.* The bit is set after `take`, before the sleep: the kernel finds a
+//!    word that is not 0.
 //! 3. *The last look that never comes.* A fatal signal comes while the thread is told to end. All
 //!    changes of the word are read-modify-writes, so one of the bits is set first. If it is `END`,
 //!    `add` returns false, and the handler does not wait. If it is `DIES`, the `take` that finds

@@ -1,5 +1,4 @@
-//! Whether a thread of the cache rests, for the thread that looks for a deadlock
-//! (`inspect::deadlock`).
+//! Whether a thread of the cache rests, for the observer that looks for a deadlock (`inspect`).
 //!
 //! # Protocol
 //!

@@ -2,7 +2,7 @@
 //! line with the statistics of runs in progress (`SCHED_STATS=live`), and writes the timelines of
 //! these runs (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs
 //! one of these duties. It looks from time to time, and at once after a signal that concerns one of
-//! its duties.
+//! them.
 //!
 //! A signal is handled only while a run needs the duty, and only if its action is the default one
 //! when the first such run begins. The handlers may run in any thread, at any instruction. They
@@ -63,8 +63,7 @@ pub enum Duty {
     Doctor,
     /// The statistics of runs in progress: `SCHED_STATS=live`.
     Live,
-    /// Signals that end the process in the middle of a run whose timeline is recorded:
-    /// `SCHED_TRACE`.
+    /// Signals that end the process in the middle of a run with a timeline: `SCHED_TRACE`.
     Timeline,
 }
 
@@ -161,9 +160,8 @@ pub fn begin(duty: Duty, look: Look) {
     });
 }
 
-/// Called when a run that needed the duty has ended. Returns true if no other run needs the duty:
-/// the thread then no longer looks for it. If no run needs any duty, the thread has ended at the
-/// return.
+/// Called when a run that needed the duty has ended. True if no other run needs the duty, which
+/// then ends. If no run needs any duty, the thread has ended at the return.
 pub fn end(duty: Duty) -> bool {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     WATCHER.with(|watcher| {

@@ -7,8 +7,7 @@
 //! word 2   the task
 //! word 3   the task's function
 //! ```
-//! A length that does not fit into its 40 bits (6 minutes at 3 GHz) is stored as the greatest
-//! number.
+//! A length that is too long for 40 bits (6 minutes at 3 GHz) is stored as the greatest number.
 
 /// In place of a worker's number: a thread that is not a worker of the run.
 pub const OUTSIDE: u16 = u16::MAX;
@@ -40,8 +39,7 @@ kinds! {
     Leave,
     /// A task resumes. It was left before, or it lies below a task that has ended.
     Again,
-    /// `length` tasks have run in the `task` ticks from `time` on. The function is that of the
-    /// oldest.
+    /// `length` tasks have run in `task` ticks from `time` on; `function` is the oldest one's.
     Merged,
     /// The worker has taken a task from the queue of `worker`.
     Steal,

@@ -1,5 +1,4 @@
-//! A gzip file (RFC 1952) that grows: each run appends its events, and the file is complete after
-//! each run.
+//! A gzip file (RFC 1952) to which each run appends its events, and which is then complete.
 //!
 //! ```text
 //! header | chunk | chunk | ... | the text's end | CRC and length of the whole text
@@ -8,8 +7,7 @@
 //!
 //! After a full flush another stream can follow: the next chunk overwrites the file's end, and is
 //! followed by a new end with the CRC of the whole text. So the file has one member, however many
-//! runs it contains. Rejected: a member for each run, since not every viewer reads more than the
-//! first one.
+//! runs it contains. Rejected: a member for each run; some viewers read only the first one.
 
 use crate::sys::errno::Errno;
 use crate::sys::zlib::{Compressor, Flush, Zlib};
@@ -76,8 +74,7 @@ impl Gzip {
         self.compressor.add(text, Flush::All, &mut self.room, put)
     }
 
-    /// The bytes with which the file ends, if its text ends with `text`. More text may be added in
-    /// their place.
+    /// The file's last bytes, if its text ends with `text`. More text may be added in their place.
     pub fn end(
         &mut self,
         text: &[u8],

@@ -21,8 +21,7 @@
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
 //! only by its name, and takes the arguments of a `B` for a part of the name. So if a `B` had the
 //! arguments, no two tasks of a function would have the same name. To Perfetto and chrome://tracing
-//! the place of the arguments makes no difference. A slice that is still open ends when the text is
-//! written.
+//! the place of the arguments makes no difference. Open slices end when the text is written.
 
 use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
@@ -301,8 +300,7 @@ impl Text<'_> {
         nanos(begin.saturating_add(ticks)).saturating_sub(nanos(begin))
     }
 
-    /// Ends the innermost slice. False: none is open. (Its beginning may be among the events that
-    /// were dropped.)
+    /// Ends the innermost slice. False: none is open. (Its beginning may have been dropped.)
     fn end(
         &mut self,
         worker: usize,
@@ -355,8 +353,7 @@ impl Text<'_> {
         self.life(phase, worker, ticks, event, Some(category), names)
     }
 
-    /// If the task has a slice of its life, begins or ends this slice, or a wait inside it, at this
-    /// tick.
+    /// If the task has a slice of its life, begins or ends it, or a wait inside it, at this tick.
     fn life(
         &mut self,
         phase: char,

@@ -173,8 +173,7 @@ fn hash(path: &[u8]) -> u64 {
 /// The end of the names of compressed files.
 const GZ: &[u8] = b".gz";
 
-/// The path with a full stop and the number of the process, before `.gz` if it ends with that, and
-/// a zero byte. None: no memory.
+/// The path with `.PID`, before `.gz` if it ends with that, and a zero byte. None: no memory.
 fn name_in_child(path: &[u8], process: libc::pid_t) -> Option<Vec<u8>> {
     let (stem, end) = match path.strip_suffix(GZ) {
         Some(stem) => (stem, GZ),
@@ -216,8 +215,7 @@ pub struct Stream {
     /// The text that follows what was written.
     buffer: Vec<u8>,
     /// Offsets in `buffer` at which events begin. The text from `kept` on is at least as long as
-    /// the mark, so the events before `kept` may be written as a chunk. `next` is the next value of
-    /// `kept`.
+    /// the mark, so the events before `kept` may be written as a chunk. `next` is its next value.
     kept: usize,
     next: usize,
     /// Where the next chunk goes, in bytes of the file.

@@ -2,16 +2,15 @@
 //!
 //! One thread writes: the owner. `end` is the number of the next event; event n lies in slot n
 //! modulo the size. The owner may take back its last events, and write others in their place.
-//! `highest` is the greatest value that `end` has had: the slots still hold the events from
-//! `highest` - size on.
+//! `highest` is the greatest value that `end` has had: slots hold the events from `highest` - size
+//! on.
 //!
 //! # Readers
 //!
 //! Another thread may read the events at any time (`super`). It sees a complete event in each slot
 //! that the owner filled before it stored `end`, and has neither overwritten nor taken back since.
 //! If the owner overwrites the slot at the same time, the reader may see words of both events: a
-//! wrong time or name. It reads no other memory, whatever `end` is: a slot's index is taken modulo
-//! the size.
+//! wrong time or name. It reads no other memory, since a slot's index is taken modulo the size.
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |

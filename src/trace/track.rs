@@ -15,8 +15,8 @@
 //! taken back, and one event stands for it: *n tasks, from here to here*. If the previous event is
 //! of that form, has the same function and ended less than the given time ago, it grows instead.
 //! The same holds for a child that kind `cont` has called on another stack, if the worker has come
-//! back from it (`come_back`). `unmergeable` is the number of the first event after the last one
-//! that must stay.
+//! back (`come_back`). `unmergeable` is the number of the first event after the last one that must
+//! stay.
 
 use crate::sys::clock::ticks;
 use crate::sys::memory::NoMemory;
@@ -56,8 +56,7 @@ impl Shared {
 /// JavaScript read a number as a double: beyond 53 bits they would confuse tasks.
 const WORKER_SHIFT: u32 = 40;
 
-/// The first number of the tasks from outside, whose upper bits are the number after the last
-/// worker's.
+/// The first number of the tasks from outside. Their upper bits are those after the last worker's.
 const OUTSIDE_ID: u64 = (MOST_WORKERS as u64) << WORKER_SHIFT;
 
 const _: () = assert!(OUTSIDE_ID < 1 << f64::MANTISSA_DIGITS);
@@ -335,8 +334,8 @@ impl Track {
     }
 
     /// The worker has come to the stack of the task, which it may have left at `left`. If it has
-    /// since then done nothing except tasks that were merged into one event, the track looks as if
-    /// the task had called them.
+    /// since then done only tasks that were merged into one event, the track looks as if the task
+    /// had called them.
     pub fn come_back(&self, left: &Left, slice: &Observed) {
         let since = self.ring.end().wrapping_sub(left.at);
         let merged = self.ring.get(left.at + 1).filter(|event| event.kind == Kind::Merged);

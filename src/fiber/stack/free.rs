@@ -121,8 +121,8 @@ struct Store {
 }
 
 impl Store {
-    /// Adds a free stack of the store's size; returns it if the store has `most` stacks already, or
-    /// is closed.
+    /// Adds a free stack of the store's size; returns it if the store has `most` stacks, or is
+    /// closed.
     fn push(&self, stack: Stack, most: usize) -> Option<Stack> {
         if self.is_closed || self.free.count() >= most {
             return Some(stack);
@@ -181,8 +181,7 @@ pub fn trim() {
 /// # Safety
 /// No other thread of this process uses stacks before this returns.
 pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
-    // SAFETY: by the caller's promise no other thread uses the lists; a thread that held one of the
-    // locks exists only in the parent.
+    // SAFETY: no other thread uses the lists; one that held a lock exists only in the parent.
     unsafe {
         STORE.force_unlock();
         YOUNGEST.force_unlock();
@@ -193,19 +192,16 @@ pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
     let here = ptr::from_ref(&in_caches) as usize;
     for cache in caches {
         while let Some(stack) = cache.free.pop() {
-            // A signal handler may have forked on a stack that was already in a cache, but that its
-            // thread had not left yet.
+            // A signal handler may have forked on a stack that was in a cache but not left yet.
             if !stack.holds(here) {
-                // SAFETY: the other threads that may have been on this stack exist only in the
-                // parent.
+                // SAFETY: other threads that may have been on the stack exist only in the parent.
                 unsafe { cache.store(stack) };
             }
         }
     }
 }
 
-/// Called when the object that contains the library is unloaded: unmaps the kept stacks, and keeps
-/// no more.
+/// Called when the library is unloaded: unmaps the kept stacks, and keeps no more.
 pub fn unload() {
     STORE.with(|store| store.is_closed = true);
     let mut outdated = FreeList::default();
@@ -295,8 +291,8 @@ impl StackCache {
     #[inline(never)]
     pub unsafe fn move_one_to_store(&self) {
         if let Some(stack) = self.pop() {
-            // SAFETY: the stack comes from this run's caches, and by the caller's promise no thread
-            // uses it.
+            // SAFETY: the stack comes from this cache, and by the caller's promise no thread uses
+            // it.
             unsafe { self.store(stack) };
         }
     }

@@ -1,5 +1,4 @@
-//! Checks the statements of the essay of `parts` on random paths, with memory and without it; and
-//! the rule of replacement.
+//! Checks the essay of `parts` on random paths, with and without memory; and the replacement.
 
 use super::*;
 use std::cell::Cell;

@@ -1,5 +1,4 @@
-//! How the threads that are kept end: by themselves, when the library is unloaded, or with the
-//! process.
+//! How kept threads end: by themselves, when the library is unloaded, or with the process.
 //!
 //! # Joining a thread that ends by itself
 //!
@@ -49,8 +48,7 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = "sched_words")]
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// While a thread joins another one, the exit sleeps `JOIN_NAP` at a time, at most `JOIN_NAPS`
-/// times.
+/// While a thread joins another one, the exit sleeps for `JOIN_NAP`, at most `JOIN_NAPS` times.
 const JOIN_NAPS: u32 = 200;
 const JOIN_NAP: Duration = Duration::from_micros(50);
 
@@ -70,19 +68,16 @@ pub fn is_unloaded() -> bool {
 /// The thread is ours, and nobody else joins it.
 pub(super) unsafe fn join_ended(id: libc::pthread_t) {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
-    // SAFETY: the caller has the only right to join the thread. The join fails if a task has
-    // detached it.
+    // SAFETY: only the caller may join the thread. The join fails if a task has detached it.
     let _ = unsafe { thread::join(id) };
 }
 
-/// Registers the exit handler. Called before the first run of a process; a child of fork inherits
-/// it.
+/// Registers the exit handler, which a child of fork inherits. Called before the first run.
 pub fn watch_exit() {
     #[unsafe(link_section = "sched_words")]
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the function has the right type; it is called, or forgotten, before it is
-        // unmapped.
+        // SAFETY: the function is called, or forgotten, before it is unmapped.
         unsafe { libc::atexit(at_exit) };
     }
 }

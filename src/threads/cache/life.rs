@@ -47,9 +47,8 @@ impl ThreadSlot {
     ) -> bool {
         self.job.set(MaybeUninit::new((job, index, ptr::from_ref(threads))));
         // A thread that starts on the processor of a thread that keeps working may wait there for
-        // milliseconds. So it starts on another processor; its first act is to take over the
-        // affinity of the terms. (Not where futex is refused: pthread_create would need futex for
-        // this.)
+        // milliseconds. So it starts on another processor, and then takes over the affinity of the
+        // terms. (Not if futex is refused, which pthread_create needs for this.)
         let elsewhere = || {
             threads
                 .terms()
@@ -92,8 +91,7 @@ impl ThreadSlot {
         }
     }
 
-    /// The thread's rest after a job. True if the thread got another job. False if it must end: it
-    /// then no longer has a slot.
+    /// The rest after a job. True: the thread got another job. False: it has no slot, and must end.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         self.rests.begin();
         let works = self.rest_noted(keep, awake);
@@ -173,8 +171,7 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
 fn live(slot: *mut c_void) {
     // SAFETY: `assign` passes a slot, which is never freed.
     let slot: &'static ThreadSlot = unsafe { &*slot.cast_const().cast() };
-    // SAFETY: this is the calling thread's id. Readers of the field have waited for the end of a
-    // job.
+    // SAFETY: the id is the caller's. Readers of the field have waited for the end of a job.
     slot.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
     let mut held = ThreadAffinity::nothing();
     loop {

@@ -71,8 +71,7 @@ pub(super) struct ThreadSlot {
     pub(super) affinity_changed: Cell<bool>,
     /// Written by the thread when it begins.
     pub(super) id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Used under the cache's lock, as is `until`: whether the slot is warm, or spare, and until
-    /// when.
+    /// Used under the cache's lock, as is `until`: is the slot warm, is it spare, until when.
     pub(super) is_warm: Cell<bool>,
     pub(super) is_spare: Cell<bool>,
     /// The thread is in `rest`. Written by the thread.
@@ -89,8 +88,7 @@ pub(super) struct ThreadSlot {
 unsafe impl Sync for ThreadSlot {}
 
 pub(super) struct ThreadCache {
-    /// The slot whose thread began to rest last is taken first: the processor's caches hold most of
-    /// that thread's data.
+    /// The thread that began to rest last is taken first: its data are still in the caches.
     pub(super) warm: *const ThreadSlot,
     pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to end, and is not joined yet. See `ending`.
@@ -145,8 +143,7 @@ impl ThreadSlot {
         let mut head = ALL.load(Ordering::Acquire);
         loop {
             slot.next_slot.set(head);
-            // Release: pairs with the Acquire load in `all_slots`, which finds the slot
-            // initialised.
+            // Release: the Acquire load in `all_slots` finds the slot initialised.
             match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(slot),
                 Err(now) => head = now,
@@ -281,8 +278,7 @@ impl Reliefs {
     }
 }
 
-/// The threads of one run: one for each worker, except for worker 0 if the caller's own thread
-/// serves it; and the reliefs.
+/// The threads of one run: the workers' threads, except for the caller's own, and the reliefs.
 pub struct RunThreads {
     /// The worker of the first member.
     pub(super) first: usize,
@@ -297,8 +293,7 @@ pub(super) struct Member {
     pub(super) job: Job,
     /// `NOT_STARTED`, or the result of the only start. Relaxed, because `finish` reads the result
     /// after the start is over: if the starting thread does a job of this run, `finish` has waited
-    /// for that job; any other starting thread has left the run, because `run` closes the gates
-    /// first.
+    /// for that job; other starting threads have left the run, whose gates `run` closes first.
     pub(super) started: AtomicU32,
 }
 
@@ -317,8 +312,7 @@ pub(super) const MISSING: u32 = 2;
 unsafe impl Sync for RunThreads {}
 
 impl RunThreads {
-    /// All slots, in reverse order, so that the next run's worker 1 gets the thread of this run's
-    /// worker 1.
+    /// All slots, in reverse order, so that worker 1 of the next run gets worker 1's thread.
     pub(super) fn slots(&self) -> impl Iterator<Item = &'static ThreadSlot> {
         self.reliefs.all().chain(self.members.iter().rev().map(|member| member.slot))
     }

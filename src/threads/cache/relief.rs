@@ -1,5 +1,4 @@
-//! Reliefs: threads for workers whose own threads have left them in the middle of the run, to
-//! block.
+//! Reliefs: threads for workers whose own threads have left them to block.
 //!
 //! A job returns true when its thread has left its worker for good while the run continues: the
 //! thread is *surplus*. Its slot, a relief's or a member's, is then *spare*. The next worker that
@@ -24,8 +23,7 @@ use crate::threads::cache::records::{CACHE, Caller, Job, NoRelief, RunThreads, T
 use std::ptr;
 
 /// The number of threads that a run may have beside its workers' threads if SCHED_BLOCKING is not
-/// set. Tokio has the same default for blocking calls, for the same reason: the limit only stops a
-/// flood of them.
+/// set. Tokio has the same default for blocking calls: the limit only stops a flood.
 pub const MOST_RELIEFS: usize = 512;
 
 impl RunThreads {
@@ -61,8 +59,7 @@ impl RunThreads {
             // SAFETY: the slot's job is done, and threads that are not kept never rest.
             unsafe { slot.join() };
         }
-        // SAFETY: this call has taken the slot; job and `self` live until `finish`, by the caller's
-        // promise.
+        // SAFETY: this call has taken the slot; by the promise job and `self` live until `finish`.
         let works = unsafe { slot.assign(job, index, self, Caller::Leaves) };
         if !works {
             self.spare(slot);

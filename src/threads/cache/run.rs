@@ -16,8 +16,7 @@ use crate::threads::cache::records::{
 use std::time::Duration;
 
 impl Terms {
-    /// The terms of a run that the calling thread starts, whose threads may use the processors of
-    /// `mask`.
+    /// The terms of a run that the calling thread starts on the processors of `mask`.
     pub fn of_caller(keep: Duration, most_reliefs: usize, mask: Mask) -> Self {
         let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
@@ -64,16 +63,13 @@ impl RunThreads {
         result.map(|()| threads)
     }
 
-    /// Brings a thread to worker `index`. The thread does the worker's job. False if no thread can
-    /// be created.
+    /// Brings a thread to worker `index`, to do its job. False if no thread can be created.
     ///
     /// # Safety
-    /// Called once for each worker, before `finish`; job and run's threads stay as they are until
-    /// then.
+    /// Called once for each worker, before `finish`; until then job and `self` do not change.
     pub unsafe fn start(&self, index: usize) -> bool {
         let member = &self.members[index - self.first];
-        // SAFETY: this run has reserved the slot; job and `self` live until `finish`, by the
-        // caller's promise.
+        // SAFETY: the run has reserved the slot; by the promise job and `self` live until `finish`.
         let works = unsafe { member.slot.assign(member.job, index, self, Caller::KeepsWorking) };
         member.started.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
@@ -82,8 +78,7 @@ impl RunThreads {
     /// Waits until all started jobs are done. From now on only these jobs may start others.
     pub fn finish(&self) {
         let mut waited = usize::MAX;
-        // A job for which the loop has waited may have started a job in a slot that the loop had
-        // passed already.
+        // A job may have started another one in a slot that the loop had passed before.
         loop {
             let mut works = 0;
             for member in &self.members {
