@@ -20,9 +20,10 @@
 //!
 //! Only the thread that occupies a worker writes the worker's track. The text is made by the thread
 //! that ends the run, after the last worker has stopped; or, if the process ends in the middle of a
-//! run, by the thread that ends the process, while the workers continue. In the second case the
-//! reader may find an event half written. Therefore the words of an event are atomics: the reader
-//! then shows a wrong time or name, but reads no memory that is not its own.
+//! run, by the thread that ends the process or by `threads::watcher`, while the workers continue.
+//! In the second case the reader may find an event half written. Therefore the words of an event
+//! are atomics: the reader then shows a wrong time or name, but reads no memory that is not its
+//! own.
 
 pub mod event;
 pub mod ring;

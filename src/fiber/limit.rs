@@ -1,10 +1,10 @@
 //! How many stacks a process may have at once.
 //!
-//! Each waiting task has a stack. Where a million tasks wait for each other, their stacks would
-//! take all memory, and the kernel would then end this process or another one. So stacks take at
-//! most half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too
-//! deep, a stack overflows, with a message. Stacks also take at most half of the address space,
-//! where it is limited, and of the mappings, where guards take some.
+//! Each waiting task has a stack. If a million tasks wait for each other, their stacks would take
+//! all memory, and the kernel would then end this process or another one. So stacks take at most
+//! half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too deep,
+//! a stack overflows, with a message. Stacks also take at most half of the address space, where it
+//! is limited, and of the mappings, where guards take some.
 //!
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -21,7 +21,7 @@
 //! Therefore each function here has no unwind table, or a table that ends the walk from the first
 //! instruction on, before the stack pointer moves.
 //!
-//! Shadow stacks (CET) are not supported, so the C library leaves them off in the process.
+//! Shadow stacks (CET): this code is not marked for them, so the C library leaves them off.
 
 use crate::sys::unwind;
 use crate::sys::unwind::ProgramFunction;

@@ -31,7 +31,7 @@ const FIRST_FRAMES: usize = 1 << 10;
 
 /// At least the size of `run_forked` in bytes.
 const MOST_OF_CALLER: usize = 512;
-/// Most functions are smaller, in bytes.
+/// Most functions have fewer bytes than this.
 const MOST_OF_FUNCTION: usize = 4096;
 
 /// The stack of a suspended task.
@@ -104,7 +104,7 @@ impl Trace {
     /// Calls `show` with each function of the program, the innermost first.
     pub fn each_frame(&self, show: &mut dyn FnMut(&symbol::Place)) {
         for &frame in &self.frames[..self.count] {
-            // The return address minus one lies in the call.
+            // The return address minus one lies in the call instruction.
             symbol::locate(frame.wrapping_sub(1), &mut |place| {
                 if !place.is_ours {
                     show(place);

@@ -42,7 +42,7 @@ impl SeenRun {
         self.workers.iter().filter(|worker| !worker.is_guest).count()
     }
 
-    /// What the text calls the place of this index.
+    /// The name of the place with this index.
     pub fn name_of(&self, index: usize) -> PlaceName {
         PlaceName { index, is_guest: self.workers[index].is_guest }
     }

@@ -72,7 +72,7 @@ impl Context {
         None
     }
 
-    /// This context, or the context above it, that belongs to the function.
+    /// The context of the function, among this context and those above it.
     fn find_above(&self, function: usize) -> Option<&Context> {
         let mut at = Some(self);
         while let Some(context) = at {

@@ -116,7 +116,7 @@ impl Stored {
     }
 }
 
-/// The parts beyond the near ones, and the floors of all.
+/// The parts beyond the near ones, and the floors of all parts.
 #[repr(align(32))] // the address leaves room for the low bits of `State`
 struct Far {
     parts: [Stored; PARTS - NEAR],
@@ -251,12 +251,12 @@ impl Parts {
         let far = self.state.far();
         self.state.set_both(0, ptr::null_mut());
         self.growing.set(REST_PLACE);
-        // SAFETY: `far_or_made` has made it from a box, and nothing leads there any more.
+        // SAFETY: `far_or_made` has made `far` from a box, and nothing leads to it any more.
         drop(unsafe { Box::from_raw(far) });
     }
 
     fn far(&self) -> Option<&Far> {
-        // SAFETY: it lives until `free_far`, after which the state does not lead there.
+        // SAFETY: the `Far` lives until `free_far`, after which the state does not lead to it.
         unsafe { self.state.far().as_ref() }
     }
 
@@ -281,8 +281,8 @@ impl Parts {
     fn at(&self, place: u8) -> &Stored {
         assert!(place < self.state.used(), "the path has such a part");
         if usize::from(place) < NEAR {
-            // SAFETY: it was written, or the caller writes it now: its words are atomics, of which
-            // a reference may be made before their first value is stored.
+            // SAFETY: the part was written, or the caller writes it now: its words are atomics, of
+            // which a reference may be made before their first value is stored.
             return unsafe { &*self.near[usize::from(place)].as_ptr() };
         }
         self.at_far(place)

@@ -81,7 +81,7 @@ impl Path {
     }
 
     pub fn context(&self) -> Option<&Context> {
-        // SAFETY: it lives as long as the run, in which the path is used.
+        // SAFETY: the context lives as long as the run, in which the path is used.
         unsafe { self.context.get().as_ref() }
     }
 
@@ -188,7 +188,7 @@ impl Path {
         }
     }
 
-    /// Takes the length of the path that has come, if it is longer. Returns true if it is.
+    /// Takes the given length, if it is longer. Returns true if it is.
     fn take(&self, length: &Length, burden: u64) -> bool {
         let is_longer = self.length.become_longer(length, burden);
         if is_longer {

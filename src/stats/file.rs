@@ -53,7 +53,7 @@ static ALL: AtomicPtr<Named> = AtomicPtr::new(ptr::null_mut());
 impl Named {
     fn find(variable: &'static str, value: &CStr) -> Result<&'static Named, Errno> {
         let mut next = ALL.load(Ordering::Acquire).cast_const(); // pairs with the exchange below
-        // SAFETY: null, or in the list.
+        // SAFETY: `next` is null or in the list.
         while let Some(named) = unsafe { next.as_ref() } {
             if named.variable == variable && named.value == value.to_bytes_with_nul() {
                 return Ok(named);
@@ -67,14 +67,14 @@ impl Named {
         let named = Named { variable, value, path, told: AtomicI32::new(0), next };
         let named = Box::into_raw(memory::boxed(named).map_err(|_| NO_MEMORY)?);
         loop {
-            // SAFETY: not null, and not in the list yet.
+            // SAFETY: `named` is not null, and not in the list yet.
             let next = unsafe { (*named).next }.cast_mut();
             // Release: a thread that finds it in the list sees its fields. (If two threads add the
             // same value at once, the list has it twice.)
             match ALL.compare_exchange(next, named, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: in the list from now on.
+                // SAFETY: `named` is in the list from now on.
                 Ok(_) => return Ok(unsafe { &*named }),
-                // SAFETY: as above.
+                // SAFETY: `named` is not in the list yet.
                 Err(now) => unsafe { (*named).next = now },
             }
         }
@@ -102,7 +102,7 @@ pub fn tell_once(variable: &'static str, path: &CStr, error: Errno) {
 pub fn unload() {
     let mut next = ALL.swap(ptr::null_mut(), Ordering::Acquire);
     while !next.is_null() {
-        // SAFETY: it came from a box, and nobody uses it any more.
+        // SAFETY: `next` came from a box, and nobody uses it any more.
         next = unsafe { Box::from_raw(next) }.next.cast_mut();
     }
 }
@@ -131,7 +131,7 @@ pub struct File {
     named: &'static Named,
     /// The path that the library has invented in place of the named one, with a zero byte.
     own: Option<Vec<u8>>,
-    /// The type of the named file; 0: there is none yet.
+    /// The type of the named file; 0: the file does not exist yet.
     kind: libc::mode_t,
 }
 

@@ -135,7 +135,7 @@ macro_rules! counters {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
     pub values: Values,
-    /// The number of workers that got a thread, and of those that did not.
+    /// The number of workers that got a thread, and the number of workers that did not.
     pub threads: usize,
     pub threads_missing: usize,
     pub time: Duration,

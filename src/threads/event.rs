@@ -26,7 +26,7 @@ impl Event {
         Event(Futex::new(TO_COME))
     }
 
-    /// The event has happened: wakes who waits. Its memory must last until this call returns.
+    /// Marks the event as past, and wakes its waiters. The event must live until this returns.
     pub fn happen(&self) {
         // Release: pairs with the Acquire loads in `wait` and `happens_within`.
         if self.0.swap(PAST, Ordering::Release) == AWAITED {

@@ -84,7 +84,7 @@ impl Wait {
         Wait::Group,
     ];
 
-    /// The word for it in a timeline.
+    /// The word for the wait in a timeline.
     pub fn word(self) -> &'static str {
         match self {
             Wait::Other => "suspended",

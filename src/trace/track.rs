@@ -192,7 +192,7 @@ impl Track {
     }
 
     pub fn shared(&self) -> &Shared {
-        // SAFETY: by the promise made to `new`.
+        // SAFETY: by the promise to `new` the tracks' `Shared` lives as long as this track.
         unsafe { &*self.shared }
     }
 

@@ -173,10 +173,10 @@ pub fn trim() {
 /// Called in the child of a fork: makes the stacks that nobody used the child's own. `caches` are
 /// the caches of all workers.
 ///
-/// A child's memory is that of the parent at one moment: a parent's thread that writes to a page
-/// which fork has already copied waits until the fork is over, and does nothing meanwhile. So each
-/// array is as its owner's last instruction left it. Stacks that were in use at that moment stay
-/// mapped: the child may be running on one of them.
+/// A child's memory is the parent's memory at one moment: a parent's thread that writes to a page
+/// which fork has already copied waits until the fork is over. So each array is as its owner's last
+/// instruction left it. Stacks that were in use at that moment stay mapped: the child may be
+/// running on one of them.
 ///
 /// # Safety
 /// No other thread of this process uses stacks before this returns.
