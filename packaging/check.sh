@@ -4,7 +4,6 @@
 # - Debian's list of symbols is that of sched.map, each since the release that brought it;
 # - the files of the packages have the version and the oldest Rust of Cargo.toml;
 # - the build dependencies of the packages have the libraries that the programs of programs/ need;
-# - what .github/workflows runs are targets of the Makefile, and each gate of make check-deep is among them;
 # - in an unpacked tarball: the licences of vendor/ are those that debian/copyright names.
 #
 # Usage: packaging/check.sh [FOLDER]; with --write instead it writes abi/symbols-VERSION.txt: at a release
@@ -73,17 +72,6 @@ for program in programs/*.c; do
         grep -q -F "BuildRequires: pkgconfig($library)" packaging/libsched.spec ||
             say "$program needs pkgconfig($library), which packaging/libsched.spec does not ask for"
     done < "$work/needs"
-done
-
-for target in $(sed -n 's/^ *- \(run: \)\{0,1\}make \([a-z0-9-]*\).*/\2/p' .github/workflows/*.yml); do
-    grep -q "^$target:" Makefile || say ".github/workflows runs make $target, which the Makefile does not have"
-done
-for gate in $(sed -n 's/^GATES := //p' Makefile); do
-    grep -q "^ *- make $gate\( \|$\)" .github/workflows/gates.yml || say ".github/workflows/gates.yml lacks make $gate"
-    grep -q "^name = \"$gate\"$" docs/trust/gates.toml || say "docs/trust/gates.toml has no row for make $gate"
-done
-for gate in $(sed -n 's/^name = "\(.*\)"$/\1/p' docs/trust/gates.toml); do
-    sed -n 's/^GATES := \(.*\)/ test \1 /p' Makefile | grep -q " $gate " || say "docs/trust/gates.toml has $gate, no gate of the Makefile"
 done
 
 # The licences of an expression, sorted; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".

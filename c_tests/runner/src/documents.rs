@@ -137,13 +137,17 @@ fn described(root: &Path) -> Result<BTreeSet<String>> {
     Ok(items.map(str::to_string).collect())
 }
 
-/// The targets of the Makefile.
+/// The targets of the Makefile and of its part for measuring; the gates, and `record-` before them.
 fn targets(root: &Path) -> Result<BTreeSet<String>> {
-    let makefile = fs::read_to_string(root.join("Makefile"))?;
+    let read = |file: &str| fs::read_to_string(root.join(file)).context(file.to_string());
+    let makefile = read("Makefile")? + &read("bench_c/bench.mk")?;
     let rules = makefile.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
     let named =
         rules.filter_map(|line| line.split_once(':')).flat_map(|(names, _)| names.split(' '));
-    Ok(named.map(str::to_string).collect())
+    let table = read("docs/trust/gates.toml")?;
+    let gates = table.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    let gates = gates.flat_map(|gate| [gate.to_string(), format!("record-{gate}")]);
+    Ok(named.map(str::to_string).chain(gates).collect())
 }
 
 fn names(session: &Session, documents: Vec<PathBuf>) -> Job {

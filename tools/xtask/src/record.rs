@@ -1,16 +1,21 @@
-//! The record of a gate's last run, docs/trust/NAME.json, and the run that leaves it.
+//! The records of the gates' last runs, docs/trust/records.json, and the run that leaves one.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use sched_tools::process::shown;
 use sched_tools::provenance::{Source, machine, now};
 use serde::{Deserialize, Serialize};
 
-use crate::gates::Gate;
+use crate::gates::{Gate, Table};
+use crate::run;
+
+const FILE: &str = "docs/trust/records.json";
 
 /// Files that recording changes: with changes of these alone a tree counts as clean.
 const OURS: [&str; 2] = ["docs/trust/", "docs/TRUST.md"];
@@ -50,47 +55,65 @@ pub struct Record {
     pub skipped: Vec<String>,
 }
 
-impl Record {
-    fn file(root: &Path, gate: &str) -> PathBuf {
-        root.join(format!("docs/trust/{gate}.json"))
+/// The records, by the names of their gates.
+pub struct Records(BTreeMap<String, Record>);
+
+impl Records {
+    pub fn read(root: &Path) -> Result<Records> {
+        let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
+        let records: Vec<Record> = serde_json::from_str(&text).context(FILE)?;
+        Ok(Records(records.into_iter().map(|record| (record.gate.clone(), record)).collect()))
     }
 
     /// None if the gate has never been recorded.
-    pub fn read(root: &Path, gate: &str) -> Result<Option<Record>> {
-        let file = Record::file(root, gate);
-        match fs::read(&file) {
-            Ok(bytes) => Ok(Some(
-                serde_json::from_slice(&bytes).with_context(|| file.display().to_string())?,
-            )),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| file.display().to_string()),
-        }
+    pub fn of(&self, gate: &str) -> Option<&Record> {
+        self.0.get(gate)
     }
 
-    pub fn write(&self, root: &Path) -> Result<()> {
-        let file = Record::file(root, &self.gate);
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        fs::write(&file, text).with_context(|| file.display().to_string())
+    pub fn all(&self) -> impl Iterator<Item = &Record> {
+        self.0.values()
     }
 
-    /// Runs `make GATE ARGUMENTS`, passes its output on, and records what it did.
-    pub fn run(root: &Path, gate: &Gate, arguments: &[String], log: &Path) -> Result<Record> {
-        let make = std::env::var_os("MAKE").unwrap_or_else(|| "make".into());
-        let mut command = Command::new(make);
-        command.current_dir(root).args(["--no-print-directory", &gate.name]).args(arguments);
-        // Those of the make that called this; its variables are among the arguments.
-        // And those of the cargo that runs this, by which `cargo +nightly` would not be rustup's.
-        for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO", "RUSTUP_TOOLCHAIN"] {
-            command.env_remove(name);
-        }
+    /// A line for each record, so that two versions of the file show which gates have run.
+    fn text(&self) -> Result<String> {
+        let lines = self.all().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+    }
+
+    /// Replaces the record of a gate in the file.
+    pub fn add(root: &Path, record: Record) -> Result<()> {
+        let mut records = Records::read(root)?;
+        records.0.insert(record.gate.clone(), record);
+        fs::write(root.join(FILE), records.text()?).context(FILE)
+    }
+}
+
+impl From<Vec<Record>> for Records {
+    fn from(records: Vec<Record>) -> Records {
+        Records(records.into_iter().map(|record| (record.gate.clone(), record)).collect())
+    }
+}
+
+impl Record {
+    /// Runs `make GATE` with these variables, passes its output on, and says what it did.
+    pub fn run(
+        root: &Path,
+        table: &Table,
+        gate: &Gate,
+        variables: &[String],
+        log: &Path,
+    ) -> Result<Record> {
+        let arguments = arguments(gate, variables);
+        let mut command = run::command(run::make());
+        command.args(["--no-print-directory", &gate.name]).args(&arguments);
         let source = Source::of(root, &OURS);
         let (began, start) = (now(), Instant::now());
         let (ok, lines) = run_and_show(&mut command, log)?;
-        let numbers = gate.numbers(&lines)?;
+        let numbers = table.numbers(gate, &lines)?;
         let skipped = skips(&gate.name, &lines);
         Ok(Record {
             gate: gate.name.clone(),
-            command: shown(&gate.name, arguments),
+            command: shown(Command::new("make").arg(&gate.name).args(&arguments)),
             outcome: judge(ok, &numbers, &skipped),
             began,
             seconds: start.elapsed().as_secs(),
@@ -103,18 +126,16 @@ impl Record {
     }
 }
 
-/// Returns the command line, quoted for a shell. It omits `GATES`, which only `make check-deep`
-/// reads.
-fn shown(gate: &str, arguments: &[String]) -> String {
-    let mut words = vec!["make".to_string(), gate.to_string()];
-    for argument in arguments.iter().filter(|argument| !argument.starts_with("GATES=")) {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "=/.,:_-".contains(c);
-        words.push(match argument.chars().all(is_plain) {
-            true => argument.clone(),
-            false => format!("'{}'", argument.replace('\'', "'\\''")),
-        });
-    }
-    words.join(" ")
+/// The variables that make gets: those of the command line, without those for `make check-deep`
+/// itself; and the gate's part, unless FULL asks for everything or the command line says how much.
+fn arguments(gate: &Gate, variables: &[String]) -> Vec<String> {
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_string();
+    let is_full =
+        variables.iter().any(|word| word.strip_prefix("FULL=").is_some_and(|v| !v.is_empty()));
+    let is_for_make = |word: &&String| !["FULL", "GATES"].contains(&name(word).as_str());
+    let given: Vec<String> = variables.iter().filter(is_for_make).cloned().collect();
+    let is_free = |part: &String| !is_full && given.iter().all(|word| name(word) != name(part));
+    gate.part().filter(is_free).into_iter().chain(given.clone()).collect()
 }
 
 /// A gate that ends well but has counted nothing has done nothing. That is a failure, unless it
@@ -205,9 +226,24 @@ mod tests {
     }
 
     #[test]
-    fn a_command_can_be_repeated() {
-        let arguments = ["SLICE=1/12", "GATES=loom fuzz", "CC=gcc -m64"].map(String::from);
-        assert_eq!(shown("tsan", &arguments), "make tsan SLICE=1/12 'CC=gcc -m64'");
+    fn a_part_is_done_unless_more_is_asked_for() {
+        let table = Table::read(&crate::root()).unwrap();
+        let given = |gate: &str, variables: &str| {
+            let variables: Vec<String> = variables.split_whitespace().map(String::from).collect();
+            arguments(table.gate(gate).unwrap(), &variables).join(" ")
+        };
+        assert_eq!(given("knobs", "CC=gcc GATES=knobs"), "KNOBS=1/100 CC=gcc");
+        assert_eq!(given("knobs", "KNOBS=2/3"), "KNOBS=2/3");
+        assert_eq!(given("knobs", "FULL=1 CC=gcc"), "CC=gcc");
+        assert_eq!(given("loom", ""), "");
+    }
+
+    #[test]
+    fn records_are_kept_a_line_each() {
+        let records = Records::read(&crate::root()).unwrap();
+        let text = records.text().unwrap();
+        assert_eq!(text, fs::read_to_string(crate::root().join(FILE)).unwrap());
+        assert_eq!(text.lines().count(), records.all().count() + 2);
     }
 
     #[test]

@@ -29,8 +29,10 @@ use results::{Outcome, Results};
 use sched_tools::process;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Duration;
+
+use crate::root;
 
 /// A mutant is undecided if its model has not failed after this time.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -57,19 +59,8 @@ enum Task {
     Record,
 }
 
-fn main() -> ExitCode {
-    match tried(std::env::args().skip(1).collect()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("mutants: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 /// True if all is as it must be.
-fn tried(mut arguments: Vec<String>) -> Result<bool> {
+pub fn run(mut arguments: Vec<String>) -> Result<bool> {
     let mutants = all()?;
     let option = arguments.first().filter(|first| first.starts_with("--")).cloned();
     if option.is_some() {
@@ -143,10 +134,6 @@ struct Seen {
     is_bad: bool,
     /// The models that have failed, or what is wrong.
     shown: String,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn all() -> Result<Vec<Mutant>> {
@@ -291,7 +278,7 @@ impl Mutant {
 
     /// A copy of the source with the changed file.
     fn copy_with(&self, changed: &str) -> Result<PathBuf> {
-        let copy = root().join("target/mutants");
+        let copy = crate::target().join("mutants");
         copy_source(&copy)?;
         fs::write(copy.join(&self.file), changed)?;
         Ok(copy)
@@ -307,8 +294,8 @@ impl Mutant {
                 .env("RUSTFLAGS", "--cfg loom")
                 .env("MODEL_UNCOUNTED", "1")
                 .env("CARGO_INCREMENTAL", "1");
-            let target = if is_whole { "target/shuttle-mutants" } else { "target/loom-mutants" };
-            cargo.env("CARGO_TARGET_DIR", root().join(target));
+            let target = if is_whole { "shuttle-mutants" } else { "loom-mutants" };
+            cargo.env("CARGO_TARGET_DIR", crate::target().join(target));
             let package = if is_whole { "sched-whole" } else { "sched-model" };
             cargo.args(["test", "--profile", "tools", "-p", package, "--test", &self.test]);
             cargo.args(arguments);
