@@ -51,11 +51,11 @@ STAGE   := $(TARGET)$(patsubst %,/%,$(filter-out release,$(PROFILE)))/stage
 BENCH   := $(TARGET)/bench
 PROGRAMS := $(TARGET)/programs
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
+SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' src/sched.map)
 # What tools/libsched-gdb.py reads.
-PRIVATE := $(shell sed -n 's/^ *\(libsched_[a-z_]*\);/\1/p' sched.map)
+PRIVATE := $(shell sed -n 's/^ *\(libsched_[a-z_]*\);/\1/p' src/sched.map)
 HEADERS := $(wildcard include/*.h include/*.hpp)
-SOURCES := $(shell find src lab/speedup -name '*.rs') build.rs Cargo.toml sched.map
+SOURCES := $(shell find src lab/speedup -name '*.rs') build.rs Cargo.toml src/sched.map
 # Without make test, which has a rule below.
 GATES   := $(filter-out test,$(shell sed -n 's/^name = "\(.*\)"$$/\1/p' docs/trust/gates.toml))
 
@@ -93,15 +93,15 @@ $(LEAN)/rust.a: $(SOURCES)
 	@cp $(BUILT)/$(PROFILE)/libsched.a $@
 # Of such an archive the shared library is made here, since rustc has a version script of its own, without a version,
 # and linkers take one only. A task may still be running when a program closes the library: it stays mapped.
-LINK = $(CC) -shared $(LDFLAGS) -Wl,-soname,libsched.so.1 -Wl,--version-script=sched.map -Wl,-z,nodelete -Wl,-z,relro \
+LINK = $(CC) -shared $(LDFLAGS) -Wl,-soname,libsched.so.1 -Wl,--version-script=src/sched.map -Wl,-z,nodelete -Wl,-z,relro \
        -Wl,-z,now -Wl,-z,noexecstack -Wl,-O1 -Wl,--gc-sections -Wl,--as-needed $(SYMBOLS:%=-Wl,-u,%)
 link_library = $(call briefly,link)$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(1) -lpthread -ldl && ln -sf libsched.so.1 $(@D)/libsched.so
-$(LEAN)/libsched.so.1: $(LEAN)/rust.a sched.map
+$(LEAN)/libsched.so.1: $(LEAN)/rust.a src/sched.map
 	$(call link_library,$(if $(DEBUG_INFO),,-Wl,--strip-debug) $<)
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is linked into one object that keeps
 # what the library uses, and shows its symbols only; and the hidden one that all probes of a program share
 # (src/sys/probe.rs).
-$(LEAN)/libsched.a: $(LEAN)/rust.a sched.map
+$(LEAN)/libsched.a: $(LEAN)/rust.a src/sched.map
 	$(call briefly,link)$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $<
 	$(call briefly,hide the symbols of)$(OBJCOPY) $(patsubst %,--keep-global-symbol=%,$(SYMBOLS) $(PRIVATE) _.stapsdt.base) \
 	        --remove-section=.llvmbc --remove-section=.llvmcmd --remove-section=.group --strip-unneeded $(@D)/libsched.o
@@ -116,7 +116,7 @@ $(DEBUG_LIB): $(SOURCES)
 fuzz-library: $(TARGET)/fuzz/release/lean/libsched.so.1
 $(TARGET)/fuzz/release/libsched.a: $(SOURCES)
 	RUSTFLAGS='--cfg sched_fuzz' $(STATIC) --release --target-dir $(TARGET)/fuzz
-$(TARGET)/fuzz/%/lean/libsched.so.1: $(TARGET)/fuzz/%/libsched.a sched.map
+$(TARGET)/fuzz/%/lean/libsched.so.1: $(TARGET)/fuzz/%/libsched.a src/sched.map
 	@mkdir -p $(@D)
 	$(call link_library,$<)
 headers: ## write include/sched_tasks.h anew from src/ffi; make test fails while they differ

@@ -1,5 +1,5 @@
 //! Gives the shared library its soname, and finds out what a debugger must know of Rust's library.
-//! (tests/headers.rs compares the headers with the exported functions: the build needs no crate.)
+//! (tests/headers compares the headers with the exported functions: the build needs no crate.)
 
 use std::collections::VecDeque;
 use std::mem;

@@ -24,6 +24,7 @@ cp "$tarball" "libsched_${name#libsched-}.orig.tar.xz"
 tar -x -f "$tarball"
 cd "$name"
 packaging/check.sh
+cp -R packaging/debian debian
 dpkg-buildpackage -us -uc -b -d > ../build.log 2>&1 ||
     { tail -n 40 ../build.log; echo "deb: see $out/build.log"; exit 1; }
 cd ..

@@ -84,7 +84,7 @@ else
     files() { (cd "$root" && find usr etc lib* -name '*sched*' | sort); }
     files > "$work/before"
     mkdir "$root/packages"
-    cp "$work"/deb/*.deb debian/tests/compile "$root/packages/"
+    cp "$work"/deb/*.deb packaging/debian/tests/compile "$root/packages/"
     inside sh -c 'cd /packages && apt-get install -y --no-install-recommends ./*.deb' > "$work/install.log" 2>&1 ||
         { tail "$work/install.log"; fail "the packages do not install: $work/install.log"; }
     inside dpkg -l 'libsched*' | sed -n 's/^ii *//p'

@@ -10,7 +10,7 @@ floors=floor
 for floor in $floors; do
     mkdir -p "$bench/floor/$floor"
     $CC -std=c11 $CFLAGS -Wall -Wextra -Wpedantic -Werror -shared -fPIC -Wl,-soname,libsched.so.1 \
-        "-Wl,--version-script=$here/../../sched.map" -Wl,-z,nodelete -o "$bench/floor/$floor/libsched.so.1" "$here/$floor.c"
+        "-Wl,--version-script=$here/../../src/sched.map" -Wl,-z,nodelete -o "$bench/floor/$floor/libsched.so.1" "$here/$floor.c"
 done
 $CC -std=c11 $CFLAGS -Wall -Wextra -Wpedantic -Werror -o "$bench/floor/touch" "$here/touch.c"
 

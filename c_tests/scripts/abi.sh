@@ -9,10 +9,11 @@ said=$("$ROOT/packaging/abi.sh") || status=$?
 # judged STATUS CHANGE WHAT: packaging/abi.sh ends with that status when sed has made the change in the project.
 judged() {
     rm -rf tree
-    mkdir tree
-    cp -R "$ROOT/include" "$ROOT/sched.map" tree/
-    sed -i "$2" tree/include/sched_tasks.h tree/sched.map
-    ! diff -r "$ROOT/include" tree/include > /dev/null || ! cmp -s "$ROOT/sched.map" tree/sched.map ||
+    mkdir -p tree/src
+    cp -R "$ROOT/include" tree/
+    cp "$ROOT/src/sched.map" tree/src/
+    sed -i "$2" tree/include/sched_tasks.h tree/src/sched.map
+    ! diff -r "$ROOT/include" tree/include > /dev/null || ! cmp -s "$ROOT/src/sched.map" tree/src/sched.map ||
         fail "$3: sed has changed nothing"
     status=0
     "$ROOT/packaging/abi.sh" "$PWD/tree" > out 2>&1 || status=$?

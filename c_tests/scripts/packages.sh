@@ -6,7 +6,7 @@
 planted() {
     rm -rf tree
     mkdir tree
-    (cd "$ROOT" && tar -c Cargo.toml CHANGELOG.md sched.map abi debian packaging programs) | tar -x -C tree
+    (cd "$ROOT" && tar -c Cargo.toml CHANGELOG.md src/sched.map packaging programs) | tar -x -C tree
 }
 # refused WORDS: packaging/check.sh fails on the copy, and its output has the words.
 refused() {
@@ -15,27 +15,27 @@ refused() {
 }
 
 planted
-sed -i '/sched_sem_wait;/d' tree/sched.map
-refused 'has sched_sem_wait@LIBSCHED_1, and sched.map does not'
+sed -i '/sched_sem_wait;/d' tree/src/sched.map
+refused 'has sched_sem_wait@LIBSCHED_1, and src/sched.map does not'
 planted
-sed -i 's/^ *sched_sem_wait;/&\n    sched_planted;/' tree/sched.map
-refused 'sched.map adds sched_planted@LIBSCHED_1 to a version'
+sed -i 's/^ *sched_sem_wait;/&\n    sched_planted;/' tree/src/sched.map
+refused 'src/sched.map adds sched_planted@LIBSCHED_1 to a version'
 planted
-printf 'LIBSCHED_2 {\n  global:\n    sched_planted;\n} LIBSCHED_1;\n' >> tree/sched.map
+printf 'LIBSCHED_2 {\n  global:\n    sched_planted;\n} LIBSCHED_1;\n' >> tree/src/sched.map
 refused '^< sched_planted@LIBSCHED_2'
-printf ' LIBSCHED_2@LIBSCHED_2 1.0.0\n sched_planted@LIBSCHED_2 1.0.0\n' >> tree/debian/libsched1.symbols
+printf ' LIBSCHED_2@LIBSCHED_2 1.0.0\n sched_planted@LIBSCHED_2 1.0.0\n' >> tree/packaging/debian/libsched1.symbols
 "$ROOT/packaging/check.sh" tree
 planted
-sed -i 's/\(sched_sort@LIBSCHED_1\) .*/\1 0.9/' tree/debian/libsched1.symbols
+sed -i 's/\(sched_sort@LIBSCHED_1\) .*/\1 0.9/' tree/packaging/debian/libsched1.symbols
 refused '^> sched_sort@LIBSCHED_1 0.9'
 planted
 sed -i '0,/^version = .*/s//version = "1.2.3"/' tree/Cargo.toml
-refused 'debian/changelog has version .*, and Cargo.toml 1.2.3'
+refused 'packaging/debian/changelog has version .*, and Cargo.toml 1.2.3'
 refused 'libsched.spec has version .*, and Cargo.toml 1.2.3'
 refused 'CHANGELOG.md has no section 1.2.3'
 planted
 sed -i 's/^rust-version = .*/rust-version = "1.99"/' tree/Cargo.toml
-refused 'debian/control does not ask for rustc 1.99'
+refused 'packaging/debian/control does not ask for rustc 1.99'
 refused 'libsched.spec does not ask for rust 1.99'
 planted
 echo '/* pkg-config: planted (libplanted-dev) */' > tree/programs/planted.c
@@ -45,7 +45,7 @@ planted
 mkdir -p tree/vendor/planted-1.0.0/src
 printf '[package]\nname = "planted"\nlicense = "Zlib"\n' > tree/vendor/planted-1.0.0/Cargo.toml
 echo '//' > tree/vendor/planted-1.0.0/src/lib.rs
-refused 'vendor/planted-1.0.0 has licence "Zlib", and debian/copyright says "Apache-2.0 MIT"'
+refused 'vendor/planted-1.0.0 has licence "Zlib", and packaging/debian/copyright says "Apache-2.0 MIT"'
 
 # Other tests run beside this one, so nothing is built here: this cargo fails.
 cat > cargo-version <<'END'
@@ -58,13 +58,13 @@ chmod +x cargo-version
 quietly make -C "$ROOT" -s install CARGO="$PWD/cargo-version" CARGO_TARGET_DIR="$TARGET" DESTDIR="$PWD/root" PREFIX=/usr \
     LIBDIR=/usr/lib/triplet DOCDIR=/usr/share/doc/libsched-dev WITH_DEBUG=
 quietly make -C "$ROOT/programs" -s install OUT="$TARGET/programs" DESTDIR="$PWD/root" BINDIR=/usr/bin MANDIR=/usr/share/man
-cat "$ROOT"/debian/*.install "$ROOT/debian/not-installed" > lists
+cat "$ROOT"/packaging/debian/*.install "$ROOT/packaging/debian/not-installed" > lists
 set -f
 while read -r pattern; do
     set +f
     found=$(cd root && ls -d $pattern 2>/dev/null) || :
     set -f
-    [ -n "$found" ] || fail "debian/*.install has $pattern, which make install does not install"
+    [ -n "$found" ] || fail "packaging/debian/*.install has $pattern, which make install does not install"
 done < lists
 (cd root && find . ! -type d) | sed 's|^\./||' > files
 while read -r file; do
@@ -72,5 +72,5 @@ while read -r file; do
     while read -r pattern; do
         case $file in $pattern | $pattern/*) listed=yes ;; esac
     done < lists
-    [ -n "$listed" ] || fail "make install installs $file, which debian/*.install does not have"
+    [ -n "$listed" ] || fail "make install installs $file, which packaging/debian/*.install does not have"
 done < files

@@ -3,7 +3,7 @@
 # incompatible version would have them. Both lie in the global scope, and each caller gets its own: c_tests/two_copies.c.
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 
-sed 's/LIBSCHED_1/LATER_1/' "$ROOT/sched.map" > later.map
+sed 's/LIBSCHED_1/LATER_1/' "$ROOT/src/sched.map" > later.map
 flags="-O2 -pthread -DSMALLER=4 -I$ROOT/c_tests -I$PREFIX/include/libsched"
 quietly $CC -shared -o libsched.so.2 -Wl,-soname,libsched.so.2 -Wl,--version-script=later.map -Wl,-z,nodelete \
     -Wl,--whole-archive "$PREFIX/lib/libsched.a" -Wl,--no-whole-archive -lpthread -ldl

@@ -1,6 +1,6 @@
 //! The exported functions; `no_mangle` appears on this floor only. Each function checks its
 //! arguments, calls the floor below, and reports as C does: 0, or -1 with errno. [`course`]
-//! implements `include/sched.h`, which is written by hand; tests/headers.rs compares the two.
+//! implements `include/sched.h`, which is written by hand; tests/headers compares the two.
 //! [`inline`] serves `include/sched_inline.h`. The other files are the source of
 //! `include/sched_tasks.h`.
 //!

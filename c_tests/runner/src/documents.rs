@@ -58,8 +58,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The README and its pages.
 fn documents(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut documents =
-        vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("SECURITY.md")];
+    let mut documents = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
     let docs = files(&root.join("docs"))?;
     documents.extend(docs.into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")));
     Ok(documents)

@@ -1,4 +1,4 @@
-//! Checks that the libraries export the symbols of sched.map and no others, and no name of glibc's,
+//! Checks that the libraries export the symbols of src/sched.map and no others, and no name of glibc's,
 //! that the soname is right, and that each function has a manual page; and that the shared library
 //! is hardened, needs nothing but the C library and the unwinder, and has about its usual size.
 
@@ -65,9 +65,9 @@ const LARGEST: u64 = 2_232_000;
 const PROBES: &str = "_.stapsdt.base";
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
-    let map = fs::read_to_string(session.root.join("sched.map")).context("sched.map")?;
+    let map = fs::read_to_string(session.root.join("src/sched.map")).context("src/sched.map")?;
     let (symbols, versions) = read_map(&map);
-    ensure!(!symbols.is_empty(), "no symbol in sched.map");
+    ensure!(!symbols.is_empty(), "no symbol in src/sched.map");
 
     for (file, options) in
         [("libsched.so", &["-D", "--defined-only"][..]), ("libsched.a", &["-g", "--defined-only"])]
@@ -83,8 +83,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let more: Vec<_> = found.difference(&wanted).take(20).collect();
             let fewer: Vec<_> = wanted.difference(&found).collect();
             Ok(verdict(&[
-                (more.is_empty(), format!("not in sched.map: {more:?}")),
-                (fewer.is_empty(), format!("in sched.map, not exported: {fewer:?}")),
+                (more.is_empty(), format!("not in src/sched.map: {more:?}")),
+                (fewer.is_empty(), format!("in src/sched.map, not exported: {fewer:?}")),
             ]))
         }));
     }

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn each_function_of_the_library_is_recorded_or_refused() {
-        let (map, calls) = (include_str!("../../../sched.map"), include_str!("calls.rs"));
+        let (map, calls) = (include_str!("../../../src/sched.map"), include_str!("calls.rs"));
         let words = map.split(|c: char| !c.is_alphanumeric() && c != '_');
         let names: Vec<&str> = words.filter(|word| word.starts_with("sched_")).collect();
         assert!(names.contains(&"sched_init"));

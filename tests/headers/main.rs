@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const COURSE: (&str, &[&str]) = ("cbindgen.toml", &["course"]);
+const COURSE: (&str, &[&str]) = ("course.toml", &["course"]);
 const TASKS: (&str, &[&str]) =
-    ("cbindgen_tasks.toml", &["tasks", "groups", "loops", "block", "sync", "pool", "stats"]);
+    ("tasks.toml", &["tasks", "groups", "loops", "block", "sync", "pool", "stats"]);
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -22,7 +22,8 @@ fn root() -> PathBuf {
 
 /// The C declarations of what files of src/ffi export.
 fn generate((config, sources): (&str, &[&str])) -> String {
-    let config = cbindgen::Config::from_file(root().join(config)).expect("a file of ours");
+    let config = cbindgen::Config::from_file(root().join("tests/headers").join(config))
+        .expect("a file of ours");
     let mut builder = cbindgen::Builder::new().with_config(config);
     for source in sources {
         builder = builder.with_src(root().join(format!("src/ffi/{source}.rs")));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Called by meson.build:
-#   build.sh build   FOLDER MAKE SOURCE CARGO RUSTC TRIPLE CC               builds the library and copies it to FOLDER
-#   build.sh install FOLDER MAKE SOURCE CARGO RUSTC TRIPLE CC VARIABLE...   make install, with DESTDIR as Meson has it
+#   meson.sh build   FOLDER MAKE SOURCE CARGO RUSTC TRIPLE CC               builds the library and copies it to FOLDER
+#   meson.sh install FOLDER MAKE SOURCE CARGO RUSTC TRIPLE CC VARIABLE...   make install, with DESTDIR as Meson has it
 # cargo builds in CARGO_TARGET_DIR, or else in FOLDER/cargo. TRIPLE, if it is not empty, is another processor's.
 set -eu
 
