@@ -2,9 +2,9 @@
 //! and docs/TRUST.md all take the gates from it.
 //!
 //! ```toml
+//! numbers = […]                    # of the gates that have none of their own
+//! never = [{ method = "Miri", why = "…" }]
 //! shell = '''…'''                  # functions for the scripts below
-//! [counts]                         # patterns that several gates share
-//! tests = [{ find = '(\d+) passed', name = "tests passed" }]
 //!
 //! [[gate]]
 //! name = "fuzz"                    # the target of make
@@ -12,13 +12,9 @@
 //! note = "…"                       # what the numbers do not say (optional)
 //! needs = ["stage"]                # targets of the Makefile that are made first
 //! extent = { variable = "MINUTES", default = "10", part = "3", night = "60" }
-//! run = 'ctest --fuzz "$MINUTES"'  # a script for sh -eu; status 77: it lacks something here
+//! run = 'ctest --fuzz "$MINUTES"'  # a script for sh -eu; status 77: it cannot run here
 //! versions = ["cc --version"]      # commands whose first line says which tools it uses
-//! numbers = "tests"                # a name in [counts], or patterns
-//!
-//! [[never]]                        # what no gate does
-//! method = "Miri"
-//! why = "…"
+//! numbers = [{ find = '(\d+) programs', name = "programs run" }]
 //! ```
 //! A variable may change the extent of a gate. `whole` is the value with which the gate leaves
 //! nothing out, if there is one; `default` is that of `make NAME`, and without it `whole` is. `part`
@@ -29,7 +25,6 @@
 //! are added up; without a group the places are counted; with `take = "last"` the last number is
 //! kept. If a pattern has two groups, the first one is added to the name.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -43,12 +38,11 @@ use crate::record::Number;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
+    numbers: Vec<Finding>,
+    pub never: Vec<Never>,
     pub shell: String,
-    counts: BTreeMap<String, Vec<Finding>>,
     #[serde(rename = "gate")]
     pub gates: Vec<Gate>,
-    #[serde(default)]
-    pub never: Vec<Never>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,7 +59,7 @@ pub struct Gate {
     deep: Option<bool>,
     #[serde(default)]
     pub versions: Vec<String>,
-    numbers: Findings,
+    numbers: Option<Vec<Finding>>,
 }
 
 /// How much of its work a gate does.
@@ -77,13 +71,6 @@ pub struct Extent {
     default: Option<String>,
     part: Option<String>,
     night: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Findings {
-    Shared(String),
-    Own(Vec<Finding>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,21 +143,10 @@ impl Table {
         Ok(())
     }
 
-    fn findings<'a>(&'a self, gate: &'a Gate) -> Result<&'a [Finding]> {
-        let findings = match &gate.numbers {
-            Findings::Own(findings) => findings,
-            Findings::Shared(name) => {
-                self.counts.get(name).with_context(|| format!("no counts are called {name}"))?
-            }
-        };
-        ensure!(!findings.is_empty(), "no numbers");
-        Ok(findings)
-    }
-
     /// The numbers in what the gate has printed, in the order of the table.
     pub fn numbers(&self, gate: &Gate, lines: &[String]) -> Result<Vec<Number>> {
         let mut numbers: Vec<Number> = Vec::new();
-        for finding in self.findings(gate)? {
+        for finding in gate.numbers.as_ref().unwrap_or(&self.numbers) {
             let pattern = Regex::new(&finding.find)?;
             for found in lines.iter().flat_map(|line| pattern.captures_iter(line)) {
                 let group = |i| found.get(i).map(|group| group.as_str());
@@ -248,9 +224,9 @@ mod tests {
     use super::*;
 
     const TABLE: &str = r#"
+        numbers = [{ find = '(\d+) passed', name = "passed" }]
+        never = [{ method = "Miri", why = "no reason" }]
         shell = "ctest() { true; }"
-        [counts]
-        tests = [{ find = '(\d+) passed', name = "passed" }]
         [[gate]]
         name = "x"
         shows = "something"
@@ -267,14 +243,9 @@ mod tests {
         shows = "something"
         extent = { variable = "N", whole = "0", default = "2", part = "1/3", night = "9" }
         run = "true"
-        numbers = "tests"
         [[gate]]
         name = "z"
         shows = "something"
-        numbers = "tests"
-        [[never]]
-        method = "Miri"
-        why = "no reason"
     "#;
 
     #[test]
@@ -311,7 +282,6 @@ mod tests {
             ("\"z\"", "\"y\""),                       // twice the same
             (r"(\d+)", "("),                          // no pattern
             ("shows", "show"),                        // no such word
-            ("\"tests\"", "\"nothing\""),             // no such counts
             ("whole = \"0\", default = \"2\", ", ""), // no default
         ] {
             assert!(Table::parse(&TABLE.replace(right, wrong)).is_err(), "{wrong}");

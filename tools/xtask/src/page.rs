@@ -171,11 +171,11 @@ mod tests {
     fn table() -> Table {
         let text = r#"
             shell = ""
-            counts = {}
+            numbers = [{ find = "x", name = "x" }]
             gate = [
-                { name = "ran", shows = "Something.", run = "", numbers = [{ find = "x", name = "x" }],
+                { name = "ran", shows = "Something.", run = "",
                   extent = { variable = "PART", whole = "", part = "1/9" } },
-                { name = "lacks", shows = "Else.", note = "A caveat.", numbers = [] },
+                { name = "lacks", shows = "Else.", note = "A caveat." },
             ]
             never = [{ method = "Miri", why = "no threads of C" }]
         "#;

@@ -62,7 +62,7 @@ impl Records {
     pub fn read(root: &Path) -> Result<Records> {
         let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
         let records: Vec<Record> = serde_json::from_str(&text).context(FILE)?;
-        Ok(Records(records.into_iter().map(|record| (record.gate.clone(), record)).collect()))
+        Ok(records.into())
     }
 
     /// None if the gate has never been recorded.
