@@ -55,7 +55,7 @@ SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' src/sched.map)
 # What tools/libsched-gdb.py reads.
 PRIVATE := $(shell sed -n 's/^ *\(libsched_[a-z_]*\);/\1/p' src/sched.map)
 HEADERS := $(wildcard include/*.h include/*.hpp)
-SOURCES := $(shell find src lab/speedup -name '*.rs') build.rs Cargo.toml src/sched.map
+SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml src/sched.map
 # Without make test, which has a rule below.
 GATES   := $(filter-out test,$(shell sed -n 's/^name = "\(.*\)"$$/\1/p' docs/trust/gates.toml))
 
