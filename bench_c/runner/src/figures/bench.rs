@@ -6,8 +6,8 @@ use anyhow::Result;
 use sched_tools::number::{thousands, threads as threads_words};
 
 use super::keys::{by_kind, names};
-use crate::figures::chart::{Bars, Figure, Key, Panel, Series, Shape};
-use crate::figures::drawing::svg::Colour;
+use crate::figures::chart::{Bars, Colour, Figure, Key, Panel, Series, Shape};
+
 use crate::run::machine::Machine;
 use crate::run::plan::Plan;
 use crate::run::programs::{IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, PROGRAMS};

@@ -1,7 +1,7 @@
 //! Series by kind: a kind has one colour and one shape in all figures.
 
-use super::chart::{Key, Series, Shape};
-use super::drawing::svg::Colour;
+use super::chart::{Colour, Key, Series, Shape};
+
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::Quartiles;
 

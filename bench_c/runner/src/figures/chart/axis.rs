@@ -1,84 +1,105 @@
-//! The axes of a panel: where a value lies, and which values have a tick.
+//! An axis of positive numbers for plotters, linear from 0 or logarithmic. Its ticks are round
+//! numbers; those of plotters' own logarithmic axis are powers of ten, of which a short axis may
+//! have none.
 
-/// An axis of positive numbers between two places on the drawing, linear from 0 or logarithmic.
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+use super::Panel;
+
+#[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    from: f64,
-    to: f64,
+    low: f64,
+    high: f64,
     log: bool,
-    /// The places of `from` and `to`.
-    ends: (f64, f64),
 }
 
 impl Axis {
-    pub fn linear(to: f64, ends: (f64, f64)) -> Axis {
-        Axis { from: 0.0, to, log: false, ends }
-    }
-
-    pub fn logarithmic(from: f64, to: f64, ends: (f64, f64)) -> Axis {
-        Axis { from, to, log: true, ends }
-    }
-
-    pub fn at(&self, value: f64) -> f64 {
-        let part = if self.log {
-            (value / self.from).ln() / (self.to / self.from).ln()
+    /// The axis of a panel. A part `room` of its length stays free above the points. None if there
+    /// is nothing to show.
+    pub fn of(panel: &Panel, room: f64) -> Option<Axis> {
+        let points = || panel.series.iter().flat_map(|s| s.points.iter().flatten());
+        // A logarithmic axis always includes the reference.
+        let line = panel.reference.filter(|_| panel.log);
+        let low = points().map(|q| q.low).chain(line).fold(f64::INFINITY, f64::min);
+        let high = points().map(|q| q.high).chain(line).fold(0.0, f64::max);
+        if points().next().is_none() || !(low > 0.0 && high > 0.0) {
+            return None;
+        }
+        let stretch = 1.0 / (1.0 - room);
+        if panel.log {
+            let low = low / 1.35;
+            Some(Axis { low, high: low * (high * 1.1 / low).powf(stretch), log: true })
         } else {
-            (value - self.from) / (self.to - self.from)
-        };
-        self.ends.0 + part * (self.ends.1 - self.ends.0)
+            Some(Axis { low: 0.0, high: high * stretch * 1.05, log: false })
+        }
     }
 
     pub fn reaches(&self, value: f64) -> bool {
-        (self.from..=self.to).contains(&value)
+        (self.low..=self.high).contains(&value)
     }
 
-    /// As many round values as possible with at least `gap` between two of them, but at least two.
-    pub fn ticks(&self, gap: f64) -> Vec<f64> {
-        let fits = |ticks: &Vec<f64>| {
-            ticks.windows(2).all(|two| (self.at(two[1]) - self.at(two[0])).abs() >= gap)
-        };
-        let choices = if self.log { self.log_choices() } else { self.linear_choices() };
-        let mut enough = choices.into_iter().filter(|ticks| ticks.len() >= 2);
-        let first = enough.next().unwrap_or_default();
-        if fits(&first) { first } else { enough.find(fits).unwrap_or(first) }
-    }
-
-    /// Sets of ticks, from the densest to the sparsest.
-    fn log_choices(&self) -> Vec<Vec<f64>> {
-        let decades = self.from.log10().floor() as i32..=self.to.log10().ceil() as i32;
+    /// At most so many round values, the densest of the usual choices, but at least two.
+    pub fn ticks(&self, most: usize) -> Vec<f64> {
+        let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let of = |steps: &[f64], every: i32| -> Vec<f64> {
             let decades = decades.clone().filter(|decade| decade.rem_euclid(every) == 0);
             let ticks = decades.flat_map(|e| steps.iter().map(move |step| step * 10f64.powi(e)));
             ticks.filter(|&tick| self.reaches(tick)).collect()
         };
-        vec![
-            of(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0], 1),
-            of(&[1.0, 2.0, 5.0], 1),
-            of(&[1.0, 3.0], 1),
-            of(&[1.0], 1),
-            of(&[2.0, 5.0], 1),
-            of(&[1.0], 2),
-            of(&[1.0], 3),
-        ]
+        let choices: [(&[f64], i32); 5] =
+            [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 3)];
+        let choices = choices.iter().filter(|_| self.log).map(|(steps, every)| of(steps, *every));
+        let fits = |ticks: &Vec<f64>| (2..=most.max(2)).contains(&ticks.len());
+        choices.into_iter().find(fits).unwrap_or_else(|| self.even_ticks(most))
     }
 
-    fn linear_choices(&self) -> Vec<Vec<f64>> {
-        let decade = 10f64.powf(self.to.log10().floor());
-        let of = |step: f64| -> Vec<f64> {
-            let ticks = (0..).map(|i| f64::from(i) * step);
-            ticks.take_while(|tick| *tick <= self.to * (1.0 + 1e-9)).collect()
+    fn even_ticks(&self, most: usize) -> Vec<f64> {
+        let rough = (self.high - self.low) / most.max(2) as f64;
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|of| of * decade).into_iter().find(|s| *s >= rough);
+        let step = step.unwrap_or(rough);
+        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+        (first..=last).map(|i| i as f64 * step).collect()
+    }
+}
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let part = if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
         };
-        [0.2, 0.5, 1.0, 2.0, 5.0].map(|step| of(step * decade)).into()
+        from + (part * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        self.ticks(hint.max_num_points())
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(value: &f64) -> String {
+        tick_name(*value)
     }
 }
 
 /// The shortest text of a tick's value.
 pub fn tick_name(value: f64) -> String {
-    let decimals = if value == 0.0 { 0.0 } else { (1.0 - value.abs().log10().floor()).max(0.0) };
+    let decimals = if value == 0.0 { 0.0 } else { (2.0 - value.abs().log10().floor()).max(0.0) };
     let text = format!("{value:.*}", decimals as usize);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }
 
@@ -87,28 +108,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_apart() {
-        let linear = |gap| Axis::linear(2.1, (180.0, 0.0)).ticks(gap);
-        assert_eq!(linear(26.0), [0.0, 0.5, 1.0, 1.5, 2.0]);
-        assert_eq!(linear(60.0), [0.0, 1.0, 2.0]);
-        let log = |from, to| Axis::logarithmic(from, to, (180.0, 0.0)).ticks(26.0);
-        assert_eq!(log(8.0, 110.0), [10.0, 20.0, 50.0, 100.0]);
-        assert_eq!(log(0.5, 2000.0), [1.0, 10.0, 100.0, 1000.0]);
-    }
-
-    /// A logarithmic axis of a chart goes from the least value / 1.35 to the greatest times 1.6.
-    #[test]
-    fn every_axis_has_two_ticks() {
+    fn ticks_are_round_and_few_but_two() {
+        let ticks = |low, high, log, most| Axis { low, high, log }.ticks(most);
+        assert_eq!(ticks(0.0, 2.1, false, 5), [0.0, 0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(ticks(8.0, 110.0, true, 5), [10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(ticks(0.5, 2000.0, true, 5), [1.0, 10.0, 100.0, 1000.0]);
         for i in 0..400 {
             let value = 10f64.powf(f64::from(i) / 100.0 - 2.0);
-            for spread in [1.0, 1.3, 4.0, 30.0, 1e4] {
-                let ends = (180.0, 0.0);
-                let log = Axis::logarithmic(value / 1.35, value * spread * 1.6, ends).ticks(26.0);
-                let linear = Axis::linear(value, ends).ticks(26.0);
-                assert!(
-                    log.len() >= 2 && linear.len() >= 2,
-                    "{value} {spread}: {log:?} {linear:?}"
-                );
+            for (spread, log) in
+                [1.5, 2.0, 4.0, 30.0, 1e4].map(|s| [(s, true), (s, false)]).concat()
+            {
+                let found = ticks(if log { value } else { 0.0 }, value * spread, log, 6);
+                assert!((2..=7).contains(&found.len()), "{value} {spread} {log}: {found:?}");
             }
         }
     }

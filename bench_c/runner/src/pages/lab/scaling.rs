@@ -8,8 +8,8 @@ use sched_simulator::report::{Program, Report, WORKERS};
 
 use super::options::Options;
 use super::page::Page;
-use crate::figures::chart::{Bars, Figure, Key, Panel, Series, Shape};
-use crate::figures::drawing::svg::Colour;
+use crate::figures::chart::{Bars, Colour, Figure, Key, Panel, Series, Shape};
+
 use crate::figures::keys::{kind_key, names};
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::Quartiles;
@@ -103,7 +103,10 @@ mod tests {
         let predictions = predictions.collect();
         let figure = figure(&Report { programs, predictions, ..Report::default() });
         #[cfg(feature = "pictures")]
-        crate::figures::chart::legible::assert_legible(&figure.svg("a machine"), "lab-scaling");
+        crate::figures::chart::legible::assert_legible(
+            &figure.svg("a machine").unwrap(),
+            "lab-scaling",
+        );
         assert_told_apart(&figure.panels);
     }
 }

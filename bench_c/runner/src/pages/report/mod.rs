@@ -95,7 +95,7 @@ fn pages(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
         let path = docs.join(format!("report-{name}.svg"));
         if FIGURES.contains(&name.as_str()) {
             let (figure, note) = figures::figure(name, data, &predictions)?;
-            files.push((path, figure.svg(&note)));
+            files.push((path, figure.svg(&note)?));
         } else {
             ensure!(path.is_file(), "no drawing {}", path.display());
         }

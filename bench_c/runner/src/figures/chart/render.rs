@@ -6,8 +6,6 @@ use anyhow::{Result, anyhow};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-use crate::figures::drawing::font;
-
 /// Units of a drawing: half a point each.
 const UNITS_PER_INCH: f32 = 144.0;
 /// Pixels of a PNG file for a unit of the drawing.
@@ -22,7 +20,7 @@ pub fn pictures(svg: &str) -> Result<[(&'static str, Vec<u8>); 2]> {
 /// The drawing with its texts laid out in our font.
 pub fn tree(svg: &str) -> Result<usvg::Tree> {
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(font::data().to_vec());
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
     Ok(usvg::Tree::from_str(svg, &options)?)
