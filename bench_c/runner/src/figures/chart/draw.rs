@@ -50,6 +50,9 @@ fn width(text: &str, size: i32) -> i32 {
 /// The lines of a text of at most this width, unless a single word is wider.
 fn lines(text: &str, size: i32, most: i32) -> Vec<String> {
     let mut columns = text.chars().count();
+    if text.is_empty() {
+        return Vec::new();
+    }
     if width(text, size) <= most {
         return vec![text.to_owned()];
     }
@@ -226,10 +229,7 @@ impl Room {
     /// Of panels in cells of this width, whose plots have this height below their numbers.
     fn of(panels: &[Panel], cell: i32, height: i32) -> Room {
         let most = |value: &dyn Fn(&Panel) -> i32| panels.iter().map(value).max().unwrap_or(0);
-        let count = |text: &str, size| match text {
-            "" => 0,
-            text => lines(text, size, cell - 2 * MARGIN).len() as i32,
-        };
+        let count = |text: &str, size| lines(text, size, cell - 2 * MARGIN).len() as i32;
         let mut room = Room {
             titles: most(&|p| count(&p.title, MIDDLE)),
             y_titles: most(&|p| count(p.y_title, SMALL)),

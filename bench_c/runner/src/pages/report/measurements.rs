@@ -16,10 +16,10 @@ use crate::run::machine;
 use crate::statistics::quartiles::Quartiles;
 
 /// The sessions by their names: `bench`, `lab`, `peers`.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measurements(pub BTreeMap<String, Session>);
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     #[serde(flatten)]
     pub about: About,
@@ -191,7 +191,8 @@ impl Selector {
         let mut selector = Selector {
             session: (*session).into(),
             program: (*program).into(),
-            by: (*by).into(),
+            // The name of a system may have blanks.
+            by: by.replace('~', " "),
             threads: 1,
             of: "seconds".into(),
             ..Selector::default()

@@ -3,28 +3,28 @@
 //! the paragraph of README.md on them; `make peers-page` writes these alone.
 //!
 //! A map: [`condense`] makes the [`measurements`] that the repository keeps from the files in the
-//! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md.
-//! [`template`] fills `docs/report/template.md` with numbers in a [`language`], [`tables`] and
-//! [`figures`]. `docs/report/pdf.sh` makes the PDF file of the page. [`beside`] has the tables of
-//! other systems, and [`blocks`] puts what the template `docs/report/peers.md` makes into pages
-//! that are written by hand.
+//! folder of results, and [`predictions`] reads those of the simulator from docs/LAB.md. The
+//! templates `docs/report/template.md` and `docs/report/peers.md` have the text and its tables;
+//! [`places`] fills them with numbers, [`mod@table`] makes tables of rows, and [`figures`] draws.
+//! `docs/report/pdf.sh` makes the PDF file of the page. [`blocks`] puts what peers.md makes into
+//! pages that are written by hand.
 
-mod beside;
 mod blocks;
 mod condense;
 mod figures;
-mod language;
 mod measurements;
+mod places;
 mod predictions;
-mod tables;
-mod template;
+mod table;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 
 use blocks::Blocks;
 use measurements::Measurements;
+use places::{Source, fill};
 use predictions::Predictions;
 
 /// The condensed measurements.
@@ -85,16 +85,22 @@ fn save_all(options: &Options, data: &Measurements, files: &[(PathBuf, String)])
     Ok(true)
 }
 
+/// A template of the folder of pages, and what fills it.
+fn source(docs: &Path, template: &str, data: &Measurements) -> Result<(String, Arc<Source>)> {
+    let template = read(&docs.join(template))?;
+    let predictions = Predictions::read(&read(&docs.join("LAB.md"))?)?;
+    let figures = places::figures(&template);
+    Ok((template, Arc::new(Source { data: data.clone(), predictions, figures })))
+}
+
 /// The files of the report, made from the condensed measurements, the template and LAB.md.
 fn pages(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
-    let predictions = Predictions::read(&read(&docs.join("LAB.md"))?)?;
-    let template = read(&docs.join("report/template.md"))?;
-    let filled = template::fill(&template, data, &predictions)?;
-    let mut files = vec![(docs.join("REPORT.md"), filled.text)];
-    for name in &filled.figures {
+    let (template, source) = source(docs, "report/template.md", data)?;
+    let mut files = vec![(docs.join("REPORT.md"), fill(&template, &source)?)];
+    for name in &source.figures {
         let path = docs.join(format!("report-{name}.svg"));
         if FIGURES.contains(&name.as_str()) {
-            let (figure, note) = figures::figure(name, data, &predictions)?;
+            let (figure, note) = figures::figure(name, data, &source.predictions)?;
             files.push((path, figure.svg(&note)?));
         } else {
             ensure!(path.is_file(), "no drawing {}", path.display());
@@ -105,11 +111,10 @@ fn pages(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
 
 /// The pages that have blocks, with those that the condensed measurements make.
 fn blocks(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
-    let predictions = Predictions::read(&read(&docs.join("LAB.md"))?)?;
-    let template = docs.join(BLOCKS);
-    let filled = template::fill(&read(&template)?, data, &predictions)
-        .and_then(|filled| Blocks::read(&filled.text))
-        .with_context(|| template.display().to_string())?;
+    let (template, source) = source(docs, BLOCKS, data)?;
+    let filled = fill(&template, &source)
+        .and_then(|text| Blocks::read(&text))
+        .with_context(|| BLOCKS.to_owned())?;
     let paths: Vec<PathBuf> = BLOCK_PAGES.iter().map(|page| docs.join(page)).collect();
     let old: Vec<String> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
     let new = filled.put_into(&old.iter().map(String::as_str).collect::<Vec<_>>());
@@ -195,7 +200,8 @@ mod tests {
     #[test]
     fn the_drawings_are_legible() {
         let template = read(&docs().join("report/template.md")).unwrap();
-        let names = template.split("{{drawing ").skip(1).filter_map(|rest| rest.split(':').next());
+        let names =
+            template.split("{{drawing(\"").skip(1).filter_map(|rest| rest.split(':').next());
         let names: Vec<&str> = names.collect();
         assert!(names.len() >= 5, "{names:?}");
         for name in names {
