@@ -39,10 +39,14 @@ bench-floor: $(BENCH)/tree $(BENCH)/flood $(UP_TO_DATE) ## tree and flood beside
 bench-cpp: bench-programs ## what sched.hpp and sched_typed.hpp cost, beside C
 	@$(if $(HAVE_CXX),bench_c/cpp/compare.sh $(BENCH),echo 'bench-cpp: no C++ compiler here, skipped')
 
-# bench_c/runner/src/pages/lab/question.rs has the names of the sections. An answer replaces the one before.
+# bench_c/runner/src/run/plan.toml has the names of the sections. An answer replaces the one before.
 lab: lab-programs ## the questions of docs/LAB.md: twenty minutes, QUICK=1 three; QUESTION=locks: one section
 	$(RUNNER) sched-bench --features pictures -- lab --programs $(BENCH) --recorder $(LAB) \
 	        $(if $(QUICK),--quick) $(if $(QUESTION),--question $(QUESTION)) $(BENCH_ARGS)
+
+# Its figures, too, without a measurement, from the last make lab.
+lab-page: ## docs/LAB.md anew
+	$(RUNNER) sched-bench -- lab-page
 
 # How far predictions and measurements agree here, too.
 scaling: lab-programs ## predicted speed-up for 1 to 1024 workers; QUICK=1

@@ -1,24 +1,43 @@
 //! sched-bench: the programs of bench_c over kinds, locks, idle policies and thread counts.
 //!
-//! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean, and
-//! [`tables`] and [`figures`] show it. [`pages`] has a module for each command:
+//! [`pages`] has a module for each command:
 //!
 //! | make | sched-bench |
 //! | --- | --- |
 //! | `bench`, `bench PROGRAM=./mine` | without a subcommand |
 //! | `bench-peers` | `peers` |
 //! | `bench-programs-peers` | `tools` |
-//! | `lab` | `lab` |
-//! | `report` | `report` |
-//! | `peers-page` | `peers-page` |
+//! | `lab`, `lab-page` | `lab`, `lab-page`: docs/LAB.md; the page again, without measuring |
+//! | `report`, `peers-page` | `report`, `peers-page` |
 //!
-//! No module imports a higher one.
+//! # The design
+//!
+//! - *What is run* is data. run/plan.toml lists the programs and the cases of `bench` and `lab`,
+//!   pages/peers.toml the workloads of `peers`, pages/tools.toml the commands of `tools`. To measure
+//!   something else is a line there.
+//! - *A case* is a program under one choice of settings, and is written in words:
+//!   `tree steal 2 deque=spin` ([`data`]). A plan, a template and a file of results name it so.
+//! - *A session* has one form, whoever measured it: how and where it was measured, and for each case
+//!   its values by name, a value a round. Each command writes its session to the folder of results;
+//!   docs/report/measurements.json keeps the sessions that the committed pages were made from.
+//! - *A page* is a template of minijinja: pages/bench.md for the terminal, pages/lab.md,
+//!   docs/report/template.md and docs/report/peers.md. Each figure of measurement in it is a place that
+//!   names its case, a table is rows and columns of places, a chart is panels, names and series of
+//!   places (pages/template). So a page can be made again without a measurement, and its text can be
+//!   changed without touching the program.
+//! - *A figure* is drawn by plotters from a few lines of data ([`figures`]), as SVG, and by resvg and
+//!   svg2pdf as PNG and PDF.
+//!
+//! From the ground: [`machine`] says what this machine is, [`data`] has cases and sessions, [`run`]
+//! runs programs, [`figures`] draws, and [`pages`] brings these together. No module imports a higher
+//! one.
 
+mod data;
 mod figures;
+mod machine;
 mod pages;
+mod quartiles;
 mod run;
-mod statistics;
-mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +47,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 
 use pages::{bench, lab, own, peers, report, tools};
-use run::programs::all_programs;
+use run::plan::{program_names, questions};
 
 /// Compares the schedulers of libsched on the programs of bench_c.
 #[derive(Parser)]
@@ -62,8 +81,8 @@ struct Options {
     #[arg(long, default_value = "target/lab")]
     recorder: PathBuf,
     /// For lab: measures this section alone, and replaces it in LAB.md
-    #[arg(long, value_name = "NAME", value_parser = lab::Question::named)]
-    question: Option<&'static lab::Question>,
+    #[arg(long, value_name = "NAME", value_parser = question)]
+    question: Option<String>,
     /// Repetitions of every setting [default: 7, or 5 or 6 if 7 would take too long;
     /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]; for tools
     /// [default: 3 to 7]
@@ -96,6 +115,8 @@ enum Mode {
     Lab,
     /// docs/REPORT.md, from the results of the others
     Report,
+    /// docs/LAB.md again, from the last lab
+    LabPage,
     /// The tables of docs/BENCHMARKS.md beside other systems, from the results of peers
     PeersPage,
 }
@@ -111,6 +132,10 @@ impl Options {
 
     fn report(&self) -> report::Options<'_> {
         report::Options { docs: &self.docs, results: &self.results }
+    }
+
+    fn lab(&self) -> lab::Lab<'_> {
+        lab::Lab { docs: &self.docs, recorder: &self.recorder, question: self.question.as_deref() }
     }
 
     /// The options of a comparison. A process may run for `limit` seconds, unless the user gives
@@ -135,8 +160,9 @@ fn main() -> ExitCode {
         Mode::Kinds => bench::compare(&options.comparison(30), options.figure.as_deref()),
         Mode::Peers => peers::compare(&options.comparison(60), &options.threads()),
         Mode::Tools => tools::compare(&options.comparison(60)),
-        Mode::Lab => laboratory(&options),
+        Mode::Lab => lab::measure(&options.comparison(60), &options.lab()),
         Mode::Report => report::write(&options.report()),
+        Mode::LabPage => report::write_lab(&options.report()),
         Mode::PeersPage => report::write_peers(&options.report()),
     };
     match result {
@@ -163,24 +189,14 @@ fn own_program(options: &Options) -> Result<bool> {
     })
 }
 
-/// True when every answer was right.
-fn laboratory(options: &Options) -> Result<bool> {
-    lab::measure(&lab::Options {
-        programs: &options.programs,
-        docs: &options.docs,
-        recorder: &options.recorder,
-        results: &options.results,
-        question: options.question,
-        rounds: options.repetitions.map(usize::from),
-        quick: options.quick,
-        limit: options.limit(60),
-        seed: options.seed,
-    })
+fn program_name(name: &str) -> Result<String> {
+    let names: Vec<_> =
+        program_names().map(String::as_str).chain(tools::NAMES.iter().copied()).collect();
+    ensure!(names.contains(&name), "the programs are {}", names.join(", "));
+    Ok(name.to_owned())
 }
 
-fn program_name(name: &str) -> Result<String> {
-    let benches = all_programs().map(|p| p.name);
-    let names: Vec<_> = benches.chain(tools::NAMES.iter().copied()).collect();
-    ensure!(names.contains(&name), "the programs are {}", names.join(", "));
+fn question(name: &str) -> Result<String> {
+    ensure!(questions().contains(&name), "the questions are {}", questions().join(", "));
     Ok(name.to_owned())
 }

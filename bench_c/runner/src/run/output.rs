@@ -5,46 +5,24 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::setup::Setup;
+use crate::data::Case;
 
 /// The line of a benchmark program (bench_c/measure.h).
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Line {
     pub tasks: u64,
-    pub seconds: f64,
-    pub ns_per_task: f64,
     pub checksum: String,
-    pub user: f64,
-    pub sys: f64,
-    pub vcsw: u64,
-    pub icsw: u64,
-    /// Nanoseconds that an iteration of the calibration loop took just before the run. A peer may
-    /// have no such loop.
-    pub cal: Option<f64>,
     /// The schedule by which OpenMP distributed the loops of `loops`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// The fields that only this program prints.
-    pub extra: BTreeMap<String, f64>,
+    /// All other fields by their names; `cpu` is the processor time of all threads, user and system.
+    /// `cal` are the nanoseconds that an iteration of the calibration loop took just before the run:
+    /// a peer may have no such loop.
+    pub values: BTreeMap<String, f64>,
 }
 
-/// The fields that [`Line`] names. All other fields of a line are the program's own.
-const COMMON: &[&str] = &[
-    "bench",
-    "n",
-    "kind",
-    "threads",
-    "tasks",
-    "seconds",
-    "ns_per_task",
-    "checksum",
-    "user",
-    "sys",
-    "vcsw",
-    "icsw",
-    "cal",
-    "schedule",
-];
+/// The fields that are no values of a run, or are computed from others.
+const NAMED: &[&str] =
+    &["bench", "n", "kind", "threads", "tasks", "checksum", "schedule", "ns_per_task"];
 
 /// What `SCHED_STATS=json` says at the end of a run; the sums, if a process has several runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,12 +86,12 @@ impl Stats {
 }
 
 impl Line {
-    pub fn parse(text: &str, setup: &Setup) -> Result<Line> {
+    pub fn parse(text: &str, case: &Case) -> Result<Line> {
         let mut lines = text.lines();
         let line = lines.next().context("it printed nothing")?;
         ensure!(lines.next().is_none(), "it printed more than one line");
-        let line = Line::read(line, setup.program, setup.n, setup.kind.name(), setup.threads)?;
-        ensure!(line.cal.is_some(), "no `cal=` in its line");
+        let line = Line::read(line, &case.program, case.n, &case.by, case.threads)?;
+        ensure!(line.values.contains_key("cal"), "no `cal=` in its line");
         Ok(line)
     }
 
@@ -136,49 +114,46 @@ impl Line {
             let said = field(key)?;
             ensure!(said == expected, "it says {key}={said} where {expected} was asked for");
         }
+        let mut values = BTreeMap::new();
+        for (name, value) in fields.iter().filter(|(name, _)| !NAMED.contains(name)) {
+            let value = value.parse().with_context(|| format!("`{name}={value}` is no number"))?;
+            values.insert((*name).to_owned(), value);
+        }
+        let mut part = |name| values.remove(name).with_context(|| format!("no `{name}=`"));
+        let cpu = part("user")? + part("sys")?;
+        values.insert("cpu".into(), cpu);
+        for name in ["seconds", "vcsw", "icsw"] {
+            ensure!(values.contains_key(name), "no `{name}=` in its line `{line}`");
+        }
         Ok(Line {
             tasks: field("tasks")?.parse()?,
-            seconds: field("seconds")?.parse()?,
-            ns_per_task: field("ns_per_task")?.parse()?,
             checksum: field("checksum")?.to_owned(),
-            user: field("user")?.parse()?,
-            sys: field("sys")?.parse()?,
-            vcsw: field("vcsw")?.parse()?,
-            icsw: field("icsw")?.parse()?,
-            cal: fields.get("cal").map(|cal| cal.parse()).transpose()?,
             schedule: fields.get("schedule").map(|&schedule| schedule.to_owned()),
-            extra: extra(&fields)?,
+            values,
         })
     }
 }
 
-fn extra(fields: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, f64>> {
-    let own = fields.iter().filter(|(name, _)| !COMMON.contains(name));
-    own.map(|(name, value)| {
-        let value = value.parse().with_context(|| format!("`{name}={value}` is no number"))?;
-        Ok(((*name).to_owned(), value))
-    })
-    .collect()
+impl Stats {
+    /// The library's counters by their names. A worker sleeps when it parks and when it naps.
+    pub fn values(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let counters = [
+            ("steals", self.steals),
+            ("stolen_tasks", self.stolen_tasks),
+            ("failed_steals", self.failed_steals),
+            ("sleeps", self.parks + self.naps),
+            ("wakes", self.wakes),
+        ];
+        counters.into_iter().map(|(name, count)| (name.to_owned(), count as f64))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::setup::{Group, Kind};
 
-    fn setup() -> Setup {
-        Setup {
-            group: Group::Kinds,
-            program: "tree",
-            n: 8,
-            kind: Kind::Steal,
-            deque: None,
-            idle: None,
-            warm: None,
-            data: None,
-            threads: 2,
-            knobs: &[],
-        }
+    fn setup() -> Case {
+        Case::parse("tree steal 2 n=8").unwrap()
     }
 
     const LINE: &str = "bench=tree n=8 kind=steal threads=2 tasks=9 seconds=0.5 ns_per_task=7 \
@@ -187,19 +162,20 @@ mod tests {
     #[test]
     fn a_line_is_read() {
         let line = Line::parse(&format!("{LINE} ok\n"), &setup()).unwrap();
-        assert_eq!((line.tasks, line.seconds, line.user), (9, 0.5, 0.25));
-        assert_eq!(line.checksum, "ab");
-        assert_eq!((line.cal, line.extra["wake_us"], line.extra.len()), (Some(0.5), 2.5, 1));
-        assert_eq!(line.schedule, None);
+        let values = ["seconds", "cpu", "cal", "wake_us", "vcsw"].map(|name| line.values[name]);
+        assert_eq!((line.tasks, values), (9, [0.5, 0.25, 0.5, 2.5, 1.0]));
+        assert_eq!((line.checksum.as_str(), line.values.len(), line.schedule), ("ab", 6, None));
         let line = Line::parse(&format!("{LINE} schedule=guided ok\n"), &setup()).unwrap();
-        assert_eq!((line.schedule.as_deref(), line.extra.len()), (Some("guided"), 1));
+        assert_eq!((line.schedule.as_deref(), line.values.len()), (Some("guided"), 6));
         assert!(Line::parse(&format!("{LINE} us_a_loop=guided ok\n"), &setup()).is_err());
+        let lacks = |field: &str| Line::parse(&format!("{} ok", LINE.replace(field, "")), &setup());
+        assert!(lacks("seconds=0.5").is_err() && lacks("cal=0.5").is_err());
     }
 
     #[test]
     fn a_wrong_answer_and_another_setting_are_refused() {
         assert!(Line::parse(&format!("{LINE} WRONG\n"), &setup()).is_err());
-        let four = Setup { threads: 4, ..setup() };
+        let four = Case { threads: 4, ..setup() };
         assert!(Line::parse(&format!("{LINE} ok\n"), &four).is_err());
         assert!(Line::parse("", &setup()).is_err());
     }

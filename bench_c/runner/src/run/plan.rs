@@ -1,237 +1,191 @@
-//! What `make bench` runs: each program under each of the settings that are compared on it.
+//! What is run: plan.toml lists the programs and the cases, and this module expands its lines.
 
-use super::programs::{
-    BESIDE, BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, ECHO_WAYS, FLOODS, HAND_OVER_DEQUES,
-    HAND_OVERS, IDLE_PROGRAMS, IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, MUTEXES, OBSERVED,
-    OBSERVERS, OUTSIDE, OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS,
-    SHORTS, SPARSE, elements,
-};
-use super::setup::{Group, Kind, Setup};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::LazyLock;
 
-/// All setups of a session, and their thread counts.
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::data::Case;
+
+/// A program of bench_c; plan.toml says what the fields mean.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Program {
+    pub n: u64,
+    pub quick: u64,
+    pub what: String,
+    pub many_runs: bool,
+    pub once: bool,
+    pub not_tasks: bool,
+    pub varies: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plans {
+    programs: BTreeMap<String, Program>,
+    sets: BTreeMap<String, Vec<String>>,
+    rows: BTreeMap<String, Vec<[String; 3]>>,
+    bench: BTreeMap<String, Vec<String>>,
+    lab: BTreeMap<String, Vec<String>>,
+}
+
+static PLANS: LazyLock<Plans> =
+    LazyLock::new(|| toml::from_str(include_str!("plan.toml")).expect("a test reads it"));
+
+/// The groups of cases for which no statistics are collected.
+const WITHOUT_STATISTICS: [&str; 2] = ["observed", "outside"];
+
+/// A case to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    pub case: Case,
+    pub stats: bool,
+    /// Runs of a program with other data have other answers.
+    pub by_data: bool,
+}
+
+pub fn program_named(name: &str) -> Option<&'static Program> {
+    PLANS.programs.get(name)
+}
+
+pub fn program_names() -> impl Iterator<Item = &'static String> {
+    PLANS.programs.keys()
+}
+
+/// The questions of the laboratory.
+pub fn questions() -> Vec<&'static str> {
+    PLANS.lab.keys().map(String::as_str).collect()
+}
+
+/// A machine, and the sizes that run on it.
+#[derive(Clone, Copy)]
 pub struct Plan {
-    pub setups: Vec<Setup>,
-    /// See [`thread_counts`].
-    pub threads: Vec<usize>,
-    /// The thread counts at which the lock primitives and the idle policies are compared.
-    pub lock_threads: Vec<usize>,
-    pub idle_threads: Vec<usize>,
-    /// The number of threads of the overheads, except for idleburn, and of what is outside.
-    pub overhead_threads: usize,
-    pub closure_threads: Vec<usize>,
-    pub observed_threads: Vec<usize>,
+    pub cores: usize,
+    pub quick: bool,
 }
 
 impl Plan {
-    pub fn new(cores: usize, quick: bool, only: &[String]) -> Plan {
-        let threads = thread_counts(cores);
-        let lock_threads = distinct([1, cores.max(2), 2 * cores]);
-        let idle_threads = distinct([cores.max(2), 2 * cores]);
-        let observed_threads = distinct([1, cores.max(2)]);
-        let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
-        let mut setups = Vec::new();
-        for p in PROGRAMS.iter().filter(|p| wanted(p.name)) {
-            let base = serial(p, Group::Kinds, quick);
-            setups.push(base.clone());
-            for &kind in KINDS {
-                for &threads in &threads {
-                    setups.push(Setup { kind, threads, ..base.clone() });
-                }
-            }
-            if LOCK_PROGRAMS.contains(&p.name) {
-                let base = Setup { group: Group::Locks, ..base.clone() };
-                add_locks(&mut setups, &base, &lock_threads);
-            }
-            if let Some(&(_, n)) = OBSERVED.iter().find(|(name, _)| *name == p.name) {
-                let n = if quick { base.n } else { n };
-                let base = Setup { group: Group::Observed, kind: Kind::Steal, n, ..base.clone() };
-                for &(_, knobs) in OBSERVERS {
-                    setups.extend(observed_threads.iter().map(|&threads| Setup {
-                        threads,
-                        knobs,
-                        ..base.clone()
-                    }));
-                }
-            }
-            if IDLE_PROGRAMS.contains(&p.name) {
-                let base = Setup { group: Group::Idle, kind: Kind::Steal, ..base.clone() };
-                for &idle in IDLES {
-                    for &threads in &idle_threads {
-                        setups.push(Setup { idle: Some(idle), threads, ..base.clone() });
-                    }
-                }
+    /// The cases of make bench; of these programs alone, unless there are none.
+    pub fn bench(&self, only: &[String]) -> Result<Vec<Planned>> {
+        let mut all = Vec::new();
+        for (group, lines) in &PLANS.bench {
+            let without = WITHOUT_STATISTICS.contains(&group.as_str());
+            for case in self.cases(lines)? {
+                all.push(Planned { case, stats: !without, by_data: without });
             }
         }
-        for p in JOINS.iter().filter(|p| wanted(p.name)) {
-            let base = serial(p, Group::Joins, quick);
-            setups.push(base.clone());
-            for &threads in &threads {
-                setups.push(Setup { kind: Kind::Steal, threads, ..base.clone() });
-            }
-        }
-        let overhead_threads = cores.max(2);
-        for p in OVERHEADS.iter().filter(|p| wanted(p.name)) {
-            let base = serial(p, Group::Overheads, quick);
-            add_overheads(&mut setups, &base, overhead_threads);
-        }
-        for p in OUTSIDE.iter().chain([&elements("phases", 0, 0, "")]).filter(|p| wanted(p.name)) {
-            add_outside(&mut setups, &serial(p, Group::Outside, quick), overhead_threads, quick);
-        }
-        let closure_threads = distinct([1, cores.max(2)]);
-        if wanted(CLOSURES.name) {
-            let base = serial(&CLOSURES, Group::Closures, quick);
-            for way in CLOSURE_WAYS {
-                setups.extend(closure_threads.iter().map(|&threads| Setup {
-                    kind: Kind::Steal,
-                    data: Some(way),
-                    threads,
-                    ..base.clone()
-                }));
-            }
-        }
-        Plan {
-            setups,
-            threads,
-            lock_threads,
-            idle_threads,
-            overhead_threads,
-            closure_threads,
-            observed_threads,
-        }
+        // A quick session observes programs at the sizes at which it compares kinds.
+        all.retain(|p| only.is_empty() || only.contains(&p.case.program));
+        Ok(once_each(all))
     }
 
-    pub fn has(&self, group: Group) -> bool {
-        self.setups.iter().any(|s| s.group == group)
+    /// The cases of make lab; of this question alone, if there is one.
+    pub fn lab(&self, question: Option<&str>) -> Result<Vec<Planned>> {
+        let asked = PLANS.lab.iter().filter(|(name, _)| question.is_none_or(|one| one == *name));
+        let mut all = Vec::new();
+        for (_, lines) in asked {
+            let planned = |case| Planned { case, stats: true, by_data: true };
+            all.extend(self.cases(lines)?.into_iter().map(planned));
+        }
+        Ok(once_each(all))
     }
 
-    /// The size at which `program` is run; 0 if it is not run.
+    /// The cases of some lines.
+    fn cases(&self, lines: &[String]) -> Result<Vec<Case>> {
+        let mut cases = Vec::new();
+        for line in lines {
+            for words in self.expanded(line)? {
+                let sized: Vec<String> = words.split(' ').map(|word| self.sized(word)).collect();
+                let mut case = Case::parse(&sized.join(" ")).with_context(|| words.clone())?;
+                if case.n == 0 {
+                    case.n = self.size(&case.program);
+                }
+                cases.push(case);
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The size of a program that is not run at other sizes.
     pub fn size(&self, program: &str) -> u64 {
-        self.setups.iter().find(|s| s.program == program).map_or(0, |s| s.n)
+        let program = program_named(program);
+        program.map_or(0, |program| if self.quick { program.quick } else { program.n })
     }
-}
 
-pub fn serial(p: &Program, group: Group, quick: bool) -> Setup {
-    Setup {
-        group,
-        program: p.name,
-        n: if quick { p.quick_n } else { p.n },
-        kind: Kind::None,
-        deque: None,
-        idle: None,
-        warm: None,
-        data: None,
-        threads: 1,
-        knobs: &[],
+    fn sized(&self, word: &str) -> String {
+        match word.strip_prefix("n=").and_then(|sizes| sizes.split_once(':')) {
+            Some((n, quick)) => format!("n={}", if self.quick { quick } else { n }),
+            None => word.to_owned(),
+        }
     }
-}
 
-/// Adds the setups of an overhead: of the scheduler, and of the same by means of the kernel.
-fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
-    let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
-    let bare = |data| Setup { data: Some(data), ..base.clone() };
-    match base.program {
-        "emptyrun" => {
-            let cold = Setup { warm: Some("0"), ..steal.clone() };
-            let pair = |setup: &Setup| Setup { data: Some("pair"), ..setup.clone() };
-            setups.extend([bare("pthread"), pair(&cold), pair(&steal), cold, steal]);
+    /// Each alternative of a word with each of the others.
+    fn expanded(&self, line: &str) -> Result<Vec<String>> {
+        let mut all = vec![String::new()];
+        for word in line.split(' ') {
+            let (key, values) = match word.split_once('=') {
+                Some((key, values)) => (format!("{key}="), values),
+                None => (String::new(), word),
+            };
+            let values: Vec<String> = match values.strip_prefix('$') {
+                Some(set) => self.set(set).with_context(|| format!("no set `{set}`"))?,
+                None => values.split(',').map(str::to_owned).collect(),
+            };
+            let with = |line: &String| {
+                let gap = if line.is_empty() { "" } else { " " };
+                values.iter().map(|value| format!("{line}{gap}{key}{value}")).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(with).collect();
         }
-        "yield" => {
-            setups.extend([bare("pthread"), bare("ucontext"), Setup { threads: 1, ..steal }]);
-        }
-        "suspend" => {
-            let one = Setup { threads: 1, ..steal.clone() };
-            setups.extend([bare("pthread"), bare("one"), one, steal]);
-        }
-        "resume" => {
-            setups.push(bare("line"));
-            let idle = Some("spin");
-            for &(_, kind, way) in HAND_OVERS {
-                setups.extend(HAND_OVER_DEQUES.iter().map(|&deque| Setup {
-                    kind,
-                    data: Some(way),
-                    deque: Some(deque),
-                    idle,
-                    ..steal.clone()
-                }));
-            }
-        }
-        "mutex" => {
-            for &(_, data, bare_data, workers) in MUTEXES {
-                let threads = workers.unwrap_or(threads);
-                setups.push(bare(bare_data));
-                setups.push(Setup { data: Some(data), threads, ..steal.clone() });
-            }
-        }
-        "phases" => {
-            setups.extend(
-                PHASES
-                    .iter()
-                    .flat_map(|&(_, data)| {
-                        let data = Some(data);
-                        PHASE_KINDS.iter().map(move |&kind| (data, kind)).collect::<Vec<_>>()
-                    })
-                    .map(|(data, kind)| Setup { kind, data, ..steal.clone() }),
-            );
-        }
-        "loops" | "reductions" | "reductions_relaxed" => {
-            let loops = if base.program == "loops" { LOOPS } else { REDUCTIONS };
-            let datas = loops.iter().map(|&(_, data)| data);
-            setups.extend(datas.map(|data| Setup { data: Some(data), ..steal.clone() }));
-        }
-        "blocking" => {
-            let ways = BLOCKING_WAYS.iter();
-            setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));
-        }
-        "echo" => {
-            let ways = ECHO_WAYS.iter();
-            setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));
-        }
-        "wakeup" => setups.extend([bare("futex"), steal]),
-        "idleburn" => {
-            setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));
-        }
-        _ => setups.push(steal),
+        Ok(all)
     }
-}
 
-/// Adds the setups of what main and the program's own threads get, with its baselines.
-fn add_outside(setups: &mut Vec<Setup>, base: &Setup, threads: usize, quick: bool) {
-    let size = |n: u64| if quick { n.div_ceil(8) } else { n };
-    let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
-    match base.program {
-        "phases" => setups.extend(SHORTS.iter().flat_map(|short| {
-            let with =
-                |setup: &Setup, data| Setup { n: size(short.n), data: Some(data), ..setup.clone() };
-            let (in_task, from_main) = (short.in_task, short.from_main);
-            [with(base, in_task), with(&steal, in_task), with(&steal, from_main)]
-        })),
-        "outside_flood" => setups.extend(FLOODS.iter().flat_map(|&(_, data)| {
-            distinct([1, threads])
-                .into_iter()
-                .map(|threads| Setup { data: Some(data), threads, ..steal.clone() })
-                .collect::<Vec<_>>()
-        })),
-        "outside_sparse" => setups.extend(SPARSE.iter().flat_map(|&(_, pool, list, n)| {
-            let base = Setup { n: size(n), data: Some(list), ..base.clone() };
-            let steal = Setup { n: size(n), data: Some(pool), ..steal.clone() };
-            let kinds = KINDS.iter().map(move |&kind| Setup { kind, ..steal.clone() });
-            std::iter::once(base).chain(kinds)
-        })),
-        _ => setups
-            .extend(BESIDE.iter().map(|&(_, data)| Setup { data: Some(data), ..steal.clone() })),
-    }
-}
-
-fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
-    for kind in [Kind::Lifo, Kind::Steal] {
-        for &deque in LOCKS {
-            if kind == Kind::Lifo && OWNED.contains(&deque) {
-                continue;
+    /// The elements of a set.
+    pub fn set(&self, name: &str) -> Option<Vec<String>> {
+        let texts = |counts: Vec<usize>| Some(counts.iter().map(ToString::to_string).collect());
+        let (many, twice) = (self.many(), 2 * self.cores);
+        match name {
+            "threads" => texts(thread_counts(self.cores)),
+            "few" => texts(sorted(vec![1, many])),
+            "many" => texts(vec![many]),
+            "locking" => texts(sorted(vec![1, many, twice])),
+            "idling" => texts(sorted(vec![many, twice])),
+            // From 1 to four times the number of cores: the powers of two, and the multiples of the
+            // cores.
+            "sweep" if self.quick => texts(sorted(vec![1, self.cores, many, 4 * self.cores])),
+            "sweep" => {
+                let powers = (0..).map(|k| 1 << k).take_while(|&t| t < 4 * self.cores);
+                texts(sorted(powers.chain((1..=4).map(|k| k * self.cores)).collect()))
             }
-            for &threads in threads {
-                setups.push(Setup { kind, deque: Some(deque), threads, ..base.clone() });
+            "contending" => {
+                let between = if self.quick { many } else { 2 * many };
+                texts(sorted(vec![1, many, between, 4 * many]))
             }
+            "sleeping" => texts(sorted(vec![many, 4 * many])),
+            _ => match self.rows(name) {
+                Some(rows) => Some(rows.iter().map(|[_, _, words]| words.clone()).collect()),
+                None => PLANS.sets.get(name).cloned(),
+            },
         }
+    }
+
+    /// The rows of this name: a name, a name in figures, and words of a case.
+    pub fn rows(&self, name: &str) -> Option<&'static Vec<[String; 3]>> {
+        PLANS.rows.get(if self.quick && name == "cases" { "quick_cases" } else { name })
+    }
+
+    /// All sets by their names, for templates.
+    pub fn sets(&self) -> BTreeMap<String, Vec<String>> {
+        let own = ["threads", "few", "locking", "idling", "sweep", "contending", "sleeping"];
+        let names = PLANS.sets.keys().map(String::as_str).chain(own);
+        names.filter_map(|name| Some((name.to_owned(), self.set(name)?))).collect()
+    }
+
+    /// The number of cores, but at least two.
+    pub fn many(&self) -> usize {
+        self.cores.max(2)
     }
 }
 
@@ -242,11 +196,16 @@ pub fn thread_counts(cores: usize) -> Vec<usize> {
     powers.chain([most]).collect()
 }
 
-fn distinct<const N: usize>(mut counts: [usize; N]) -> Vec<usize> {
+fn sorted(mut counts: Vec<usize>) -> Vec<usize> {
     counts.sort_unstable();
-    let mut counts = counts.to_vec();
     counts.dedup();
     counts
+}
+
+fn once_each(mut all: Vec<Planned>) -> Vec<Planned> {
+    let mut seen = HashSet::new();
+    all.retain(|planned| seen.insert(planned.case.clone()));
+    all
 }
 
 #[cfg(test)]
@@ -256,16 +215,32 @@ mod tests {
     #[test]
     fn thread_counts_are_powers_of_two_and_twice_the_cores() {
         assert_eq!(thread_counts(1), [1, 2]);
-        assert_eq!(thread_counts(2), [1, 2, 4]);
         assert_eq!(thread_counts(6), [1, 2, 4, 8, 12]);
+        let sweep = |cores| Plan { cores, quick: false }.set("sweep").unwrap().join(" ");
+        assert_eq!([sweep(1), sweep(2)], ["1 2 3 4", "1 2 4 6 8"]);
+        assert_eq!(sweep(6), "1 2 4 6 8 12 16 18 24");
     }
 
     #[test]
-    fn no_setup_is_measured_twice() {
+    fn a_line_stands_for_each_alternative_with_each_other() {
+        let plan = Plan { cores: 2, quick: true };
+        let cases = plan.cases(&["tree,fib lifo,cont 1,2 n=9:7 idle=$idles".into()]).unwrap();
+        assert_eq!(cases.len(), 2 * 2 * 2 * 4);
+        assert_eq!(cases[1], Case::parse("tree lifo 1 n=7 idle=nap").unwrap());
+        assert_eq!(plan.cases(&["tree none".into()]).unwrap()[0].n, 262_144);
+        assert!(plan.cases(&["tree none deque=$nosuch".into()]).is_err());
+    }
+
+    #[test]
+    fn all_plans_can_be_read() {
         for cores in [1, 2, 3, 8] {
-            let setups = Plan::new(cores, false, &[]).setups;
-            let distinct: std::collections::HashSet<_> = setups.iter().collect();
-            assert_eq!(distinct.len(), setups.len());
+            for plan in [false, true].map(|quick| Plan { cores, quick }) {
+                let known = |p: &Planned| program_named(&p.case.program).is_some() && p.case.n > 0;
+                assert!(plan.bench(&[]).unwrap().iter().all(known));
+                assert!(plan.lab(None).unwrap().iter().all(known));
+            }
         }
+        let names: Vec<_> = PLANS.rows["algorithms"].iter().map(|[name, ..]| name).collect();
+        assert_eq!(names.len(), 10);
     }
 }

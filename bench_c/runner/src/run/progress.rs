@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::setup::Setup;
+use crate::data::Case;
 
 /// A bar on a terminal; otherwise a line for each repetition.
 pub struct Progress {
@@ -30,9 +30,9 @@ impl Progress {
         Progress { bar, plain, start: Instant::now() }
     }
 
-    pub fn start(&self, setup: &Setup) {
+    pub fn start(&self, case: &Case) {
         if !self.plain {
-            self.bar.set_message(setup.to_string());
+            self.bar.set_message(case.to_string());
         }
     }
 

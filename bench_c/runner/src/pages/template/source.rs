@@ -1,0 +1,367 @@
+//! The source of the places: what each of them becomes.
+
+use anyhow::{Context, Result, bail, ensure};
+use minijinja::State;
+use sched_estimate::{Estimate, Verdict};
+use sched_tools::number::{count, short, thousands};
+
+use super::predictions::Predictions;
+use crate::data::{Case, Measurements, Selector};
+use crate::quartiles::Quartiles;
+use crate::run::plan::Plan;
+
+pub const NOT_MEASURED: &str = "-";
+
+/// "0.93 [0.90–0.96]".
+pub fn interval(e: Option<Estimate>) -> String {
+    match e {
+        None => NOT_MEASURED.into(),
+        Some(e) if e.high.is_finite() => {
+            format!("{} [{}–{}]", short(e.value), short(e.low), short(e.high))
+        }
+        Some(e) => format!("{} [no interval: too few rounds]", short(e.value)),
+    }
+}
+
+/// The language of numbers and of the words around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    English,
+    French,
+}
+
+impl Language {
+    pub fn of(state: &State) -> Language {
+        match state.lookup("lang").as_ref().and_then(|lang| lang.as_str()) {
+            Some("fr") => Language::French,
+            _ => Language::English,
+        }
+    }
+
+    /// One of two texts.
+    fn choose(self, english: &'static str, french: &'static str) -> &'static str {
+        if self == Language::English { english } else { french }
+    }
+
+    /// A number as this language writes it.
+    fn text(self, number: &str) -> String {
+        number.replace('.', self.choose(".", ","))
+    }
+
+    /// A whole number whose groups of digits are parted by commas.
+    fn grouped(self, number: u64) -> String {
+        thousands(number).replace(',', self.choose(",", "\u{202f}"))
+    }
+
+    fn number(self, value: f64) -> String {
+        self.text(&short(value))
+    }
+
+    /// "2.92 [2.90–3.24]".
+    fn between(self, low: f64, middle: f64, high: f64) -> String {
+        self.text(&format!("{} [{}–{}]", short(middle), short(low), short(high)))
+    }
+}
+
+/// What the places of a template are filled from.
+#[derive(Default)]
+pub struct Source {
+    pub data: Measurements,
+    pub predictions: Predictions,
+    /// The figures and drawings, in the order in which they come.
+    pub figures: Vec<String>,
+    /// The machine of the sets of cases; without one, the template names its cases itself.
+    pub plan: Option<Plan>,
+    /// What comes before sentences on several threads, if the machine was busy.
+    pub doubt: &'static str,
+    /// The first paragraphs of a page.
+    pub opening: String,
+}
+
+impl Source {
+    /// The cell of a table: `=TEXT`, or a verb and its words. None if it was not measured.
+    pub fn cell(&self, place: &str, language: Language) -> Option<String> {
+        if let Some(text) = place.strip_prefix('=') {
+            return Some(text.to_owned());
+        }
+        let (verb, words) = place.split_once(' ')?;
+        let first = || words.split_once(' ');
+        match verb {
+            "ratio" | "interval" => self.estimate(place).map(|e| interval(Some(e))),
+            "measured" => Some(self.measured(words)),
+            "claim" => self.claim(&format!("ratio {words}")).map(str::to_owned),
+            "verdict_on" => self.claim(words).map(str::to_owned),
+            "setting" => {
+                Some(format!("`{}`", Case::parse(&format!("tree {words}")).ok()?.setting()))
+            }
+            // A ratio of two cases, which are not the same.
+            "other" => {
+                let (what, over) = words.split_once(' ')?.1.split_once(" / ")?;
+                if Selector::parse(what).ok()? == Selector::parse(over).ok()? {
+                    None
+                } else {
+                    self.cell(words, language)
+                }
+            }
+            "searches" => {
+                let of = |name| Some(count(self.quartiles(name, words).ok()?.median));
+                Some(format!("{} / {}", of("steals")?, of("failed_steals")?))
+            }
+            "mid" => self.estimate(&format!("interval {words}")).map(|e| short(e.value)),
+            // The rest, for the programs of a list alone.
+            "among" => {
+                let (list, rest) = first()?;
+                let there = list.split(',').any(|program| rest.contains(program));
+                if there || list == "all" { self.cell(rest, language) } else { Some(String::new()) }
+            }
+            "failing" => Some(self.cell(words, language).unwrap_or_else(|| "failed".into())),
+            // The rest, unless it is about this word.
+            "unless" => {
+                let (word, rest) = first()?;
+                if rest.contains(word) { None } else { self.cell(rest, language) }
+            }
+            // For how many ms the library was in charge.
+            "in_runs" => {
+                let of = |name| Some(self.quartiles(name, words).ok()?.median);
+                let most = if of("runs")? > 1.0 { "≤" } else { "" };
+                Some(format!("{most}{}", short(of("in_runs")? * 1e3)))
+            }
+            "counter" => {
+                let (name, words) = first()?;
+                Some(count(self.quartiles(name, words).ok()?.median))
+            }
+            "size" => Some(self.data.find(words)?.case.n.to_string()),
+            "threads" => {
+                let case = &self.data.case(&Selector::parse(words).ok()?).ok()?.case;
+                Some(if case.by == "none" { "-".into() } else { case.threads.to_string() })
+            }
+            "thousand" => Some(short(self.quartiles("value", words).ok()?.median * 1e3)),
+            "iterations" => {
+                let of = |name| Some(self.quartiles(name, words).ok()?.median);
+                Some(short(of("ns")? / of("cal")?))
+            }
+            // How much of what a program's critical path allows it reaches, in per cent.
+            "reached" => {
+                let speedup = self.quartiles("speedup", words).ok()?.median;
+                let program = words.split(' ').nth(1)?;
+                let allows =
+                    self.quartiles("allows", &format!("bench {program} none")).ok()?.median;
+                Some(format!("{:.0}", 100.0 * speedup / allows))
+            }
+            // "3.1 times faster", or "1.2 times slower": the first of two cases over the second.
+            "times" => {
+                let (better, rest) = first()?;
+                let (worse, rest) = rest.split_once(' ')?;
+                let ratio = self.factor(rest).ok()?;
+                let word = if ratio >= 1.0 { better } else { worse };
+                Some(format!("{} times {word}", short(ratio.max(1.0 / ratio))))
+            }
+            "processor_ms" => Some(short(self.quartiles(verb, words).ok()?.median)),
+            _ => self.place(verb, words, language).ok(),
+        }
+    }
+
+    /// A sentence with places in brackets; nothing if one of them was not measured.
+    pub fn when(&self, text: &str) -> String {
+        let mut parts = text.split('[');
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let Some((place, rest)) = part.split_once(']') else { return String::new() };
+            let Some(value) = self.cell(place, Language::English) else { return String::new() };
+            filled += &value;
+            filled += rest;
+        }
+        filled
+    }
+
+    pub fn place(&self, verb: &str, rest: &str, language: Language) -> Result<String> {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let predictions = &self.predictions;
+        Ok(match verb {
+            "figure" | "drawing" => self.figure(rest, "Figure")?,
+            "again" => {
+                self.figure(rest, language.choose("Again figure", "Reprise de la figure"))?
+            }
+            "see" => self.number(rest)?.to_string(),
+            "about" => self.about(&words, language)?,
+            "grain" => language.number(self.task_ns(rest).context("iterations")?),
+            "gain" => language.number(self.gain(rest).context("not measured")?.median),
+            "count" => language.grouped(self.quartiles("value", rest)?.median.round() as u64),
+            "tasks" => language.grouped(self.data.case(&Selector::parse(rest)?)?.tasks),
+            "parallelism" => {
+                language.text(predictions.parallelism(rest).context("no such program")?)
+            }
+            "predicted" => {
+                let [program, policy, workers] = words[..] else { bail!("program, policy, P") };
+                let speedup = predictions.speedup(program, policy, workers.parse()?);
+                language.number(speedup.context("not predicted")?)
+            }
+            "best" => {
+                let [program, policy] = words[..] else { bail!("program, policy") };
+                let of = |w: usize| Some((predictions.speedup(program, policy, w)?, w));
+                let all = predictions.workers().into_iter().filter_map(of);
+                let (speedup, workers) =
+                    all.max_by(|a, b| a.0.total_cmp(&b.0)).context("not predicted")?;
+                format!("{} ({workers})", language.number(speedup))
+            }
+            "over" => {
+                let Estimate { low, value, high } = self.certain_ratio(rest)?;
+                language.between(low, value, high)
+            }
+            "verdict" => match self.certain_ratio(rest)?.against(1.0) {
+                Verdict::Less => language.choose("faster", "plus rapide").into(),
+                Verdict::More => language.choose("slower", "plus lent").into(),
+                Verdict::Open => {
+                    language.choose("no difference seen", "aucune différence visible").into()
+                }
+            },
+            "factor" => language.number(self.factor(rest)?),
+            "holds" => {
+                let (claim, rest) = rest.split_once(' ').context("a claim")?;
+                self.check(claim, rest)?;
+                String::new()
+            }
+            "both" => {
+                let (name, words) = rest.split_once(' ').context("a value and a case")?;
+                let median = |threads| {
+                    let mut selector = Selector::parse(words)?;
+                    selector.case.threads = threads;
+                    self.data.case(&selector)?.quartiles(name)
+                };
+                let found = [1, 2].into_iter().filter_map(|threads| median(threads).ok());
+                let texts: Vec<String> = found.map(|q| language.number(q.median)).collect();
+                ensure!(!texts.is_empty(), "not measured on 1 or 2 threads");
+                texts.join(" / ")
+            }
+            _ => match verb.strip_suffix('q') {
+                Some(name) => {
+                    let Quartiles { low, median, high } = self.quartiles(name, rest)?;
+                    language.between(low, median, high)
+                }
+                None => language.number(self.quartiles(verb, rest)?.median),
+            },
+        })
+    }
+
+    pub fn quartiles(&self, name: &str, words: &str) -> Result<Quartiles> {
+        let selector = Selector::parse(words)?;
+        let measured = self.data.case(&selector)?;
+        match name {
+            "value" => measured.quartiles(&selector.of),
+            "speedup" => {
+                let mut serial = selector.clone();
+                let name = if selector.session == "own" { "serial" } else { "none" };
+                (serial.case.by, serial.case.threads) = (name.into(), 1);
+                (serial.case.deque, serial.case.idle) = (None, None);
+                let serial = self.data.case(&serial)?.quartiles("seconds")?;
+                Ok(measured.quartiles("seconds")?.under(serial.median))
+            }
+            name => measured.quartiles(name),
+        }
+    }
+
+    fn two(&self, words: &str) -> Result<(Selector, Selector)> {
+        let (what, over) = words.split_once(" / ").context("two cases, with ` / ` between them")?;
+        let (what, over) = (Selector::parse(what)?, Selector::parse(over)?);
+        let (one, other) = (&self.data.case(&what)?.case, &self.data.case(&over)?.case);
+        ensure!(
+            one.program != other.program || one.n == other.n,
+            "{one} has the size {}, and {other} the size {}: add n=",
+            one.n,
+            other.n
+        );
+        Ok((what, over))
+    }
+
+    /// The first median over the second.
+    fn factor(&self, words: &str) -> Result<f64> {
+        let (what, over) = self.two(words)?;
+        let median = |s: &Selector| anyhow::Ok(self.data.case(s)?.quartiles(&s.of)?.median);
+        Ok(median(&what)? / median(&over)?)
+    }
+
+    fn certain_ratio(&self, words: &str) -> Result<Estimate> {
+        let (what, over) = self.two(words)?;
+        let rounds = what.session == "lab" && over.session == "lab";
+        ensure!(rounds, "only the laboratory has rounds");
+        self.data.mean_ratio(&[(what, over)]).context("no rounds")
+    }
+
+    /// The claim that the first value is less or more than the second, or that neither is seen. The
+    /// laboratory decides by the ratio's interval, the other sessions by the quartiles.
+    fn check(&self, claim: &str, words: &str) -> Result<()> {
+        let claimed = match claim {
+            "less" => Verdict::Less,
+            "more" => Verdict::More,
+            "open" => Verdict::Open,
+            other => bail!("`{other}` is no claim"),
+        };
+        let (what, over) = self.two(words)?;
+        let found = if what.session == "lab" {
+            self.certain_ratio(words)?.against(1.0)
+        } else {
+            let of = |s: &Selector| self.data.case(s)?.quartiles(&s.of);
+            let (what, over) = (of(&what)?, of(&over)?);
+            Estimate { low: what.low / over.high, value: 1.0, high: what.high / over.low }
+                .against(1.0)
+        };
+        ensure!(found == claimed, "the measurements say {found:?}: change the sentence");
+        Ok(())
+    }
+
+    fn number(&self, name: &str) -> Result<usize> {
+        let at = self.figures.iter().position(|figure| figure == name);
+        at.map(|i| i + 1).with_context(|| format!("no figure `{name}`"))
+    }
+
+    fn figure(&self, rest: &str, word: &str) -> Result<String> {
+        let (name, caption) = rest.split_once(':').context("a figure's name and its caption")?;
+        let number = self.number(name)?;
+        let caption = caption.trim();
+        let tags = ["<code>", "</code>", "<em>", "</em>"];
+        let plain = tags.iter().fold(caption.to_owned(), |text, tag| text.replace(tag, ""));
+        Ok(format!(
+            "<figure>\n<img src=\"report-{name}.svg\" alt=\"{plain}\">\n\
+             <figcaption>{word} {number}. {caption}</figcaption>\n</figure>"
+        ))
+    }
+
+    fn about(&self, words: &[&str], language: Language) -> Result<String> {
+        let [session, field] = words else { bail!("a session and a field") };
+        let session = self.data.session(session)?;
+        let about = &session.about;
+        let machine = &about.machine;
+        Ok(match *field {
+            "machine" => machine.line(),
+            "cpu" => machine.cpu.clone(),
+            "processor" => {
+                let details = machine.cpu_details.as_ref().map(|details| format!(" ({details})"));
+                machine.cpu.clone() + &details.unwrap_or_default()
+            }
+            "cores" => machine.cores.to_string(),
+            "kernel" => machine.kernel.clone(),
+            "version" => machine.version.clone(),
+            "commit" => machine.commit.clone().context("no commit")?,
+            "rounds" => about.rounds.to_string(),
+            "date" => {
+                ensure!(language == Language::English, "dates are in English");
+                let date = about.date.as_deref().context("no date")?;
+                sched_tools::provenance::day(date).with_context(|| date.to_owned())?
+            }
+            "seconds" => format!("{:.0}", about.total_seconds),
+            "minutes" => format!("{:.0}", about.total_seconds / 60.0),
+            "iteration" => language.number(about.iteration_ns),
+            "systems" => about.others().join("; "),
+            // Of a session in which none failed, nothing.
+            "failures" if about.failures.is_empty() => String::new(),
+            "failures" => format!("These runs failed: {}.", about.failures.join("; ")),
+            "ours" => language.number(about.cores_ours),
+            "state" if session.is_busy() => "busy".to_owned(),
+            "state" => "quiet".to_owned(),
+            "spread" => language.number(session.spread().context("no serial program")?),
+            other => {
+                about.systems.get(other).cloned().with_context(|| format!("no field `{other}`"))?
+            }
+        })
+    }
+}
