@@ -10,22 +10,17 @@ static atomic_int full;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* Keeps the other worker from the rest, so that the queue becomes as long in each run. */
 static void block(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (!full)
         pause_us(1000);
 }
 
 static void flood(void *closure, struct scheduler *s)
 {
-    (void)closure;
     full = 0;
     if (threads_of(2) > 1)
         CHECK_EQ(sched_spawn(block, NULL, s), 0);

@@ -9,7 +9,6 @@ static atomic_int alarms;
 
 static void on_alarm(int sig)
 {
-    (void)sig;
     atomic_fetch_add(&alarms, 1);
 }
 

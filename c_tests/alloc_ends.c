@@ -25,7 +25,6 @@ static atomic_int done, roots;
 
 static void child_task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
 }
 
@@ -61,7 +60,6 @@ static void root(void *fail, struct scheduler *s)
 static void in_a_run(void *arg)
 {
     int fail = 1;
-    (void)arg;
     CHECK_EQ(sched_init(4, 4, root, NULL), 0);
     CHECK_EQ(sched_init(4, 4, root, &fail), 0);
     CHECK_EQ(roots, 2);

@@ -23,9 +23,6 @@ static __attribute__((noinline)) void use_stack(size_t bytes)
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     char here;
-    (void)signal;
-    (void)info;
-    (void)context;
     if (own)
         CHECK(&here >= own && &here < own + OWN);
     use_stack(needed);
@@ -37,7 +34,6 @@ static void raises(struct scheduler *s)
 {
     volatile unsigned char frame[4 * KIB];
     int before = handled;
-    (void)s;
     memset((void *)frame, 0xa5, sizeof frame);
     CHECK_EQ(raise(SIGPROF), 0);
     CHECK_EQ(handled, before + 1);

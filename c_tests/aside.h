@@ -14,7 +14,6 @@ static inline int join_is(const char *join)
 /* A task: sets its closure, an int, to show that it has begun, and takes some time. */
 static void aside_other(void *closure, struct scheduler *s)
 {
-    (void)s;
     __atomic_store_n((int *)closure, 1, __ATOMIC_SEQ_CST);
     pause_us(100);
 }
@@ -24,7 +23,6 @@ static inline void aside_until_set(void *closure, struct scheduler *s)
 {
     double end = now() + 1;
     unsigned turns = 0;
-    (void)s;
     while (now() < end && !__atomic_load_n((int *)closure, __ATOMIC_SEQ_CST))
         spin(&turns);
 }

@@ -10,8 +10,6 @@ static atomic_int holding, forking, ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 

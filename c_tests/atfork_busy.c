@@ -10,8 +10,6 @@ static atomic_int over;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void run(void)

@@ -36,7 +36,6 @@ int main(int argc, char **argv)
 {
     char self[4096];
     int at = 0;
-    (void)argv;
     if (argc > 1) {
         CHECK_EQ(sched_init(2, 4, task_frame, &at), 0);
         return 0;

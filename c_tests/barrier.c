@@ -12,8 +12,6 @@ static int waited;
 
 static void guest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     for (int round = 0; round < ROUNDS; round++)
         pthread_barrier_wait(&barrier);
     __atomic_fetch_add(&waited, 1, __ATOMIC_RELAXED);

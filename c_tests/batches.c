@@ -23,7 +23,6 @@ static struct sched_stats run(int nthreads, int qlen, taskfunc f)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     while (!spawned) /* the first one */
         pause_us(50);
     mark((long)closure);
@@ -33,7 +32,6 @@ static void leaf(void *closure, struct scheduler *s)
 /* The other worker takes all, and begins when they are all there. */
 static void blocker(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(leaf, (void *)i, s), 0);
     spawned = 1;
@@ -57,7 +55,6 @@ static void steals(const char *deque, int half)
 
 static void flood(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawned = 1;
     for (long i = 0; i < FLOOD; i++)
         CHECK_EQ(sched_spawn(leaf, (void *)i, s), 0);
@@ -82,8 +79,6 @@ static atomic_int begun, all_there;
 /* Keeps the second worker until all have been spawned. */
 static void second(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     begun = 1;
     while (all_there < 2)
         pause_us(50);
@@ -92,8 +87,6 @@ static void second(void *closure, struct scheduler *s)
 /* The oldest of those from outside: runs until the others have run, on the other worker. */
 static void oldest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     all_there = 2;
     while (ran < OUTSIDE)
         pause_us(50);
@@ -115,7 +108,6 @@ static pthread_t foreigner;
 
 static void first(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawned = 1;
     begun = all_there = 0;
     CHECK_EQ(pthread_create(&foreigner, NULL, stranger, s), 0);

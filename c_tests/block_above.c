@@ -21,13 +21,11 @@ static void has_no_section(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     has_no_section(s);
 }
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (; lo < hi; lo++)
         has_no_section(s);
 }
@@ -40,7 +38,6 @@ static void add(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s
 
 static void combine(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
@@ -78,13 +75,11 @@ SCHED_TASK(int, in_section, int, unused)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(in_section(1, s), 1);
 }
 
 static void one(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (; lo < hi; lo++)
         CHECK_EQ(in_section((int)lo, s), (int)lo);
 }

@@ -22,7 +22,6 @@ static void computes(void *closure, struct scheduler *s)
  * before it has ended the section; so some rounds may count many. */
 static void blocks(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(COMPUTING, computes, s);
     for (int i = 0; i < ROUNDS; i++) {
         begin(s);

@@ -37,7 +37,6 @@ static void block_caller(struct scheduler *s)
 static void hold(void *closure, struct scheduler *s)
 {
     unsigned turns = 0;
-    (void)closure;
     while (!caller_came) {
         if (thread_id() == caller) {
             caller_came = 1;
@@ -65,7 +64,6 @@ static void last(void *closure, struct scheduler *s)
 /* The caller's thread retires, and the run goes on. */
 static void first(void *closure, struct scheduler *s)
 {
-    (void)closure;
     block(0, s);
     spawn_all(TASKS, leaf, s);
     pause_us(300);
@@ -74,7 +72,6 @@ static void first(void *closure, struct scheduler *s)
 /* Again and again: it is seldom the caller's then. */
 static void always(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < TASKS; i++) {
         CHECK_EQ(sched_spawn(leaf, (void *)i, s), 0);
         block(i % 5 * 10, s);

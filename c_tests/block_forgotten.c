@@ -10,13 +10,11 @@ static const char message[] = "a sched_block_end is missing";
 
 static void forgets(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
 }
 
 static void forgets_outer(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     begin(s);
     pause_us(1000);
@@ -25,13 +23,10 @@ static void forgets_outer(void *closure, struct scheduler *s)
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void spawned(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(10, nothing, s);
     CHECK_EQ(sched_spawn(forgets, NULL, s), 0);
     spawn_all(10, nothing, s);
@@ -39,7 +34,6 @@ static void spawned(void *closure, struct scheduler *s)
 
 static void copied(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn_copy(forgets, message, sizeof message, s), 0);
 }
 
@@ -60,7 +54,6 @@ static void grouped(void *closure, struct scheduler *s)
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)hi;
     if (lo == 500)
         forgets(ctx, s);
 }
@@ -86,7 +79,6 @@ static void in_a_run(void *closure, struct scheduler *s)
 
 static void child_returns(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     if (fork() == 0)
         return;

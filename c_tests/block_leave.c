@@ -9,7 +9,6 @@
 
 static void busy(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 20; i++) {
         sched_task_yield(s);
         block(10, s);
@@ -50,7 +49,6 @@ static __attribute__((noinline)) int deep(volatile char *above, long levels)
 static void overflows(void *closure, struct scheduler *s)
 {
     volatile char here = 0;
-    (void)closure;
     get_ready(s);
     deep(&here, LONG_MAX);
 }

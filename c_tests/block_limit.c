@@ -17,7 +17,6 @@ static atomic_int full;
 
 static void holds(void *closure, struct scheduler *s)
 {
-    (void)closure;
     set_errno(0);
     if (sched_block_begin(s) == 0) {
         atomic_fetch_add(&within, 1);
@@ -47,13 +46,11 @@ static void holds(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(most + 40, holds, s);
 }
 
 static void denied(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_ERRNO(sched_block_begin(s), EAGAIN);
     CHECK_ERRNO(sched_block_begin(s), EAGAIN);
     CHECK_ERRNO(sched_block_end(s), EPERM);
@@ -64,13 +61,11 @@ static void denied(void *closure, struct scheduler *s)
 
 static void denied_root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(20, denied, s);
 }
 
 static void without_threads(void *arg)
 {
-    (void)arg;
     no_threads();
     run(4, denied_root);
     CHECK_EQ(ended, 20);

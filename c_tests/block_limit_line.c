@@ -12,7 +12,6 @@ static atomic_int refused, ended;
 
 static void blocks(void *closure, struct scheduler *s)
 {
-    (void)closure;
     int began = sched_block_begin(s) == 0;
     if (!began)
         atomic_fetch_add(&refused, 1);
@@ -26,13 +25,11 @@ static void blocks(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, blocks, s);
 }
 
 static void runs(void *arg)
 {
-    (void)arg;
     for (int i = 1; i <= RUNS; i++) {
         refused = 0;
         run(2, root);

@@ -98,7 +98,6 @@ APART void start_inner(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     ended = s;
     errors(s);
     nests(s);
@@ -118,7 +117,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(4, task, s);
 }
 

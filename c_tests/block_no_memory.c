@@ -30,7 +30,6 @@ static void section(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < SECTIONS; i++)
         section(s);
 }

@@ -13,7 +13,6 @@ static long sleep_us = 2000;
 
 static void sleeps(void *closure, struct scheduler *s)
 {
-    (void)closure;
     int here = thread_id();
     int began = sched_block_begin(s) == 0;
     CHECK(began || errno == EAGAIN);
@@ -33,7 +32,6 @@ static void first(void *closure, struct scheduler *s)
 
 static void with_one_stack(void *arg)
 {
-    (void)arg;
     /* Half of it may be stacks. */
     rlim_t bytes = (rlim_t)(status_kb("VmSize") + (700 << 10)) * 1024;
     struct rlimit limit = {bytes, bytes};

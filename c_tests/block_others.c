@@ -10,7 +10,6 @@ static atomic_int within, goes, own, outside, ended;
 
 static void sets(void *closure, struct scheduler *s)
 {
-    (void)s;
     *(atomic_int *)closure = 1;
 }
 
@@ -22,7 +21,6 @@ static void *spawns(void *s)
 
 static void loops(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     atomic_fetch_add(&within, 1);
     while (!goes)
@@ -39,7 +37,6 @@ static void loops(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t other;
-    (void)closure;
     spawn_all(TASKS, loops, s);
     while (within < TASKS)
         sched_task_yield(s);

@@ -13,7 +13,6 @@ static atomic_int ended, within;
 
 static void waits(struct scheduler *s)
 {
-    (void)s;
     CHECK_ERRNO(sched_pool_wait(pool), EDEADLK);
     CHECK_ERRNO(sched_pool_destroy(pool), EDEADLK);
 }

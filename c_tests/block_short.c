@@ -16,8 +16,6 @@ static atomic_int flag, stayed, ended;
 
 static void sets(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     flag = 1;
 }
 
@@ -44,7 +42,6 @@ APART void section(long turns, struct scheduler *s)
 
 static void empty(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 20; i++) {
         for (int n = 0; n < SECTIONS / 20; n++)
             section(0, s);
@@ -66,20 +63,17 @@ static void some(void *closure, struct scheduler *s)
 
 static void all(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (intptr_t i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(some, (void *)i, s), 0);
 }
 
 static void one(void *closure, struct scheduler *s)
 {
-    (void)closure;
     waits(s);
 }
 
 static void forks(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 100; i++)
         section(0, s);
     begin(s); /* somebody is on the way, and not here yet */

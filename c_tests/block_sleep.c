@@ -20,7 +20,6 @@ static double processor_time(void)
 /* For 100 ms at least, and until all others have begun to. */
 static void sleeps(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     atomic_fetch_add(&within, 1);
     pause_us(MS * 1000);
@@ -34,8 +33,6 @@ static void computes(void *closure, struct scheduler *s)
 {
     double from = now(), used = processor_time();
     int here = thread_id();
-    (void)closure;
-    (void)s;
     while (now() < from + 1e-3 * MS)
         for (volatile int i = 0; i < 10000; i++)
             continue;

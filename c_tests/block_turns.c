@@ -49,7 +49,6 @@ static void asks(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, asks, s);
     while (within < TASKS)
         sched_task_yield(s);

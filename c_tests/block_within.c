@@ -18,8 +18,6 @@ static long locked, rounds;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&counted, 1);
 }
 
@@ -37,15 +35,12 @@ static void add_one(void *closure, struct scheduler *s)
 
 static void posts(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_sem_post(&sem), 0);
 }
 
 static void fill(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     int *a = ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         a[i] = (int)(i * 7919 % N);
 }
@@ -113,7 +108,6 @@ static void crossing(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     all(s);
     end(s);
@@ -131,7 +125,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, task, s);
     begin(s);
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);

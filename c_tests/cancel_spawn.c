@@ -11,8 +11,6 @@ static atomic_int ran, spawned, gone;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
@@ -30,7 +28,6 @@ static void *stranger(void *arg)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     run = s;
     while (!gone)
         pause_us(50);

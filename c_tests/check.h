@@ -31,6 +31,9 @@
 #endif
 #endif
 
+/* The library says which parameters a task, the body of a loop or a handler has. Few use all of them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* The divisor of sizes, for tools that make everything slow: the runner's --smaller. */
 #ifndef SMALLER
 #define SMALLER 1

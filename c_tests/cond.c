@@ -28,7 +28,6 @@ static void produces(void *closure, struct scheduler *s)
 
 static void consumes(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     for (;;) {
         while (length == 0 && taken < ALL)
@@ -49,7 +48,6 @@ static void consumes(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_cond_init(&not_full), 0);
     spawn_all(CONSUMERS, consumes, s);
     spawn_all(PRODUCERS, produces, s);

@@ -28,14 +28,11 @@ static void player(void *closure, struct scheduler *s)
 
 static void is_third(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     third = 1;
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(is_third, NULL, s), 0);
     spawn_all(2, player, s);
 }

@@ -32,7 +32,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     long before = status_kb("VmSize");
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(task, (void *)(long)DEPTH, s), 0);
@@ -47,7 +46,6 @@ static void root(void *closure, struct scheduler *s)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     waits = argc > 1;
     one_heap();
     CHECK_EQ(sched_sem_init(&go_on, 0), 0);

@@ -22,8 +22,6 @@ static void link_of_chain(void *closure, struct scheduler *s)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
@@ -61,7 +59,6 @@ static void generation(void *closure, struct scheduler *s)
 
 static void partner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < GENERATIONS; i++) {
         CHECK_EQ(sched_sem_wait(&asked, s), 0);
         CHECK_EQ(sched_sem_post(&answered), 0);
@@ -70,7 +67,6 @@ static void partner(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     alone = sched_worker_count(s) == 1;
     CHECK_EQ(sched_spawn(link_of_chain, (void *)(long)LENGTH, s), 0);
     if (alone)

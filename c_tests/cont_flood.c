@@ -10,14 +10,11 @@ static atomic_long ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < N; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }

@@ -13,7 +13,6 @@ static int went_on;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_wait(&free_units, s), 0);
     if (getpid() != process)
         check_say("a task of the parent's went on\n");
@@ -23,7 +22,6 @@ static void waits(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     int status;
-    (void)closure;
     for (int i = 0; i < WAITERS; i++)
         CHECK_EQ(sched_spawn(waits, NULL, s), 0);
     for (int i = 0; i < WAITERS; i++)
@@ -38,7 +36,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void run(void *arg)
 {
-    (void)arg;
     process = getpid();
     CHECK_EQ(sched_sem_init(&free_units, 0), 0);
     CHECK_EQ(sched_init(1, 4, root, NULL), 0);

@@ -13,7 +13,6 @@ static atomic_int went_on, ran;
 static void computes(void *closure, struct scheduler *s)
 {
     int round = (int)(long)closure;
-    (void)s;
     /* No system call here, as in a loop that computes: the kernel shares the processors. */
     for (struct patience p = patience_of(20); went_on < round;)
         if (!is_patient(&p)) {
@@ -25,7 +24,6 @@ static void computes(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long round = 1; round <= ROUNDS; round++) {
         sched_task t;
         if (round % 2)

@@ -9,7 +9,6 @@ static long depth, deepest, refused, ran, accepted;
 
 static void deeper(void *closure, struct scheduler *s)
 {
-    (void)closure;
     ran++;
     if (++depth > deepest)
         deepest = depth;

@@ -10,8 +10,6 @@ static long ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
@@ -34,7 +32,6 @@ static void deeper(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < DEPTH; i++)
         CHECK_EQ(sched_spawn(deeper, (void *)(long)QLEN, s), 0);
 }

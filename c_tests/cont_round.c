@@ -29,7 +29,6 @@ static void child(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long round = 0; round < ROUNDS; round++) {
         int mode = modes[round % 4];
         CHECK_EQ(fesetround(mode), 0);
@@ -68,15 +67,12 @@ static void partings(void *closure, struct scheduler *s)
 
 static void is_nearest(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(mode_now(), FE_TONEAREST);
     atomic_fetch_add((atomic_int *)closure, 1);
 }
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static atomic_int strangers;
@@ -92,7 +88,6 @@ static void *spawn_strangers(void *s)
 static void put_off(void *closure, struct scheduler *s)
 {
     pthread_t thread;
-    (void)closure;
     CHECK_EQ(pthread_create(&thread, NULL, spawn_strangers, s), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(fesetround(FE_UPWARD), 0);

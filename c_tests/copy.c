@@ -19,7 +19,6 @@ static void leaf(void *copy, struct scheduler *s)
 {
     unsigned char *at = copy;
     short i;
-    (void)s;
     CHECK_EQ((uintptr_t)copy % _Alignof(max_align_t), 0);
     memcpy(&i, at, sizeof i);
     size_t size = (size_t)(i % SIZES);
@@ -38,7 +37,6 @@ static atomic_int smaller;
 /* Too small to say which. */
 static void small(void *copy, struct scheduler *s)
 {
-    (void)s;
     CHECK(copy != NULL);
     CHECK_EQ((uintptr_t)copy % _Alignof(max_align_t), 0);
     atomic_fetch_add(&smaller, 1);
@@ -47,7 +45,6 @@ static void small(void *copy, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     unsigned char argument[SCHED_COPY_MAX + 1]; /* copied from an odd address, too */
-    (void)closure;
     for (long i = 0; i < N; i++) {
         unsigned char *from = argument + i % 2;
         size_t size = (size_t)(i % SIZES);

@@ -51,7 +51,6 @@ static void inner(void *copy, struct scheduler *s)
 
 static void inner_root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < INNER; i++)
         spawn(inner, 2 * N + i, s);
 }
@@ -68,7 +67,6 @@ static void *stranger(void *arg)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     outer = handed = s;
     /* Alone, so that `handed` is of the run that goes on. */
     CHECK_EQ(sched_init(2, 4, inner_root, NULL), 0);

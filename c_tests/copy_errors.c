@@ -13,21 +13,17 @@ static struct scheduler *kept;
 
 static void task(void *copy, struct scheduler *s)
 {
-    (void)s;
     CHECK(copy != NULL && copy != argument);
     atomic_fetch_add(&ran, 1);
 }
 
 static void never(void *copy, struct scheduler *s)
 {
-    (void)copy;
-    (void)s;
     atomic_fetch_add(&wrong, 1);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     kept = s;
     CHECK_ERRNO(sched_spawn_copy(NULL, argument, 8, s), EINVAL);
     CHECK_ERRNO(sched_spawn_copy(never, NULL, 8, NULL), EINVAL);

@@ -21,7 +21,6 @@ struct argument {
 static void leaf(void *copy, struct scheduler *s)
 {
     const struct argument *argument = copy;
-    (void)s;
     CHECK_EQ(argument->filling[87], (char)argument->i);
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }

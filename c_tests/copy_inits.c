@@ -11,8 +11,6 @@ static char argument[SCHED_COPY_MAX];
 
 static void leaf(void *copy, struct scheduler *s)
 {
-    (void)copy;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 

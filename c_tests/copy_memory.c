@@ -18,7 +18,6 @@ struct argument {
 static void leaf(void *copy, struct scheduler *s)
 {
     const struct argument *argument = copy;
-    (void)s;
     while (!flooded) /* memory must end: nobody works before that */
         pause_us(1000);
     CHECK_EQ(argument->last, -argument->i);
@@ -29,7 +28,6 @@ static void leaf(void *copy, struct scheduler *s)
 static void flood(void *closure, struct scheduler *s)
 {
     struct argument argument = {.i = 0};
-    (void)closure;
     while (refused < 100 && accepted < 10000000) {
         argument.i = accepted;
         argument.last = -accepted;
@@ -55,7 +53,6 @@ static void *stranger(void *s)
 static void flood_from_outside(void *closure, struct scheduler *s)
 {
     pthread_t thread;
-    (void)closure;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
     pthread_join(thread, NULL);
 }

@@ -18,7 +18,6 @@ static long accepted, limit;
 static void leaf(void *copy, struct scheduler *s)
 {
     const struct argument *argument = copy;
-    (void)s;
     for (size_t k = 0; k < sizeof argument->filling; k++)
         CHECK_EQ(argument->filling[k], (char)argument->i);
     mark(argument->i);
@@ -28,7 +27,6 @@ static void root(void *closure, struct scheduler *s)
 {
     struct argument argument;
     long before = status_kb("VmRSS");
-    (void)closure;
     for (int i = 0; i < TRIES; i++) {
         argument.i = accepted;
         memset(argument.filling, (char)accepted, sizeof argument.filling);

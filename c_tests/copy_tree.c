@@ -36,7 +36,6 @@ static void task(void *copy, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     struct node first = {0, {0}};
-    (void)closure;
     CHECK_EQ(sched_spawn_copy(task, &first, sizeof first, s), 0);
 }
 

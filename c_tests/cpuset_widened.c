@@ -44,8 +44,6 @@ static void enter(const char *processors)
 static void guest(void *closure, struct scheduler *s)
 {
     int i = atomic_fetch_add(&arrived, 1);
-    (void)closure;
-    (void)s;
     CHECK(i < MOST);
     id[i] = thread_id();
     while (!leave)

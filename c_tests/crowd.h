@@ -10,8 +10,6 @@ static atomic_int crowd_counted;
 
 static inline void crowd_member(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (!crowd_counted)
         pause_us(200);
 }

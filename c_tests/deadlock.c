@@ -42,7 +42,6 @@ static void all_ways(void *variable)
 
 static void only_main_waits(void *arg)
 {
-    (void)arg;
     alarm(60);
     sched_init(1, 100, wait_for_ever, NULL);
 }
@@ -84,7 +83,6 @@ static void check_all_ways(const char *variable)
 static void joins_what_waits(void *closure, struct scheduler *s)
 {
     sched_task t, *volatile at = &t; /* in no register: see waits.h */
-    (void)closure;
     sched_mutex_lock(&lock_a, s);
     sched_fork(at, forked, NULL, s);
     sched_sem_wait(&ready, s);
@@ -94,7 +92,6 @@ static void joins_what_waits(void *closure, struct scheduler *s)
 
 static void joins_in_a_circle(void *arg)
 {
-    (void)arg;
     alarm(60);
     sched_init(2, 100, joins_what_waits, NULL);
 }

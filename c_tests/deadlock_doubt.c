@@ -19,7 +19,6 @@ static void one_task_waits(void)
 
 static void leaves(int number)
 {
-    (void)number;
     _exit(3);
 }
 
@@ -73,7 +72,6 @@ static void beside_a_pool(void)
 
 static void main_waits(void *arg)
 {
-    (void)arg;
     beside_a_pool();
     sched_sem_wait(&never, NULL);
 }
@@ -81,7 +79,6 @@ static void main_waits(void *arg)
 static void *waits_as_thread(void *arg)
 {
     int old;
-    (void)arg;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
     sched_sem_wait(&never, NULL);
     return NULL;
@@ -91,7 +88,6 @@ static void *waits_as_thread(void *arg)
 static void cancelled_wait(void *arg)
 {
     pthread_t thread;
-    (void)arg;
     beside_a_pool();
     CHECK_EQ(pthread_create(&thread, NULL, waits_as_thread, NULL), 0);
     pause_us(LOOKS_MS * 100L);
@@ -105,14 +101,12 @@ static void cancelled_wait(void *arg)
 /* A task that waits in a blocking section sleeps with its thread, which is no thread outside. */
 static void waits_in_section(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_block_begin(s);
     STAYING(sched_sem_wait(&never, s));
 }
 
 static void section(void *arg)
 {
-    (void)arg;
     sched_sem_init(&never, 0);
     alarm(20);
     sched_init(2, 10, waits_in_section, NULL);
@@ -122,7 +116,6 @@ static void section(void *arg)
 
 static int sleeps(void *arg)
 {
-    (void)arg;
     pause_us(2 * LOOKS_MS * 1000L);
     return 0;
 }
@@ -130,7 +123,6 @@ static int sleeps(void *arg)
 static void beside_a_process(void *arg)
 {
     static char stack[1 << 16] __attribute__((aligned(16)));
-    (void)arg;
     CHECK(clone(sleeps, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL) > 0);
     one_task_waits();
 }
@@ -139,7 +131,6 @@ static void beside_a_process(void *arg)
 
 static void *runs(void *arg)
 {
-    (void)arg;
     one_task_waits();
     return NULL;
 }
@@ -147,7 +138,6 @@ static void *runs(void *arg)
 static void without_main(void *arg)
 {
     pthread_t thread;
-    (void)arg;
     CHECK_EQ(pthread_create(&thread, NULL, runs, NULL), 0);
     pthread_exit(NULL);
 }

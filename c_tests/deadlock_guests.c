@@ -10,16 +10,12 @@
 
 APART void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* --- what the guest's call does -------------------------------------------------------- */
 
 APART void waits(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)lo;
-    (void)hi;
     waits_for_ever(ctx, s);
 }
 
@@ -38,8 +34,6 @@ APART void spawns_what_posts(size_t lo, size_t hi, void *ctx, struct scheduler *
 
 APART void holds_and_runs(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)lo;
-    (void)hi;
     CHECK_EQ(sched_mutex_lock(&held, s), 0);
     CHECK_EQ(sched_pool_run(b, wants, ctx), 0);
     check_say("the pool's task has ended\n");
@@ -47,9 +41,6 @@ APART void holds_and_runs(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 APART void runs_within(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)lo;
-    (void)hi;
-    (void)s;
     CHECK_EQ(sched_init(2, 4, waits_for_ever, ctx), 0);
     check_say("the run has ended\n");
 }
@@ -60,7 +51,6 @@ static void (*call)(size_t, size_t, void *, struct scheduler *);
 
 static void as_guest(void *arg)
 {
-    (void)arg;
     pools(2);
     CHECK_EQ(sched_for(0, 1, 1, call, NULL, sched_pool_scheduler(a)), 0);
 }
@@ -69,7 +59,6 @@ static atomic_int runs_b;
 
 APART void runs_other(void *closure, struct scheduler *s)
 {
-    (void)s;
     runs_b = 1;
     CHECK_EQ(sched_pool_run(b, waits_for_ever, closure), 0);
 }
@@ -78,7 +67,6 @@ APART void runs_other(void *closure, struct scheduler *s)
 static void beside_one_worker(void *arg)
 {
     struct timespec shortly = {0, 100000000};
-    (void)arg;
     setenv("SCHED_THREADS", "1", 1);
     pools(1);
     CHECK_EQ(sched_pool_submit(a, runs_other, NULL), 0);

@@ -20,7 +20,6 @@ static void pause_long(void)
 
 static void *give(void *arg)
 {
-    (void)arg;
     pause_long();
     CHECK_EQ(sched_sem_post(&given), 0);
     return NULL;
@@ -28,20 +27,16 @@ static void *give(void *arg)
 
 static void takes(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_wait(&given, s), 0);
 }
 
 static void gives_late(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     give(NULL);
 }
 
 static void gives_from_section(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begin(s);
     pause_long();
     end(s);
@@ -50,7 +45,6 @@ static void gives_from_section(void *closure, struct scheduler *s)
 
 static void waits_for_section(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(gives_from_section, NULL, s), 0);
     CHECK_EQ(sched_sem_wait(&given, s), 0);
 }
@@ -80,14 +74,11 @@ static void by_other_run(void)
 
 static void runs_inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_init(2, 10, gives_late, NULL), 0);
 }
 
 static void waits_for_inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(runs_inner, NULL, s), 0);
     CHECK_EQ(sched_sem_wait(&given, s), 0);
 }
@@ -109,7 +100,6 @@ static void by_main(void)
 
 static void ends(int signal)
 {
-    (void)signal;
     _exit(0);
 }
 
@@ -123,8 +113,6 @@ static void by_signal(void)
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* No task is left, and a thread waits outside. */

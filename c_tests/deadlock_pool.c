@@ -9,8 +9,6 @@ static sched_sem outside;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static struct sched_pool *pool(void)
@@ -23,7 +21,6 @@ static struct sched_pool *pool(void)
 static void waiting_for_pool(void *arg)
 {
     struct sched_pool *p = pool(), *other = pool();
-    (void)arg;
     alarm(60);
     CHECK_EQ(sched_pool_run(other, nothing, NULL), 0);
     CHECK_EQ(sched_pool_submit(p, wait_for_ever, NULL), 0);
@@ -33,7 +30,6 @@ static void waiting_for_pool(void *arg)
 static void destroying_pool(void *arg)
 {
     struct sched_pool *p = pool();
-    (void)arg;
     alarm(60);
     CHECK_EQ(sched_pool_submit(p, wait_for_ever, NULL), 0);
     sched_pool_destroy(p);
@@ -41,7 +37,6 @@ static void destroying_pool(void *arg)
 
 static void *waits_outside(void *arg)
 {
-    (void)arg;
     sched_sem_wait(&outside, NULL);
     return NULL;
 }
@@ -49,7 +44,6 @@ static void *waits_outside(void *arg)
 static void beside_threads(void *arg)
 {
     pthread_t t;
-    (void)arg;
     alarm(60);
     setenv("SCHED_WARM", "300ms", 1);
     setenv("SCHED_DEADLOCK", "abort", 1);

@@ -8,7 +8,6 @@
 
 APART void holds_and_runs(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&held, s), 0);
     CHECK_EQ(sched_pool_run(b, wants, NULL), 0);
     check_say("the pool's task has ended\n");
@@ -16,14 +15,12 @@ APART void holds_and_runs(void *closure, struct scheduler *s)
 
 static void mutex_of_caller(void *arg)
 {
-    (void)arg;
     pools(2);
     CHECK_EQ(sched_pool_run(a, holds_and_runs, NULL), 0);
 }
 
 APART void holds_and_inits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&held, s), 0);
     CHECK_EQ(sched_init(2, 4, waits_for_ever, NULL), 0);
     check_say("the run has ended\n");
@@ -31,21 +28,18 @@ APART void holds_and_inits(void *closure, struct scheduler *s)
 
 static void run_within(void *arg)
 {
-    (void)arg;
     pools(2);
     CHECK_EQ(sched_pool_run(a, holds_and_inits, NULL), 0);
 }
 
 static void run_within_run(void *arg)
 {
-    (void)arg;
     alarm(60);
     sched_init(2, 4, holds_and_inits, NULL);
 }
 
 APART void in_section(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&held, s), 0);
     CHECK_EQ(sched_block_begin(s), 0);
     CHECK_EQ(sched_pool_run(b, wants, NULL), 0);
@@ -55,7 +49,6 @@ APART void in_section(void *closure, struct scheduler *s)
 
 static void blocking_section(void *arg)
 {
-    (void)arg;
     pools(2);
     CHECK_EQ(sched_pool_run(a, in_section, NULL), 0);
 }
@@ -69,7 +62,6 @@ APART void runs_other(void *closure, struct scheduler *s)
 
 static void all_wait(void *arg)
 {
-    (void)arg;
     setenv("SCHED_THREADS", "1", 1);
     if (kind_is("cont")) /* there the spawn calls the task */
         unsetenv("SCHED_KIND");
@@ -80,7 +72,6 @@ static void all_wait(void *arg)
 /* With two workers the queued task is run. */
 static void one_does_not(void *arg)
 {
-    (void)arg;
     setenv("SCHED_THREADS", "2", 1);
     if (kind_is("serial"))
         unsetenv("SCHED_KIND");
@@ -91,7 +82,6 @@ static void one_does_not(void *arg)
 static void beside_a_thread(void *arg)
 {
     pthread_t t;
-    (void)arg;
     pools(2);
     CHECK_EQ(pthread_create(&t, NULL, posts_late, NULL), 0);
     CHECK_EQ(sched_pool_run(a, holds_and_inits, NULL), 0);

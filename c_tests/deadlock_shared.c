@@ -11,7 +11,6 @@ static sched_sem *shared;
 
 static void waits_for_shared(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(sched_sem_wait(shared, s));
 }
 

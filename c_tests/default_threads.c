@@ -8,7 +8,6 @@
 static void body(void *arg)
 {
     cpu_set_t all, one;
-    (void)arg;
     unsetenv("SCHED_THREADS");
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     int before = sched_default_threads();

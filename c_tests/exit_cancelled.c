@@ -5,21 +5,17 @@
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     pause_us(500);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 10; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }
 
 static void *leaver(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_init(4, 4, root, NULL), 0);
     pthread_cancel(pthread_self());
     exit(7);
@@ -28,7 +24,6 @@ static void *leaver(void *arg)
 static void body(void *arg)
 {
     pthread_t thread;
-    (void)arg;
     CHECK_EQ(pthread_create(&thread, NULL, leaver, NULL), 0);
     pthread_join(thread, NULL);
     _exit(1); /* exit was cancelled */

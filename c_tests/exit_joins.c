@@ -28,14 +28,11 @@ static void look(void)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     pause_us(100);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 100; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }

@@ -17,7 +17,6 @@ static double began, reached;
 
 static void destroy(void *value)
 {
-    (void)value;
     pthread_mutex_lock(&lock);
     atomic_fetch_add(&destroyed, 1);
     pthread_mutex_unlock(&lock);
@@ -27,7 +26,6 @@ static void destroy(void *value)
 
 static void set_key(struct party *party, int i)
 {
-    (void)i;
     if (thread_id() != (int)getpid())
         CHECK_EQ(pthread_setspecific(key, party), 0);
 }
@@ -82,7 +80,6 @@ static void lasts(void *runs_late)
 /* A thread that waits in a destructor keeps no other from a run, and no exit. */
 static void waits(void *arg)
 {
-    (void)arg;
     alarm(20);
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
     setenv("SCHED_WARM", "1ms", 1);

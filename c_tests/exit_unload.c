@@ -15,7 +15,6 @@ static pthread_key_t *hosts;
 
 static void set_key(struct party *party, int i)
 {
-    (void)i;
     if (!on_caller())
         CHECK_EQ(pthread_setspecific(*hosts, party), 0);
 }
@@ -38,7 +37,6 @@ static void *plugin;
 
 static void destroy(void *value)
 {
-    (void)value;
     pthread_mutex_lock(&lock);
     pthread_mutex_unlock(&lock);
 }

@@ -36,7 +36,6 @@ static sched_sem never = SCHED_SEM_INIT(0);
 
 static void end_process(struct scheduler *s)
 {
-    (void)s;
     ending->act();
     for (;;) /* a signal to the process may take a moment */
         pause_us(1000);
@@ -44,7 +43,6 @@ static void end_process(struct scheduler *s)
 
 static void wait_in_vain(void *closure, struct scheduler *s)
 {
-    (void)closure;
     __atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
     CHECK_EQ(sched_sem_wait(&never, s), 0);
 }
@@ -74,7 +72,6 @@ static void *end_from_outside(void *arg)
 static void beside_thread(void *unused, struct scheduler *s)
 {
     pthread_t id;
-    (void)unused;
     keep_busy(s);
     CHECK_EQ(pthread_create(&id, NULL, end_from_outside, NULL), 0);
     if (threads_of(4) > 1)

@@ -10,14 +10,12 @@ static void run(void);
 static void fenced(void *arg)
 {
     long call = SYS_membarrier;
-    (void)arg;
     deny(&call, 1, EPERM);
     run();
 }
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     if (argc == 1) {
         run();
         return 0;

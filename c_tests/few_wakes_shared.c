@@ -9,13 +9,10 @@ enum { TASKS = 100000, WAKES = TASKS / 50 };
 
 static void empty(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void spawner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 1; i < TASKS; i++)
         CHECK_EQ(sched_spawn(empty, NULL, s), 0);
 }

@@ -10,7 +10,6 @@ static long n = 5000;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK(closure == &n);
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }

@@ -11,8 +11,6 @@ static atomic_long ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
@@ -21,15 +19,12 @@ static atomic_int full;
 /* Keeps the other worker from taking any. */
 static void block(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (!full)
         pause_us(1000);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     if (threads_of(1) == 2)
         CHECK_EQ(sched_spawn(block, NULL, s), 0);
     for (long i = 0; i < N; i++)

@@ -47,7 +47,6 @@ static void root(void *closure, struct scheduler *s)
 {
     static const size_t sizes[] = {1, 2, 3, 7, 8, 64, 65, 1000, 4097, 100000 / SMALLER};
     static const size_t grains[] = {0, 0, 1, 2, 3, 10, 64, 1000, 99999, SIZE_MAX};
-    (void)closure;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
             if (grains[k] > 0 && sizes[i] / grains[k] > 5000)

@@ -13,8 +13,6 @@ static sched_group group = SCHED_GROUP_INIT;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     for (volatile int turn = 0; turn < 500; turn++)
         ;
     tasks++;
@@ -22,7 +20,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (size_t i = lo; i < hi; i++) {
         units[i]++;
         CHECK_EQ(sched_group_spawn(&group, task, NULL, s), 0);
@@ -33,7 +30,6 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int loop = 1; loop <= LOOPS; loop++) {
         CHECK_EQ(sched_for(0, UNITS, 0, body, NULL, s), 0);
         for (int i = 0; i < UNITS; i++)

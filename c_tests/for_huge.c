@@ -9,8 +9,6 @@ static _Atomic size_t numbers;
 
 static void count(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     atomic_fetch_add(&numbers, hi - lo);
     if (hi - lo == 1)
         pause_us(1); /* so that thieves come */
@@ -18,7 +16,6 @@ static void count(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int round = 0; round < 20; round++) {
         numbers = 0;
         CHECK_EQ(sched_for(0, PTRDIFF_MAX, 0, count, NULL, s), 0);

@@ -11,7 +11,6 @@ static atomic_long spawned, forked, over;
 
 static void count(void *counter, struct scheduler *s)
 {
-    (void)s;
     atomic_fetch_add((atomic_long *)counter, 1);
 }
 
@@ -53,7 +52,6 @@ static void one_loop(void *number, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (intptr_t i = 0; i < LOOPS; i++)
         CHECK_EQ(sched_spawn(one_loop, (void *)i, s), 0);
 }

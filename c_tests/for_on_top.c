@@ -22,15 +22,12 @@ static void turns(int n)
 
 static void innermost_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     turns(200);
     innermost += (int)(hi - lo);
 }
 
 static void post(void *semaphore, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(sched_sem_post(semaphore), 0);
 }
 
@@ -59,14 +56,12 @@ static void unit(size_t i, struct scheduler *s)
 
 static void inner_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (size_t i = lo; i < hi; i++)
         unit(i, s);
 }
 
 static void inner_sum(size_t lo, size_t hi, void *sum, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (size_t i = lo; i < hi; i++) {
         unit(i, s);
         *(size_t *)sum += i;
@@ -75,13 +70,11 @@ static void inner_sum(size_t lo, size_t hi, void *sum, void *ctx, struct schedul
 
 static void add(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
 static void outer_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (size_t i = lo; i < hi; i++) {
         CHECK_EQ(sched_mutex_lock(&lock, s), 0);
         const int before = in_order++;
@@ -106,7 +99,6 @@ static void outer_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int round = 1; round <= ROUNDS; round++) {
         CHECK_EQ(sched_for(0, OUTER, 1, outer_body, NULL, s), 0);
         CHECK_EQ(in_order, round * OUTER);

@@ -45,7 +45,6 @@ static size_t turns_of(const struct loop *loop, size_t number)
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     const struct loop *loop = ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++) {
         atomic_fetch_add(&calls[i - loop->first], 1);
         compute(turns_of(loop, i));
@@ -60,7 +59,6 @@ static void append(void *into, const void *from, void *ctx)
 {
     struct stretch *left = into;
     const struct stretch *right = from;
-    (void)ctx;
     if (left->lo == left->hi) {
         *left = *right;
     } else if (right->lo != right->hi) {
@@ -85,7 +83,6 @@ static void check_calls(const struct loop *loop)
 static void root(void *closure, struct scheduler *s)
 {
     static const size_t grains[] = {0, 0, 1, 7}, numbers[] = {MOST, MOST, MOST, 100, 17, 2};
-    (void)closure;
     for (int k = 0; k < SHAPES * LOOPS; k++) {
         struct loop loop = {(enum shape)(k / LOOPS), (size_t)k, numbers[k % 6]};
         size_t lo = loop.first, hi = lo + loop.numbers, grain = grains[k % 4];

@@ -14,7 +14,6 @@ static atomic_int inside;
 static void meet(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     int all = *(int *)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++) {
         atomic_fetch_add(&inside, 1);
         while (inside < all)
@@ -29,7 +28,6 @@ static atomic_long done;
 static void last_of_all(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     long n = *(long *)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++) {
         while (i == 0 && done < n - 1)
             pause_us(50);

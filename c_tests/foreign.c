@@ -11,7 +11,6 @@ static atomic_int gone;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
@@ -32,7 +31,6 @@ static void *stranger(void *arg)
 /* Keeps the run going until the strangers are through, and burns nothing meanwhile. */
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     run = s;
     while (gone < THREADS)
         pause_us(200);

@@ -12,15 +12,12 @@ static long seen_both;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void *stranger(void *arg)
 {
     struct scheduler *s;
-    (void)arg;
     while (!(s = run))
         sched_yield();
     for (long i = 0; i < 100000; i++) {

@@ -21,7 +21,6 @@ static void wait_for(int step)
 
 static void looks(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK(sched_worker_index(s) >= 0);
 }
 
@@ -49,8 +48,6 @@ static void *first(void *arg)
 /* Has the worker that the first thread had: the library orders what threads do with one worker. */
 static void holds(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     step_to(2);
     wait_for(3);
 }

@@ -9,8 +9,6 @@ static atomic_int turn;
 
 static void foreign(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     turn = 1;
 }
 

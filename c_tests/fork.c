@@ -40,7 +40,6 @@ static void in_task(void *deed)
 
 static void busy(void *closure, struct scheduler *s)
 {
-    (void)closure;
     running = s;
     for (int i = 0; !forked_beside; i++) {
         if (i % 8 == 0) /* some traffic on the queues at the moment of the fork */
@@ -62,7 +61,6 @@ static void *forker(void *arg)
 static void beside(void *arg)
 {
     pthread_t thread;
-    (void)arg;
     CHECK_EQ(pthread_create(&thread, NULL, forker, NULL), 0);
     CHECK_EQ(sched_init(4, 4, busy, NULL), 0);
     pthread_join(thread, NULL);

@@ -16,8 +16,6 @@ static atomic_int guests, leave, begun, done;
 
 static void guest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&guests, 1);
     while (!leave)
         pause_us(100);
@@ -25,8 +23,6 @@ static void guest(void *closure, struct scheduler *s)
 
 static void open_it(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     pthread_mutex_lock(&mutex);
     opened++;
     pthread_cond_signal(&changed);
@@ -45,7 +41,6 @@ static void wait_for_it(int times)
  * sleep, and one that comes from outside then. */
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
     begun = 1;
     wait_for_it(1);
     pause_us(3000);

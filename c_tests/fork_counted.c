@@ -11,7 +11,6 @@ static atomic_int ran;
 
 static void child(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK(closure == NULL);
     ran++;
 }
@@ -34,7 +33,6 @@ static void *thread(void *arg)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t other;
-    (void)closure;
     run_of = s;
     forks(s);
     begin(s);

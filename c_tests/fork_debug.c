@@ -9,8 +9,6 @@ static sched_task t;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void forks_null(void *closure, struct scheduler *s)
@@ -20,7 +18,6 @@ static void forks_null(void *closure, struct scheduler *s)
 
 static void joins_null(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_join(NULL, s);
 }
 
@@ -33,13 +30,11 @@ static void joins_twice(void *closure, struct scheduler *s)
 
 static void never_forks(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_join(&t, s);
 }
 
 static void joins(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_join(&t, s);
 }
 

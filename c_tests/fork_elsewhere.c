@@ -19,14 +19,12 @@ static struct scheduler *_Atomic shown;
 
 static void show(void *closure, struct scheduler *s)
 {
-    (void)closure;
     shown = s;
 }
 
 static void with_anothers(void *closure, struct scheduler *s)
 {
     sched_task t;
-    (void)closure;
     shown = NULL;
     sched_fork(&t, show, NULL, s);
     for (unsigned turns = 0; threads_of(4) > 1 && !shown;)
@@ -47,7 +45,6 @@ static atomic_int forked;
 
 static void three(void *closure, struct scheduler *s)
 {
-    (void)s;
     *(int *)closure = 3;
 }
 
@@ -72,7 +69,6 @@ static pthread_t thread;
 
 static void host(void *closure, struct scheduler *s)
 {
-    (void)closure;
     forked = 0;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
     while (!forked)
@@ -82,7 +78,6 @@ static void host(void *closure, struct scheduler *s)
 /* With others to run what the stranger forks, the run can be held open until it is through. */
 static void patient_host(void *closure, struct scheduler *s)
 {
-    (void)closure;
     if (threads_of(4) == 1)
         return;
     CHECK_EQ(pthread_create(&thread, NULL, deep_stranger, s), 0);
@@ -96,7 +91,6 @@ static int inner_thread;
 
 static void inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     check_fib(s);
     if (thread_id() != inner_thread)
         return; /* the outer run's worker is busy with this one */
@@ -113,7 +107,6 @@ static void inner(void *closure, struct scheduler *s)
 
 static void starts(void *closure, struct scheduler *s)
 {
-    (void)s;
     inner_thread = thread_id();
     CHECK_EQ(sched_init(2, 10, inner, closure), 0);
 }

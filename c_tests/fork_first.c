@@ -8,7 +8,6 @@ enum { TRIES = 60 };
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)s;
     *(volatile int *)closure = 1;
 }
 

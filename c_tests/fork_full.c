@@ -11,7 +11,6 @@ static int refuse;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
@@ -28,7 +27,6 @@ static void branch(void *closure, struct scheduler *s)
 static void forks(void *closure, struct scheduler *s)
 {
     sched_task tasks[N];
-    (void)closure;
     for (long i = 0; i < N; i++) {
         sched_fork(&tasks[i], branch, (void *)i, s);
         if (refuse && threads_of(4) == 1)
@@ -62,7 +60,6 @@ static void spawns(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
     long before = 0;
-    (void)closure;
     for (int tries = 0; tries < N; tries++) {
         set_errno(0);
         if (sched_group_spawn(&g, leaf, (void *)accepted, s) == 0)

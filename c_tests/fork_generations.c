@@ -13,7 +13,6 @@ static struct sched_pool *pool;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     atomic_fetch_add(&arrived, 1);
     while (arrived < WAITING)
         sched_task_yield(s);
@@ -47,7 +46,6 @@ struct next {
 static void fork_in_task(void *closure, struct scheduler *s)
 {
     struct next *next = closure;
-    (void)s;
     fork_child(next->left, next->how, next->first);
 }
 

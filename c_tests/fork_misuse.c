@@ -9,19 +9,15 @@ static struct scheduler *kept;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void null_function(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_fork(&t, NULL, NULL, s);
 }
 
 static void keep(void *closure, struct scheduler *s)
 {
-    (void)closure;
     kept = s;
 }
 
@@ -56,7 +52,6 @@ static void run(void *root)
 
 static void ended(void *unused)
 {
-    (void)unused;
     CHECK_EQ(sched_init(4, 10, keep, NULL), 0);
     sched_fork(&t, nothing, NULL, kept);
 }

@@ -15,14 +15,12 @@ struct child {
 static void leaf(void *closure, struct scheduler *s)
 {
     struct child *child = closure;
-    (void)s;
     mark(child->i);
     child->result = 3 * child->i;
 }
 
 static void spawned(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 

@@ -13,8 +13,6 @@ static atomic_int guests, leave, joined, ran;
 /* Keeps its worker from looking for tasks. */
 static void guest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&guests, 1);
     while (!leave)
         pause_us(50);
@@ -23,14 +21,11 @@ static void guest(void *closure, struct scheduler *s)
 /* The other worker that is left runs it, and is then busy with a guest from its own queue. */
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(guest, NULL, s), 0);
 }
 
 static void other(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK(joined);
     atomic_fetch_add(&ran, 1);
 }
@@ -40,7 +35,6 @@ static void root(void *closure, struct scheduler *s)
     int workers = threads_of(4);
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
-    (void)closure;
     guests = leave = joined = 0;
     for (int i = 0; i < workers - 2; i++)
         CHECK_EQ(sched_spawn(guest, NULL, s), 0);

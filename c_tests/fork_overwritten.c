@@ -11,14 +11,11 @@ static char *filling; /* what the words of the descriptor become; NULL: the desc
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void forgets(void *closure, struct scheduler *s)
 {
     char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)closure;
     CHECK(memory != MAP_FAILED);
     sched_fork((sched_task *)memory, leaf, NULL, s);
     if (filling == NULL)
@@ -29,7 +26,6 @@ static void forgets(void *closure, struct scheduler *s)
 
 static void run(void *arg)
 {
-    (void)arg;
     alarm(60);
     sched_init(2, 10, forgets, NULL);
 }

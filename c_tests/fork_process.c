@@ -9,8 +9,6 @@
 static void process(void *closure, struct scheduler *s)
 {
     int status;
-    (void)closure;
-    (void)s;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -41,8 +39,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* The group is not over as long as its own task waits. */
@@ -65,7 +61,6 @@ static void waits(void *closure, struct scheduler *s)
 static void groups(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&g, waits, &g, s), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);
 }

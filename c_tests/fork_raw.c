@@ -56,7 +56,6 @@ static void in_forked(int way, int depth)
 
 static void keep_open(void *closure, struct scheduler *s)
 {
-    (void)closure;
     running = s;
     while (!over)
         pause_us(1000);

@@ -34,7 +34,6 @@ static void try_other(int way)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (!atomic_load(&other)) {
         CHECK_EQ(sched_spawn(leave_s, s, s), 0);
         pause_us(1000);

@@ -13,8 +13,6 @@ static atomic_int over;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void *runner(void *arg)

@@ -12,14 +12,11 @@ static atomic_int ran, done;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     run = s;
     while (!done)
         sched_yield();

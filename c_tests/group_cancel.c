@@ -13,15 +13,11 @@ static atomic_int ran, asked, begun;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void asks(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     begun = 1;
     for (unsigned turns = 0; !sched_group_cancelled(&g);)
         spin(&turns);
@@ -36,7 +32,6 @@ static void cancels(void *closure, struct scheduler *s)
 
 static void *stranger(void *arg)
 {
-    (void)arg;
     while (!begun)
         pause_us(50);
     sched_group_cancel(&g);
@@ -63,7 +58,6 @@ static void as_new(struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t thread;
-    (void)closure;
     as_new(s);
 
     /* Before any of its tasks: none runs. The other group's do. */

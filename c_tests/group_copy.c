@@ -25,7 +25,6 @@ static void fill(struct message *m, size_t size, unsigned char first)
 static void check(void *copy, struct scheduler *s)
 {
     unsigned char *bytes = copy;
-    (void)s;
     CHECK_EQ((uintptr_t)copy % _Alignof(max_align_t), 0);
     for (int i = 0; i < bytes[0]; i++) {
         CHECK_EQ(bytes[i], (unsigned char)(bytes[0] + i));
@@ -38,7 +37,6 @@ static void check(void *copy, struct scheduler *s)
 static void check_most(void *copy, struct scheduler *s)
 {
     unsigned char *bytes = copy;
-    (void)s;
     for (int i = 0; i < SCHED_COPY_MAX; i++)
         CHECK_EQ(bytes[i], (unsigned char)(1 + i));
     atomic_fetch_add(&sum, 1);
@@ -46,15 +44,11 @@ static void check_most(void *copy, struct scheduler *s)
 
 static void nothing(void *copy, struct scheduler *s)
 {
-    (void)copy;
-    (void)s;
     atomic_fetch_add(&sum, 1);
 }
 
 static void never(void *copy, struct scheduler *s)
 {
-    (void)copy;
-    (void)s;
     CHECK(!"called");
 }
 

@@ -13,14 +13,11 @@ static atomic_int spawned, through, slow_done;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
 static void slow(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     pause_us(300);
     atomic_fetch_add(&slow_done, 1);
 }
@@ -36,7 +33,6 @@ static void spawn(long from, long to, struct scheduler *s)
 /* Perhaps the run ends before the wait does. */
 static void *stranger(void *arg)
 {
-    (void)arg;
     spawn(0, N, run);
     spawned = 1;
     CHECK_EQ(sched_group_wait(&g, run), 0);
@@ -49,7 +45,6 @@ static pthread_t thread;
 
 static void host(void *closure, struct scheduler *s)
 {
-    (void)closure;
     run = s;
     spawned = 0;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, NULL), 0);
@@ -61,7 +56,6 @@ static void host(void *closure, struct scheduler *s)
 
 static void *waits(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_group_wait(&g, run), 0);
     CHECK_EQ(slow_done, SLOW);
     return NULL;
@@ -69,7 +63,6 @@ static void *waits(void *arg)
 
 static void waits_too(void *closure, struct scheduler *s)
 {
-    (void)s;
     waits(closure);
     atomic_fetch_add(&through, 1);
 }
@@ -100,7 +93,6 @@ static void crowd(void *closure, struct scheduler *s)
 /* As a worker of this run it helps this run; the group's tasks are the outer run's. */
 static void inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_group_wait(&g, s), 0);
     CHECK_EQ(slow_done, SLOW);
 }
@@ -120,7 +112,6 @@ static void nests(void *closure, struct scheduler *s)
 
 static void with_anothers(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn(0, 10, run);
     spawn(10, 20, s);
 }

@@ -11,14 +11,11 @@ static int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     kept = s;
     CHECK_ERRNO(sched_group_spawn(NULL, task, NULL, s), EINVAL);
     CHECK_ERRNO(sched_group_spawn(&g, NULL, NULL, s), EINVAL);

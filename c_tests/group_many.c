@@ -40,7 +40,6 @@ static void tree(sched_group *group, struct scheduler *s)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
@@ -62,7 +61,6 @@ static void nest(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     sched_group local = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(sched_group_wait(&local, s), 0); /* nothing to wait for */
     CHECK_EQ(sched_group_wait(&zero, s), 0);
     for (int round = 0; round < ROUNDS; round++) {

@@ -23,8 +23,6 @@ static long switches(void)
 /* Looks when the others have come to wait. */
 static void slow(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (waiting < 2 * WAITERS + 1)
         pause_us(1000);
     pause_us(20000); /* and they fall asleep */
@@ -47,13 +45,11 @@ static void waits(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     waits(s);
 }
 
 static void *thread(void *arg)
 {
-    (void)arg;
     waits(run);
     return NULL;
 }
@@ -61,7 +57,6 @@ static void *thread(void *arg)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t threads[WAITERS];
-    (void)closure;
     run = s;
     CHECK_EQ(sched_group_spawn(&g, slow, NULL, s), 0);
     for (int i = 0; i < WAITERS; i++)

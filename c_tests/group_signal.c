@@ -9,7 +9,6 @@ static int ran;
 
 static void cancel(int sig)
 {
-    (void)sig;
     before = sched_group_cancelled(&g);
     sched_group_cancel(&g);
     after = sched_group_cancelled(&g);
@@ -17,15 +16,12 @@ static void cancel(int sig)
 
 static void member(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     if (++ran == 3)
         CHECK_EQ(raise(SIGUSR1), 0);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 10; i++)
         CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
     CHECK_ERRNO(sched_group_wait(&g, s), ECANCELED);

@@ -10,13 +10,10 @@ static atomic_int is_enough, has_begun;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void goes_on(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (!is_enough) {
         sched_group g = SCHED_GROUP_INIT;
         CHECK_EQ(sched_group_spawn(&g, nothing, NULL, s), 0);
@@ -26,14 +23,11 @@ static void goes_on(void *closure, struct scheduler *s)
 
 static void ends_it(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     is_enough = 1;
 }
 
 static void yields(void *closure, struct scheduler *s)
 {
-    (void)closure;
     has_begun = 1;
     for (int i = 0; i < 3; i++)
         sched_task_yield(s);
@@ -56,7 +50,6 @@ static void loops(struct scheduler *s)
 static void from_outside(void *closure, struct scheduler *s)
 {
     pthread_t thread;
-    (void)closure;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
     loops(s);
     CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -64,7 +57,6 @@ static void from_outside(void *closure, struct scheduler *s)
 
 static void beside_one_that_yields(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(yields, NULL, s), 0);
     while (!has_begun)
         sched_task_yield(s);

@@ -6,15 +6,12 @@
 
 static void sum_of(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         *(long *)acc += (long)i;
 }
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
 }
 

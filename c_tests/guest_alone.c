@@ -18,8 +18,6 @@ static int outside;
 
 static void occupy(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&occupied, 1);
     while (!released)
         pause_us(200);
@@ -27,7 +25,6 @@ static void occupy(void *closure, struct scheduler *s)
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     int index = sched_worker_index(s);
     CHECK(index >= 0 && index < sched_worker_count(s));
     CHECK_EQ(sched_worker_index(NULL), index);
@@ -42,7 +39,6 @@ static int by_value(const void *a, const void *b)
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)s;
     atomic_fetch_add((atomic_int *)closure, 1);
 }
 
@@ -99,7 +95,6 @@ static void calls(struct scheduler *s)
 
 static void lock(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     atomic_fetch_add(&locked, 1);
     CHECK_EQ(sched_mutex_unlock(&m), 0);

@@ -13,15 +13,12 @@ static atomic_long spawned, looped;
 
 static void add(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&spawned, 1);
 }
 
 static void nested(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     sched_task t;
-    (void)ctx;
     sched_fork(&t, add, NULL, s);
     CHECK_EQ(sched_spawn(add, NULL, NULL), 0); /* in a guest's call NULL is its run */
     atomic_fetch_add(&looped, (long)(hi - lo));

@@ -12,8 +12,6 @@ static atomic_int ran, busy;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
@@ -41,7 +39,6 @@ static void spawn_all(void)
 
 static void *ends(void *arg)
 {
-    (void)arg;
     spawn_all();
     return NULL;
 }
@@ -49,8 +46,6 @@ static void *ends(void *arg)
 static void waits(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     int in_section = ctx != NULL;
-    (void)lo;
-    (void)hi;
     for (int i = 0; i < SPAWNED; i++)
         CHECK_EQ(sched_spawn(count, NULL, s), 0);
     if (in_section) {

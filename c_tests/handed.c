@@ -16,7 +16,6 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void user(void *closure, struct scheduler *s)
 {
-    (void)s;
     long i = (long)closure;
     mark(i);
     CHECK_EQ(sched_spawn(leaf, (void *)(i + N), handed), 0);
@@ -26,7 +25,6 @@ static void user(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     handed = s;
     for (long i = 0; i < N; i++)
         CHECK_EQ(sched_spawn(user, (void *)i, handed), 0);

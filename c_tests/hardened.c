@@ -32,7 +32,6 @@ static void tree(void *closure, struct scheduler *s)
 static void smash(void *closure, struct scheduler *s)
 {
     char room[ROOM];
-    (void)closure;
     sched_task_yield(s);
     for (volatile char *p = room; p < room + sizeof room + beyond; p++)
         *p = 'x';
@@ -41,7 +40,6 @@ static void smash(void *closure, struct scheduler *s)
 static void overflow(void *closure, struct scheduler *s)
 {
     char room[ROOM], from[2 * ROOM] = "";
-    (void)closure;
     sched_task_yield(s);
     memcpy(room, from, sizeof room + beyond);
     CHECK(room[0] == 0);

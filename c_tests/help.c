@@ -19,14 +19,11 @@ static int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
 static void body(void *arg)
 {
-    (void)arg;
     setenv("SCHED_HELP", "1", 1);
     CHECK_EQ(sched_init(2, 4, task, NULL), 0);
     CHECK_EQ(ran, 1);

@@ -17,7 +17,6 @@ static atomic_int came, ended;
 
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
     atomic_fetch_add(&came, 1);
     CHECK_EQ(sched_sem_wait(&sem, s), 0);
 }
@@ -33,7 +32,6 @@ static void joins(void *closure, struct scheduler *s)
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     atomic_fetch_add(&came, 1);
     CHECK_EQ(sched_group_wait(&group, s), 0);
     atomic_fetch_add(&ended, 1);
@@ -41,7 +39,6 @@ static void waits(void *closure, struct scheduler *s)
 
 static void *post(void *arg)
 {
-    (void)arg;
     for (int i = 0; i < WAITERS; i++)
         CHECK_EQ(sched_sem_post(&sem), 0);
     return NULL;
@@ -50,7 +47,6 @@ static void *post(void *arg)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t thread;
-    (void)closure;
     came = ended = 0;
     CHECK_EQ(sched_group_spawn(&group, child, NULL, s), 0);
     for (int i = 1; i < WAITERS; i++) {

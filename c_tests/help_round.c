@@ -11,8 +11,6 @@ static int ran;
 
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(mode_now(), FE_TONEAREST);
     ran++;
 }
@@ -20,7 +18,6 @@ static void child(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(fesetround(FE_UPWARD), 0);
     for (int i = 0; i < CHILDREN; i++)
         CHECK_EQ(sched_group_spawn(&g, child, NULL, s), 0);

@@ -40,7 +40,6 @@ static void throws_in_a_run()
 static void uses_all(const char *where)
 {
     std::vector<int> numbers(5000);
-    (void)where;
     throws_in_a_run();
     CHECK_EQ(sched::run(2, [] { return 7; }), 7);
     sched::parallel_for(0, 5000, [&](int i) { numbers[size_t(i)] = 4999 - i; });

@@ -13,8 +13,6 @@ static int workers;
 /* Ends when every worker has one: a thread is only made when there is a task for it. */
 static void guest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&arrived, 1);
     while (arrived < workers)
         pause_us(200);

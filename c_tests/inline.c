@@ -36,7 +36,6 @@ static void fib(void *closure, struct scheduler *s)
 
 static void twice(void *closure, struct scheduler *s)
 {
-    (void)s;
     *(long *)closure *= 2;
 }
 
@@ -80,7 +79,6 @@ static void literals(struct scheduler *s)
 static void first(void *closure, struct scheduler *s)
 {
     long n = FIB;
-    (void)closure;
     for (int i = 0; i < SPAWNED; i++)
         CHECK_EQ(sched_spawn(one, &spawned, s), 0);
     fib(&n, s);

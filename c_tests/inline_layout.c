@@ -6,8 +6,6 @@
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void first(void *closure, struct scheduler *s)

@@ -82,7 +82,6 @@ static void link_of(void *closure, struct scheduler *s)
 
 static void chain(void *closure)
 {
-    (void)closure;
     CHECK_EQ(sched_init(2, 4, link_of, (void *)(intptr_t)LINKS), 0);
     CHECK_EQ(ended, LINKS);
 }

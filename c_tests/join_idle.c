@@ -13,8 +13,6 @@ static pthread_t thread;
 /* The first tenth of a second is for looking around and going to sleep. */
 static void sleeper(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     begun = 1;
     pause_us(100000);
     check_use(900000, 0.01);
@@ -48,7 +46,6 @@ static void *stranger(void *s)
 
 static void hosts(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
     pthread_join(thread, NULL);
 }

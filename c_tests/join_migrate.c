@@ -20,7 +20,6 @@ static void add_one(void *closure, struct scheduler *s)
 
 static void rounds_to_nearest(void *closure, struct scheduler *s)
 {
-    (void)s;
     if (!kind_is("cont"))
         CHECK_EQ(mode_now(), FE_TONEAREST);
     atomic_fetch_add((atomic_int *)closure, 1);
@@ -28,7 +27,6 @@ static void rounds_to_nearest(void *closure, struct scheduler *s)
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     if (lo % 64 == 0)
         sched_task_yield(s);
     atomic_fetch_add(&covered, (int)(hi - lo));

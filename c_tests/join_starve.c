@@ -14,8 +14,6 @@ static sched_group g;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran = 1;
 }
 
@@ -27,8 +25,6 @@ static void goes_on(void *closure, struct scheduler *s)
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void *stranger(void *s)

@@ -9,7 +9,6 @@ enum { N = 100 };
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     if (closure)
         pause_us((long)closure);
 }
@@ -19,7 +18,6 @@ static void root(void *closure, struct scheduler *s)
 {
     sched_task tasks[N];
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < N; i++) {
             sched_fork(&tasks[i], leaf, (void *)(i % 10 == 0 ? 20L : 0L), s);
@@ -41,7 +39,6 @@ static void root(void *closure, struct scheduler *s)
 static void full(void *closure, struct scheduler *s)
 {
     sched_task tasks[N];
-    (void)closure;
     for (int i = 0; i < N; i++)
         sched_fork(&tasks[i], leaf, NULL, s);
     for (int i = 0; i < N; i++)

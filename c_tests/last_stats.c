@@ -9,8 +9,6 @@ static atomic_int slept;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)
@@ -26,11 +24,9 @@ static void root(void *closure, struct scheduler *s)
 static void nested(void *closure, struct scheduler *s)
 {
     struct sched_stats inner;
-    (void)s;
     CHECK_EQ(sched_init(2, 4, root, (void *)7), 0);
     CHECK_EQ(sched_last_stats(&inner, sizeof inner), 0);
     CHECK_EQ(inner.tasks, 8);
-    (void)closure;
 }
 
 static void *elsewhere(void *arg)

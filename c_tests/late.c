@@ -10,8 +10,6 @@ static atomic_int ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK(thread_id() != *(int *)closure);
     atomic_fetch_add(&ran, 1);
 }
@@ -20,7 +18,6 @@ static void root(void *closure, struct scheduler *s)
 {
     static const int batches[] = {1, 1000, 2, 1, 3, 1000, 17, 1};
     int me = thread_id();
-    (void)closure;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         int wanted = ran + batches[i];
         for (int k = 0; k < batches[i]; k++)

@@ -10,7 +10,6 @@ static int way; /* how to end the process, which exits with 40 + way */
 
 static inline void leave(struct scheduler *s)
 {
-    (void)s;
     if (way == 0)
         exit(40);
     if (way == 1)
@@ -20,7 +19,6 @@ static inline void leave(struct scheduler *s)
 
 static inline void leave_task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     leave(s);
 }
 
@@ -28,7 +26,6 @@ static inline void leave_task(void *closure, struct scheduler *s)
 static inline void compute(void *begun, struct scheduler *s)
 {
     volatile unsigned long x = 1;
-    (void)s;
     __atomic_fetch_add((int *)begun, 1, __ATOMIC_SEQ_CST);
     for (;;)
         x = x * 3 + 1;

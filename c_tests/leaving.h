@@ -13,21 +13,18 @@ static void inner(void *closure, struct scheduler *s); /* the first task of a ru
 
 static void leaves(void *closure, struct scheduler *s)
 {
-    (void)closure;
     get_ready(s);
     leave(s);
 }
 
 static void ends(void *closure, struct scheduler *s)
 {
-    (void)closure;
     get_ready(s);
     pthread_exit(NULL);
 }
 
 static void is_cancelled(void *closure, struct scheduler *s)
 {
-    (void)closure;
     get_ready(s);
     pthread_cancel(pthread_self());
     for (;;)

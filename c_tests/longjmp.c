@@ -11,7 +11,6 @@ static atomic_int ended, children;
 
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     children++;
 }
@@ -48,7 +47,6 @@ static void jumps(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(jumps, (void *)i, s), 0);
 }

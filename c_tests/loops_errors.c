@@ -17,7 +17,6 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void fold(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)acc;
     body(lo, hi, ctx, s);
 }
 
@@ -71,7 +70,6 @@ static void ended(struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     int status;
-    (void)closure;
     kept = s;
     CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, s), EINVAL);
     CHECK_ERRNO(sched_for(10, 0, 0, NULL, NULL, s), EINVAL);

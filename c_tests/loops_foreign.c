@@ -26,7 +26,6 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
     const int *a = ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         *(long *)acc += a[i];
     atomic_fetch_add(&on_strangers, is_stranger);
@@ -34,7 +33,6 @@ static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
 }
 
@@ -72,7 +70,6 @@ static void *stranger(void *arg)
 
 static void sibling(void *closure, struct scheduler *s)
 {
-    (void)s;
     all(closure); /* the parent's s, perhaps on another worker */
     all(s);
 }

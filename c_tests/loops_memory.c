@@ -12,21 +12,17 @@ static char *array;
 
 static void loop(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         ((char *)ctx)[i] = (char)(100 - i);
 }
 
 static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     *(long *)acc += (long)(hi - lo);
 }
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
 }
 
@@ -41,7 +37,6 @@ static void root(void *closure, struct scheduler *s)
     long sum = 0, zero = 0;
     rlim_t bytes = (rlim_t)(status_kb("VmSize") + (24 << 10)) * 1024;
     struct rlimit limit = {bytes, bytes};
-    (void)closure;
     array[1] = 1;
     CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     for (int round = 0; round < 2; round++) {

@@ -10,8 +10,6 @@ static atomic_long parts;
 
 static void part(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         mark((long)i);
     atomic_fetch_add(&parts, 1);
@@ -19,14 +17,11 @@ static void part(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     *(size_t *)acc += hi - lo;
 }
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
@@ -37,15 +32,12 @@ static int compare(const void *a, const void *b)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)
 {
     static int a[N];
     size_t sum = 0, zero = 0;
-    (void)closure;
     for (int round = 0; round < 10; round++) {
         while (sched_spawn(task, NULL, s) == 0)
             ;

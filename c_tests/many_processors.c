@@ -37,8 +37,6 @@ static atomic_long done;
 
 static void units(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     volatile int turn;
     for (size_t i = lo; i < hi; i++)
         for (turn = 0; turn < 1500; turn++)
@@ -54,7 +52,6 @@ static void add_units(size_t lo, size_t hi, void *into, void *ctx, struct schedu
 
 static void add(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
 }
 
@@ -72,7 +69,6 @@ static void tree(void *depth, struct scheduler *s)
 
 static void member(void *closure, struct scheduler *s)
 {
-    (void)closure;
     units(0, 2, NULL, s);
 }
 
@@ -82,8 +78,6 @@ static atomic_int met;
 /* Ends when each worker has one. */
 static void meet(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     met++;
     while (met < workers)
         sched_yield();
@@ -91,7 +85,6 @@ static void meet(void *closure, struct scheduler *s)
 
 static void rounds(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int round = 0; round < ROUNDS; round++) {
         done = 0;
         CHECK_EQ(sched_for(0, UNITS, 0, units, NULL, s), 0);

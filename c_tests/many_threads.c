@@ -7,21 +7,17 @@ static atomic_long ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 10000; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }
 
 static void too_many(void *arg)
 {
-    (void)arg;
     CHECK_ERRNO(sched_init(1, 1, root, NULL), EINVAL);
 }
 

@@ -13,8 +13,6 @@ static atomic_int flooded;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (!flooded) /* the queue must fill: nobody works before that */
         pause_us(1000);
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
@@ -22,7 +20,6 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void flood(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (refused < 100 && accepted < 40000000) {
         errno = 0;
         if (sched_spawn(leaf, NULL, s) == 0)
@@ -44,7 +41,6 @@ static void limit_to(long more_kb)
 
 static void little(void *arg)
 {
-    (void)arg;
     limit_to(48 * 1024);
     CHECK_EQ(sched_init(2, 10, flood, NULL), 0);
     CHECK_EQ(refused, 100);
@@ -54,8 +50,6 @@ static void little(void *arg)
 
 static void never(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     check_say("it ran\n");
     _exit(5);
 }
@@ -64,7 +58,6 @@ static void *volatile taken; /* else a compiler need not ask for it */
 
 static void nothing(void *arg)
 {
-    (void)arg;
     limit_to(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
         while ((taken = malloc(size)) != NULL)

@@ -13,8 +13,6 @@ static atomic_int calls; /* so that no call is the last of its function */
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void guest(void *closure, struct scheduler *s)

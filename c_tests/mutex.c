@@ -18,7 +18,6 @@ APART void is_busy(void)
 
 static void adds(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(sched_mutex_lock(&m, s), 0);
         CHECK_EQ(atomic_fetch_add(&inside, 1), 0);
@@ -39,7 +38,6 @@ static void adds(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_init(&tried), 0);
     spawn_all(TASKS, adds, s);
 }

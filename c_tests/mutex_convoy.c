@@ -30,7 +30,6 @@ static void comes(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     spawn_all(TASKS, comes, s);
     while (came < TASKS)

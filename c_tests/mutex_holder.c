@@ -26,8 +26,6 @@ __attribute__((noinline)) static void dig(int depth, int locks, struct scheduler
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void task(void *closure, struct scheduler *s)
@@ -71,7 +69,6 @@ static void inner(void *closure, struct scheduler *s)
 
 static void inners(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, inner, s);
 }
 
@@ -87,7 +84,6 @@ static void *thread(void *s)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t other;
-    (void)closure;
     of_outer = s;
     CHECK_EQ(sched_init(1, TASKS, inners, NULL), 0); /* first: who waits in there keeps this worker */
     spawn_all(TASKS, task, s);

@@ -58,7 +58,6 @@ static void wait_for(int *number, int n, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     spawn_all(N, locks, s);
     wait_for(&arrivals, N, s);

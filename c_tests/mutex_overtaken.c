@@ -29,13 +29,11 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, task, s);
 }
 
 static void *runs(void *arg)
 {
-    (void)arg;
     run(2, root);
     return NULL;
 }

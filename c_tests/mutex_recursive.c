@@ -7,7 +7,6 @@ static sched_mutex m = SCHED_MUTEX_INIT;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_mutex_lock(&m, s);
     sched_task_yield(s);
     sched_mutex_lock(&m, s);
@@ -15,7 +14,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void body(void *arg)
 {
-    (void)arg;
     sched_init(2, 10, task, NULL);
 }
 

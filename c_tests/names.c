@@ -40,8 +40,6 @@ static long names(void)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     while (!seen_all)
         pause_us(200);
 }
@@ -51,7 +49,6 @@ static void leaf(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     long all = (1l << wanted) - 1;
-    (void)closure;
     for (int i = 1; i < wanted; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
     for (struct patience p = patience_of(20); is_patient(&p) && names() != all;)

@@ -10,7 +10,6 @@ static struct scheduler *volatile outer_run;
 
 static void from_inside(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
@@ -26,7 +25,6 @@ static void inner(void *closure, struct scheduler *s)
 
 static void outer(void *closure, struct scheduler *s)
 {
-    (void)s;
     long i = (long)closure;
     CHECK_EQ(sched_init(2, 4, inner, (void *)(i * INNER)), 0);
     for (long k = 0; k < INNER; k++)
@@ -36,7 +34,6 @@ static void outer(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     outer_run = s;
     for (long i = 0; i < OUTER; i++)
         CHECK_EQ(sched_spawn(outer, (void *)i, s), 0);

@@ -11,7 +11,6 @@ static struct scheduler *_Atomic runs[DEPTH + 1];
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 

@@ -18,7 +18,6 @@ static pthread_t thread;
 /* Of the outer run, which has one worker. */
 static void waits_by_null(void *unused, struct scheduler *s)
 {
-    (void)unused;
     CHECK(pthread_equal(pthread_self(), thread));
     waits = 1;
     CHECK_EQ(sched_sem_wait(&sem, NULL), 0);
@@ -29,8 +28,6 @@ static void waits_by_null(void *unused, struct scheduler *s)
 /* Of the inner run, on its other worker. */
 static void posts(void *unused, struct scheduler *s)
 {
-    (void)unused;
-    (void)s;
     posts_begun = 1;
     while (!waits)
         pause_us(100);
@@ -40,7 +37,6 @@ static void posts(void *unused, struct scheduler *s)
 
 static void inner(void *unused, struct scheduler *s)
 {
-    (void)unused;
     if (!pthread_equal(pthread_self(), thread)) { /* the other worker was first */
         CHECK_EQ(sched_spawn(inner, NULL, s), 0);
         return;
@@ -62,14 +58,11 @@ static void *posts_alone(void *unused)
 
 static void nothing(void *unused, struct scheduler *s)
 {
-    (void)unused;
-    (void)s;
 }
 
 static void inner_alone(void *unused, struct scheduler *s)
 {
     pthread_t poster;
-    (void)unused;
     CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
     CHECK_EQ(pthread_create(&poster, NULL, posts_alone, NULL), 0);
     CHECK_EQ(sched_group_spawn(&group, waits_by_null, NULL, outer), 0);
@@ -82,7 +75,6 @@ static int is_alone;
 
 static void starts_inner(void *unused, struct scheduler *s)
 {
-    (void)unused;
     outer = s;
     thread = pthread_self();
     CHECK_EQ(is_alone ? sched_init(1, 0, inner_alone, NULL) : sched_init(2, 0, inner, NULL), 0);

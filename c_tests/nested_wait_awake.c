@@ -40,7 +40,6 @@ static void begins(void *closure, struct scheduler *s)
 
 static void inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(begins, NULL, s), 0);
     waits = 1;
     CHECK_EQ(sched_group_wait(&group, outer), 0);
@@ -49,7 +48,6 @@ static void inner(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     outer = s;
     for (int round = 0; round < ROUNDS; round++) {
         started = waits = has_begun = 0;

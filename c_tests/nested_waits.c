@@ -19,7 +19,6 @@ static atomic_int outer_ran;
 
 static void contends(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 5; i++) {
         CHECK_EQ(sched_mutex_lock(&m, outer), 0);
         long now = count;
@@ -32,7 +31,6 @@ static void contends(void *closure, struct scheduler *s)
 
 static void posts(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     CHECK_EQ(sched_sem_post(&sem), 0);
 }
@@ -47,7 +45,6 @@ static void of_outer(void *closure, struct scheduler *s)
 static void pings(void *closure, struct scheduler *s)
 {
     long me = (long)closure;
-    (void)s;
     CHECK_EQ(sched_mutex_lock(&m, outer), 0);
     for (int i = 0; i < 20; i++) {
         while (turn != me)
@@ -96,7 +93,6 @@ static void starts(void *closure, struct scheduler *s)
 
 static void keep(void *closure, struct scheduler *s)
 {
-    (void)closure;
     outer = s;
 }
 

@@ -23,15 +23,12 @@ static atomic_int ran, counted;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     ran++;
 }
 
 static void count(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     atomic_fetch_add(&counted, (int)(hi - lo));
 }
 

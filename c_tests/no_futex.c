@@ -22,7 +22,6 @@ static void node(void *closure, struct scheduler *s)
 /* Needs another worker, which may be asleep by then. */
 static void wait_for_child(void *closure, struct scheduler *s)
 {
-    (void)closure;
     pause_us(5000);
     ran = 0;
     CHECK_EQ(sched_spawn(node, (void *)0, s), 0);

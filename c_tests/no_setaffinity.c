@@ -6,14 +6,11 @@
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     pause_us(1000);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 50; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }

@@ -12,7 +12,6 @@ static atomic_int ended;
 
 static void meets(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK(sched_barrier_wait(&all, s) >= 0);
     CHECK(sched_barrier_wait(&all, s) >= 0);
     ended++;
@@ -20,7 +19,6 @@ static void meets(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(TASKS, meets, s);
 }
 

@@ -44,7 +44,6 @@ static void body(void *deed)
 /* The workers have had time to see that no task is left. */
 static void rests_and_exits(void *unused)
 {
-    (void)unused;
     null_works();
     struct sched_stats stats, before = {.tasks = 0};
     for (struct patience p = patience_of(20); is_patient(&p);) {

@@ -12,14 +12,12 @@ static atomic_int released;
 
 static void wait_for_release(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (!released)
         sched_task_yield(s);
 }
 
 static void in_the_child(void *arg)
 {
-    (void)arg;
     CHECK_EQ(thread_count(), 1);
     if (waiting.state) {
         CHECK_ERRNO(sched_group_wait(&waiting, NULL), EINVAL);
@@ -43,8 +41,6 @@ static void in_a_grandchild(void *arg)
 
 static void forks(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     in_child(in_the_child, NULL);
     CHECK_CHILD_EXITED(0);
     null_works();

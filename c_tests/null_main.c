@@ -17,14 +17,12 @@ static long counted, turn;
 static void count(void *closure, struct scheduler *s)
 {
     CHECK(s != NULL);
-    (void)closure;
     atomic_fetch_add(&ran, 1);
 }
 
 /* Waited for at the end. */
 static void late(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK(s != NULL);
     CHECK_EQ(sched_sem_post(&sem), 0);
 }
@@ -38,7 +36,6 @@ static void count_copy(void *copy, struct scheduler *s)
 
 static void count_locked(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(sched_mutex_lock(&m, NULL), 0);
     counted++;
     sched_task_yield(NULL);
@@ -49,7 +46,6 @@ static void count_locked(void *closure, struct scheduler *s)
 
 static void answer(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     while (turn != 1)
         CHECK_EQ(sched_cond_wait(&changed, &m, NULL), 0);
@@ -95,20 +91,16 @@ static void inner(void *closure, struct scheduler *s)
 
 static void starts_a_run(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(sched_init(1, 4, inner, closure), 0);
 }
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
 }
 
 static void fold(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         *(long *)acc += (long)i;
 }

@@ -48,13 +48,11 @@ static void in_thread(cpu_set_t *mask)
 
 static void pinned_thread(void *arg)
 {
-    (void)arg;
     in_thread(&one);
 }
 
 static void pinned_main(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     in_thread(&all);
 }
@@ -62,7 +60,6 @@ static void pinned_main(void *arg)
 /* Main is pinned, too, and so is the thread. */
 static void all_pinned(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     in_thread(&one);
 }

@@ -52,7 +52,6 @@ static void refused(int error)
 
 static void wrong_value(void *arg)
 {
-    (void)arg;
     setenv("SCHED_KIND", "wrong", 1);
     refused(EINVAL);
     unsetenv("SCHED_KIND");
@@ -61,7 +60,6 @@ static void wrong_value(void *arg)
 
 static void no_thread(void *arg)
 {
-    (void)arg;
     no_threads();
     refused(EAGAIN);
 }

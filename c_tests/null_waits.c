@@ -12,7 +12,6 @@ static sched_group g = SCHED_GROUP_INIT;
 
 static void *other(void *closure)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, NULL), 0); /* contended */
     CHECK_EQ(sched_mutex_unlock(&m), 0);
     CHECK(sched_barrier_wait(&barrier, NULL) >= 0);

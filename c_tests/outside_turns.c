@@ -58,8 +58,6 @@ static void locked_tree(struct scheduler *s)
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     for (; lo < hi; lo++)
         leaf();
 }
@@ -82,7 +80,6 @@ static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 
 static void combine(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
@@ -114,8 +111,6 @@ static void sort(struct scheduler *s)
 
 static void one_leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     leaf();
 }
 
@@ -138,7 +133,6 @@ static void call_job(void *closure, struct scheduler *s)
 
 static void start(void *closure, struct scheduler *s)
 {
-    (void)closure;
     started = 1;
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0); /* the caller of the job may have it */
     CHECK_EQ(sched_mutex_unlock(&mutex), 0);
@@ -165,10 +159,6 @@ static void start_after_section(void *closure, struct scheduler *s)
 
 static void start_part(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)lo;
-    (void)hi;
-    (void)ctx;
-    (void)s;
     started = 1;
 }
 
@@ -179,19 +169,16 @@ static void by_spawn(struct sched_pool *pool)
 
 static void by_loop(struct sched_pool *pool)
 {
-    (void)pool;
     CHECK_EQ(sched_for(0, PARTS, 1, start_part, NULL, run), 0);
 }
 
 static void by_post(struct sched_pool *pool)
 {
-    (void)pool;
     CHECK_EQ(sched_sem_post(&sem), 0);
 }
 
 static void by_section(struct sched_pool *pool)
 {
-    (void)pool;
     section_ends = 1;
 }
 
@@ -205,7 +192,6 @@ static const struct {
 
 static void note_run(void *closure, struct scheduler *s)
 {
-    (void)closure;
     run = s;
 }
 

@@ -34,7 +34,6 @@ static void faults(void *closure, struct scheduler *s)
 
 static void sends(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     raise(SIGSEGV);
     check_say("it went on\n");
@@ -52,7 +51,6 @@ static void run_overflow(void *size)
 static void run_fault(void *arg)
 {
     int *nowhere = NULL;
-    (void)arg;
     sched_init(2, 4, faults, &nowhere);
 }
 
@@ -65,7 +63,6 @@ static void run_sent(void *arg)
 static void sent_later(void *arg)
 {
     int result = 0;
-    (void)result;
     CHECK_EQ(sched_init(1, 4, aside_other, &result), 0);
     raise(SIGSEGV);
     check_say("it went on\n");
@@ -74,7 +71,6 @@ static void sent_later(void *arg)
 
 static void own_handler(int signal)
 {
-    (void)signal;
     _exit(9);
 }
 

@@ -13,7 +13,6 @@ static int others, probes;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     __atomic_add_fetch(&others, 1, __ATOMIC_RELAXED);
     sched_sem_wait(&never, s);
 }

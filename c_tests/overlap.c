@@ -13,8 +13,6 @@ static atomic_int asleep, gave_up, ran;
 static void sleeper(void *closure, struct scheduler *s)
 {
     int all, none = 0;
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&asleep, 1);
     for (struct patience p = patience_of(20); (all = asleep) < TASKS && !gave_up; pause_us(5000))
         if (!is_patient(&p))
@@ -24,7 +22,6 @@ static void sleeper(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(sleeper, NULL, s), 0);
 }

@@ -35,8 +35,6 @@ static void leak(struct scheduler *s)
 
 static void writes(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     __atomic_store_n(&begun, 1, __ATOMIC_RELAXED);
     shared++;
 }

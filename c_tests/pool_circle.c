@@ -13,8 +13,6 @@ static atomic_int ran, refused;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
@@ -69,7 +67,6 @@ static void next(struct chain *chain)
 /* Not the first task of its run, so that another worker may run it. */
 static void within(void *closure, struct scheduler *s)
 {
-    (void)s;
     next(closure);
 }
 
@@ -96,8 +93,6 @@ static void link_in_chain(void *closure, struct scheduler *s)
 
 static void link_of_guest(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)lo;
-    (void)hi;
     link_in_chain(ctx, s);
 }
 
@@ -130,7 +125,6 @@ static atomic_int begun, refusals;
 static void meets(void *closure, struct scheduler *s)
 {
     unsigned turns = 0;
-    (void)s;
     for (atomic_fetch_add(&begun, 1); begun < 2;)
         spin(&turns);
     set_errno(0);
@@ -159,15 +153,11 @@ static atomic_int was_there, returned;
 
 static void is_there(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     was_there = 1;
 }
 
 static void waits_shortly(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_pool_run(pools[1], is_there, NULL), 0);
     returned = 1;
 }
@@ -175,8 +165,6 @@ static void waits_shortly(void *closure, struct scheduler *s)
 /* The refusal says that the other task waits until this one has ended. */
 static void waits_back(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     set_errno(0);
     if (sched_pool_wait(pools[0]) != 0) {
         CHECK_EQ(get_errno(), EDEADLK);
@@ -208,7 +196,6 @@ static struct scheduler *first;
 static void by_group(void *closure, struct scheduler *s)
 {
     sched_group group = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&group, count, NULL, first), 0);
     CHECK_EQ(sched_group_wait(&group, first), 0);
     CHECK_EQ(sched_spawn(count, NULL, s), 0);

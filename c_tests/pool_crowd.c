@@ -11,7 +11,6 @@ static atomic_int left = SUBMITTERS;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 

@@ -10,15 +10,11 @@ static atomic_int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void wait_for_self(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     if (sched_worker_index(outer) < 0) /* another thread, of the run within */
         return;
     CHECK_ERRNO(sched_pool_wait(pool), EDEADLK);

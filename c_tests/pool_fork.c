@@ -18,7 +18,6 @@ static void check_dead(void)
 
 static void in_child_of_pool(void *arg)
 {
-    (void)arg;
     ran = 0;
     check_dead();
     struct sched_pool *own[8];
@@ -40,7 +39,6 @@ static void in_child_of_pool(void *arg)
 
 static void fork_in_task(void *closure, struct scheduler *s)
 {
-    (void)s;
     in_child(in_child_of_pool, closure);
     CHECK_CHILD_EXITED(0);
 }

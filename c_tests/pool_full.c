@@ -10,8 +10,6 @@ static atomic_int ran, begun, open;
 
 static void blocker(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&begun, 1);
     while (!open)
         pause_us(100);
@@ -19,8 +17,6 @@ static void blocker(void *closure, struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 

@@ -20,16 +20,12 @@ static atomic_int full, holding;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
 /* Keeps a worker from the tasks until all are queued. */
 static void hold(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&holding, 1);
     while (!full)
         pause_us(200);

@@ -12,8 +12,6 @@ static atomic_int begun, flooded;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&begun, 1);
     while (!flooded) /* the queue must fill: nobody works before that */
         pause_us(1000);
@@ -31,7 +29,6 @@ static void little(void *arg)
 {
     long accepted = 0;
     struct sched_pool *pool = pool_of(2);
-    (void)arg;
     /* Each worker has a task: later none takes one out of the full queue. */
     for (; accepted < threads_of(2); accepted++) {
         CHECK_EQ(sched_pool_submit(pool, leaf, NULL), 0);
@@ -54,7 +51,6 @@ static void *volatile taken; /* else a compiler need not ask for it */
 
 static void nothing(void *arg)
 {
-    (void)arg;
     limit_to(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
         while ((taken = malloc(size)) != NULL)

@@ -8,7 +8,6 @@
 static void body(void *arg)
 {
     static const long calls[] = {SYS_futex, 449 /* waitv */, 454, 455, 456 /* wake, wait, requeue */};
-    (void)arg;
     deny(calls, 5, EPERM);
     for (int round = 1; round <= 3; round++) {
         struct sched_pool *pool = pool_of(4);

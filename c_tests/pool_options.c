@@ -22,7 +22,6 @@ static const char *text_of(const char *line, const char *key)
 
 static void live(void *arg)
 {
-    (void)arg;
     struct sched_pool *pool = sched_pool_create(&options);
     CHECK(pool != NULL);
     CHECK_EQ(sched_pool_destroy(pool), 0);
@@ -100,7 +99,6 @@ static void environment(void)
 
 static void creates(void *arg)
 {
-    (void)arg;
     CHECK_NO_POOL(&options, EINVAL);
 }
 
@@ -159,7 +157,6 @@ static atomic_int began, refused_one;
 
 static void begins(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_block_begin(s), 0);
     began = 1;
     while (!refused_one)
@@ -169,7 +166,6 @@ static void begins(void *closure, struct scheduler *s)
 
 static void is_refused(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (!began)
         sched_task_yield(s);
     CHECK_ERRNO(sched_block_begin(s), EAGAIN);

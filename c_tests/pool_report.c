@@ -6,15 +6,12 @@
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void body(void *arg)
 {
     struct sched_pool *pool = pool_of(4);
     struct stat file;
-    (void)arg;
     for (int i = 0; i < 100; i++)
         CHECK_EQ(sched_pool_submit(pool, leaf, NULL), 0);
     CHECK_EQ(sched_pool_run(pool, leaf, NULL), 0);

@@ -12,8 +12,6 @@ static atomic_int arrived, all;
 
 static void guest(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK(!on_caller());
     atomic_fetch_add(&arrived, 1);
     while (!all)
@@ -24,7 +22,6 @@ static void full(void *arg)
 {
     int wanted = threads_of(4);
     struct sched_pool *pool = pool_of(4);
-    (void)arg;
     for (int i = 0; i < 3 * wanted; i++)
         CHECK_EQ(sched_pool_submit(pool, guest, NULL), 0);
     CHECK(threads_become(wanted + 1));
@@ -42,13 +39,11 @@ static atomic_int destroyed;
 
 static void destroy(void *value)
 {
-    (void)value;
     atomic_fetch_add(&destroyed, 1);
 }
 
 static void set_key(void *key, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(pthread_setspecific(*(pthread_key_t *)key, key), 0);
 }
 
@@ -64,12 +59,10 @@ static void unkept(void *arg)
         CHECK_EQ(sched_pool_destroy(pool), 0);
         CHECK(destroyed >= run); /* SCHED_THREADS may want more workers, but one ran it */
     }
-    (void)arg;
 }
 
 static void none(void *arg)
 {
-    (void)arg;
     no_threads();
     for (int i = 0; i < 100; i++)
         CHECK_NO_POOL(NULL, EAGAIN);

@@ -10,14 +10,11 @@ static atomic_int ran, hold;
 
 static void add(void *copy, struct scheduler *s)
 {
-    (void)s;
     atomic_fetch_add(&ran, *(int *)copy);
 }
 
 static void one(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
@@ -25,7 +22,6 @@ static void root(void *closure, struct scheduler *s)
 {
     int seven = 7;
     sched_group group = SCHED_GROUP_INIT;
-    (void)closure;
     for (int i = 0; i < 20; i++)
         CHECK_EQ(sched_group_spawn(&group, one, NULL, s), 0);
     CHECK_EQ(sched_group_wait(&group, s), 0);
@@ -35,7 +31,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void holder(void *closure, struct scheduler *s)
 {
-    (void)closure;
     known = s;
     while (hold)
         pause_us(100);

@@ -33,7 +33,6 @@ static sched_sem sem = SCHED_SEM_INIT(0);
 
 static void waits(void *unused, struct scheduler *s)
 {
-    (void)unused;
     CHECK_EQ(sched_sem_wait(&sem, s), 0);
 }
 

@@ -10,15 +10,12 @@ static atomic_int ran;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void with_own_pool(void *closure, struct scheduler *s)
 {
     struct sched_pool *own = pool_of(2);
-    (void)closure;
     CHECK_EQ(sched_spawn(count, NULL, s), 0);
     CHECK_EQ(sched_pool_submit(own, count, NULL), 0);
     CHECK_EQ(sched_pool_run(own, count, NULL), 0);
@@ -37,7 +34,6 @@ static void with_own_run(void *closure, struct scheduler *s)
 static void ball(void *closure, struct scheduler *s)
 {
     long left = (long)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
     if (left > 0)
         CHECK_EQ(sched_pool_submit(left % 2 ? a : b, ball, (void *)(left - 1)), 0);
@@ -45,8 +41,6 @@ static void ball(void *closure, struct scheduler *s)
 
 static void wait_for_b(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_pool_run(b, count, NULL), 0);
     CHECK_EQ(sched_pool_wait(b), 0);
     CHECK_ERRNO(sched_pool_wait(a), EDEADLK);
@@ -55,8 +49,6 @@ static void wait_for_b(void *closure, struct scheduler *s)
 
 static void hand_over(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_pool_submit(a, with_own_run, NULL), 0);
 }
 

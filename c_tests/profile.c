@@ -143,21 +143,18 @@ static void node(void *closure, struct scheduler *s)
 
 static void first_of_chain(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct node first = {{0, 0}, 30, 1, 1, 1};
     node(&first, s);
 }
 
 static void first_of_tree(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct node first = {{0, 0}, 5, 2, 1, 1};
     node(&first, s);
 }
 
 static void first_of_flood(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct node first = {{0, 0}, 1, 20, 1, 6};
     node(&first, s);
 }
@@ -190,7 +187,6 @@ static void fork_and_join(void *closure, struct scheduler *s)
 
 static void forks(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct forked first = {{0, 0}, 5};
     fork_and_join(&first, s);
     ends(first.path);
@@ -202,7 +198,6 @@ static void joins_in_order(void *unused, struct scheduler *s)
     enum { N = 10 };
     struct forked there[N];
     sched_task t[N];
-    (void)unused;
     struct path path = {0, 0};
     add(&path, compute());
     for (int i = 0; i < N; i++) {
@@ -221,7 +216,6 @@ static void group(void *unused, struct scheduler *s)
 {
     enum { N = 8 };
     struct path path = {0, 0};
-    (void)unused;
     for (int round = 0; round < 3; round++) {
         sched_group g = SCHED_GROUP_INIT;
         struct forked there[N];
@@ -245,8 +239,6 @@ enum { UNITS = 60, HALVINGS = 6 };
 
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     long path = 0;
     for (size_t i = lo; i < hi; i++)
         path += compute();
@@ -255,7 +247,6 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void loop(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct path path = {0, 0};
     add(&path, compute() + compute());
     CHECK_EQ(sched_for(0, UNITS, 0, body, NULL, s), 0);
@@ -270,8 +261,6 @@ enum { REDUCED = 32 };
 
 static void reduce_body(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)hi;
-    (void)s;
     struct path *path = acc;
     *path = *(struct path *)ctx;
     for (size_t half = REDUCED / 2; half > 0; half /= 2)
@@ -282,14 +271,12 @@ static void reduce_body(size_t lo, size_t hi, void *acc, void *ctx, struct sched
 
 static void combine(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     meet(into, *(const struct path *)from, 1);
     add(into, compute());
 }
 
 static void reduction(void *unused, struct scheduler *s)
 {
-    (void)unused;
     struct path path = {0, 0}, zero = {0, 0}, result;
     add(&path, compute());
     CHECK_EQ(sched_reduce(0, REDUCED, 1, sizeof zero, &zero, reduce_body, combine, &path, &result, s), 0);
@@ -340,7 +327,6 @@ static void stage(void *closure, struct scheduler *s)
 
 static void ring(void *unused, struct scheduler *s)
 {
-    (void)unused;
     for (long i = 0; i < STAGES; i++) {
         CHECK_EQ(sched_sem_init(&turn[i], 0), 0);
         CHECK_EQ(sched_spawn(stage, (void *)i, s), 0);
@@ -378,7 +364,6 @@ static void pipe_stage(void *closure, struct scheduler *s)
 
 static void pipeline(void *unused, struct scheduler *s)
 {
-    (void)unused;
     for (long i = 0; i < DEPTH; i++) {
         CHECK_EQ(sched_sem_init(&place[i].full, 0), 0);
         CHECK_EQ(sched_sem_init(&place[i].free, 1), 0);

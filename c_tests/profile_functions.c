@@ -18,8 +18,6 @@ static void compute(int units)
 /* Four fifths of the work, and none of the longest path. */
 void wide_task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     compute(1);
 }
 
@@ -34,7 +32,6 @@ void long_task(void *closure, struct scheduler *s)
 
 void first_task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(long_task, (void *)LONG, s), 0);
     for (int i = 0; i < WIDE; i++)
         CHECK_EQ(sched_spawn(wide_task, NULL, s), 0);
@@ -48,7 +45,6 @@ static void run(void *format)
 
 static void cancelling_task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_group group = SCHED_GROUP_INIT;
     sched_group_cancel(&group);
     for (int i = 0; i < WIDE; i++)
@@ -64,8 +60,6 @@ static void run_cancelled(void *format)
 
 static void part(size_t lo, size_t hi, void *context, struct scheduler *s)
 {
-    (void)context;
-    (void)s;
     compute((int)(hi - lo));
 }
 

@@ -16,8 +16,6 @@ static void compute(int us)
 
 void part(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     compute(UNIT_US);
 }
 

@@ -12,7 +12,6 @@ static int come;
 
 void lock_briefly(void *closure, struct scheduler *s)
 {
-    (void)closure;
     __atomic_add_fetch(&come, 1, __ATOMIC_RELAXED);
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
     CHECK_EQ(sched_mutex_unlock(&mutex), 0);
@@ -20,7 +19,6 @@ void lock_briefly(void *closure, struct scheduler *s)
 
 static void hold_long(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(lock_briefly, NULL, s), 0);

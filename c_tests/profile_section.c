@@ -20,7 +20,6 @@ static long compute(int us)
 
 static void part(void *us, struct scheduler *s)
 {
-    (void)s;
     long took = compute((int)(intptr_t)us);
     if ((intptr_t)us == LONG_US)
         fprintf(stderr, "\"long\":%ld\n", took);
@@ -28,7 +27,6 @@ static void part(void *us, struct scheduler *s)
 
 static void waits_in_a_section(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&group, part, (void *)(intptr_t)LONG_US, s), 0);
     CHECK_EQ(sched_block_begin(s), 0);
     CHECK_EQ(sched_group_wait(&group, s), 0);
@@ -37,7 +35,6 @@ static void waits_in_a_section(void *closure, struct scheduler *s)
 
 static void goes_on(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&group, part, (void *)(intptr_t)SHORT_US, s), 0);
     CHECK_EQ(sched_group_wait(&group, s), 0);
     after_ns = compute(AFTER_US);
@@ -46,7 +43,6 @@ static void goes_on(void *closure, struct scheduler *s)
 
 static void run(void *unused)
 {
-    (void)unused;
     setenv("SCHED_PROFILE", "json", 1);
     struct sched_pool *pool = sched_pool_create(NULL);
     CHECK(pool != NULL);

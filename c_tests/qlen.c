@@ -6,13 +6,11 @@ enum { N = 1000 };
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < N; i++)
         CHECK_EQ(sched_spawn(leaf, (void *)i, s), 0);
 }

@@ -16,8 +16,6 @@ static atomic_int is_seen;
 
 static void see(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     is_seen = 1;
 }
 
@@ -44,13 +42,11 @@ static void task(void *closure, struct scheduler *s)
 
 static void meet(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK(sched_barrier_wait(&meeting, s) >= 0);
 }
 
 static void meet_all(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 3; i++)
         CHECK_EQ(sched_spawn(meet, NULL, s), 0);
     CHECK(sched_barrier_wait(&meeting, s) >= 0);
@@ -80,7 +76,6 @@ static void body(void *unused)
     struct sched_param first = {.sched_priority = 1};
     struct rlimit most = {NO_END, NO_END};
     cpu_set_t one, all;
-    (void)unused;
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
     for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++)

@@ -36,7 +36,6 @@ static void apply(struct permutation *p, size_t i)
 
 static void compose(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)s;
     CHECK(ctx == (void *)&IDENTITY);
     CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
     CHECK(memcmp(acc, &IDENTITY, sizeof IDENTITY) == 0);
@@ -71,7 +70,6 @@ static void leaf(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s
 {
     struct tree *tree = acc;
     size_t grain = *(size_t *)ctx;
-    (void)s;
     CHECK_EQ(tree->hash, 42);
     if (grain > 0)
         CHECK(hi - lo <= grain && lo % grain == 0);
@@ -82,7 +80,6 @@ static void bracket(void *into, const void *from, void *ctx)
 {
     struct tree *left = into;
     const struct tree *right = from;
-    (void)ctx;
     CHECK_EQ(left->hi, right->lo);
     left->hash = (left->hash * 6364136223846793005u) ^ (right->hash + 1442695040888963407u);
     left->hi = right->hi;
@@ -118,15 +115,12 @@ static void draw(size_t n, size_t grain, struct scheduler *s)
 
 static void harmonic(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
-    (void)s;
     for (size_t i = lo; i < hi; i++)
         *(float *)acc += 1.0f / (float)(i + 1);
 }
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(float *)into += *(const float *)from;
 }
 
@@ -135,7 +129,6 @@ static void root(void *closure, struct scheduler *s)
     static const size_t sizes[] = {1, 2, 3, 17, MOST / 5, MOST};
     static const size_t grains[] = {0, 1, 2, 5, 64, MOST - 1, SIZE_MAX};
     float first = 0, zero = 0;
-    (void)closure;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
             permute(0, sizes[i], grains[k], s);

@@ -23,7 +23,6 @@ static void part(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s
 
 static void add(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
@@ -46,7 +45,6 @@ static size_t below(size_t level, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(below(0, s), 1 << LEVELS);
 }
 

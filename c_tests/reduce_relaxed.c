@@ -83,7 +83,6 @@ static void root(void *closure, struct scheduler *s)
 {
     static const size_t sizes[] = {1, 2, 3, 17, MOST / 5, MOST};
     static const size_t grains[] = {0, 1, 2, 5, 64, MOST - 1, SIZE_MAX};
-    (void)closure;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
             reduce(0, sizes[i], grains[k], s);

@@ -15,7 +15,6 @@ static atomic_long done, combinations;
 static void meet(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
 {
     int all = *(int *)ctx;
-    (void)s;
     CHECK_EQ(hi - lo, 1);
     atomic_fetch_add(&inside, 1);
     while (inside < all)
@@ -28,7 +27,6 @@ static void meet(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *
 static void last_of_all(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
 {
     size_t last = *(size_t *)ctx;
-    (void)s;
     CHECK_EQ(hi - lo, 1);
     while (lo == last && done < PARTS - 1 - (last > 0 ? BESIDE : 0))
         pause_us(50);
@@ -40,7 +38,6 @@ static void last_of_all(size_t lo, size_t hi, void *into, void *ctx, struct sche
 
 static void add(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(long *)into += *(const long *)from;
     atomic_fetch_add(&combinations, 1);
 }

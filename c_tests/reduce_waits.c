@@ -18,7 +18,6 @@ static void wait_seldom(void)
 
 static void part(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     CHECK_EQ(hi - lo, 1);
     int i = sched_worker_index(NULL);
     CHECK(i >= 0 && i < MOST);
@@ -32,7 +31,6 @@ static void part(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *
 
 static void combine(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     wait_seldom();
     *(long *)into += *(const long *)from;
 }
@@ -40,7 +38,6 @@ static void combine(void *into, const void *from, void *ctx)
 /* Something to run while the others wait. */
 static void other(void *closure, struct scheduler *s)
 {
-    (void)closure;
     s_of[sched_worker_index(s)] = s;
     for (int i = 0; i < 100; i++)
         sched_task_yield(NULL);
@@ -50,7 +47,6 @@ static void other(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     const long none = 0;
-    (void)closure;
     for (int round = 0; round < ROUNDS; round++) {
         long sum = -1;
         for (int i = 0; i < OTHERS; i++)

@@ -15,7 +15,6 @@ typedef int reduction(size_t lo, size_t hi, size_t grain, size_t size, const voi
 static inline void count_bytes(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
     unsigned char *bytes = acc;
-    (void)s;
     CHECK_EQ((uintptr_t)acc % _Alignof(max_align_t), 0);
     for (size_t k = 0; k < *(size_t *)ctx; k++)
         bytes[k] = (unsigned char)(bytes[k] + (hi - lo) * (k + 1));

@@ -9,14 +9,12 @@ static long limit;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
 /* With one thread the queue is empty now and nobody takes from it: exactly `limit` fit. */
 static void fill(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < limit; i++)
         CHECK_EQ(sched_spawn(leaf, (void *)i, s), 0);
     for (int again = 0; again < 3; again++)
@@ -27,7 +25,6 @@ static void fill(void *closure, struct scheduler *s)
 /* With several, only that none is lost. */
 static void push(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 20000; i++) {
         errno = 0;
         if (sched_spawn(leaf, (void *)(long)accepted, s) == 0)

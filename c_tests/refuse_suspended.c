@@ -27,8 +27,6 @@ APART int is_accepted(taskfunc f, void *closure, struct scheduler *s)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
@@ -100,7 +98,6 @@ static void body(void *closure, struct scheduler *s)
 /* In cont each spawns the next in its own middle, until one is refused. */
 static void chain(void *closure, struct scheduler *s)
 {
-    (void)closure;
     int i = made++;
     if (i < BODIES) {
         if (!is_accepted(chain, NULL, s))

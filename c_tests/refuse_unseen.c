@@ -11,20 +11,17 @@ static int accepted;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     __atomic_fetch_add((char *)closure, 1, __ATOMIC_RELAXED);
 }
 
 static void careless(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < N; i++)
         sched_spawn(leaf, &ran[i], s);
 }
 
 static void careful(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < N; i++)
         if (sched_spawn(leaf, &ran[i], s) == 0)
             accepted++;
@@ -44,7 +41,6 @@ static int sum(void)
 
 static void losing(void *unused)
 {
-    (void)unused;
     CHECK_EQ(sched_init(1, QLEN, careless, NULL), 0);
     CHECK(sum() >= QLEN);
     if (threads_of(1) == 1) /* the others take some meanwhile */

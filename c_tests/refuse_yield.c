@@ -20,14 +20,11 @@ static void spawn(taskfunc f, struct scheduler *s)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     came++;
     while (came < TASKS)
         sched_task_yield(s);
@@ -37,7 +34,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < TASKS; i++)
         spawn(task, s);
 }

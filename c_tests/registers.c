@@ -88,7 +88,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void first(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (uintptr_t i = 0; i < ROOTS; i++)
         CHECK_EQ(sched_spawn(root, (void *)(i * 4 * ROUNDS), s), 0);
 }

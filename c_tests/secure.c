@@ -18,7 +18,6 @@ static int ran;
 static void task(void *closure, struct scheduler *s)
 {
     struct sched_stats stats;
-    (void)closure;
     CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
     CHECK_EQ(stats.threads + stats.threads_missing, 2);
     __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
@@ -38,13 +37,11 @@ static int body(void)
 
 static void without_rights(void *unused)
 {
-    (void)unused;
     _exit(body());
 }
 
 static void as_nobody(void *unused)
 {
-    (void)unused;
     if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
         skip("cannot become another user");
     execl(program, program, "with rights", (char *)NULL);

@@ -18,7 +18,6 @@ APART void is_empty(sched_sem *empty)
 
 static void enters(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(sched_sem_wait(&sem, s), 0);
         int now_in = atomic_fetch_add(&inside, 1) + 1;
@@ -32,13 +31,11 @@ static void enters(void *closure, struct scheduler *s)
 
 static void posts(void *closure, struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(sched_sem_post(closure), 0);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_init(&done, 0), 0);
     spawn_all(TASKS, enters, s);
     for (int i = 0; i < TASKS; i++)

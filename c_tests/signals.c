@@ -73,7 +73,6 @@ static void created_is_right(void)
 
 static void on_signal(int sig)
 {
-    (void)sig;
     atomic_fetch_add(&got_signals, 1);
     if (thread_id() != pid) {
         check_say("a signal for the process reached a created thread\n");
@@ -83,8 +82,6 @@ static void on_signal(int sig)
 
 static void each(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     if (thread_id() != pid)
         created_is_right();
     caller_is_as_before();

@@ -16,7 +16,6 @@ static void on_sample(int signal)
 {
     void *frames[FRAMES];
     int before = errno;
-    (void)signal;
     CHECK(backtrace(frames, FRAMES) > 0);
     atomic_fetch_add(&samples, 1);
     if (!on_caller())

@@ -14,8 +14,6 @@ static int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran = 1;
 }
 

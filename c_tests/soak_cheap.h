@@ -67,7 +67,6 @@ static void flood_leaf(void *closure, struct scheduler *s)
 
 static void flood_root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (uint64_t i = 2; i <= cheap_size; i++)
         give(flood_leaf, i, s);
     tally(1, s);
@@ -171,13 +170,11 @@ static uint64_t chain_round(uint64_t n, uint64_t *random)
 
 static void loop_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     tally_range(lo, hi, s);
 }
 
 static void loop_root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_for(1, cheap_size + 1, cheap_grain, loop_body, NULL, s), 0);
 }
 
@@ -193,21 +190,18 @@ static uint64_t loop_round(uint64_t n, uint64_t *random)
 
 static void reduce_body(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     tally_range(lo, hi, s);
     *(uint64_t *)acc += tally_up_to(hi - 1).sum - tally_up_to(lo - 1).sum;
 }
 
 static void reduce_combine(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(uint64_t *)into += *(const uint64_t *)from;
 }
 
 static void reduce_root(void *closure, struct scheduler *s)
 {
     uint64_t zero = 0, sum = 0;
-    (void)closure;
     if (cheap_grain % 2)
         CHECK_EQ(sched_reduce(1, cheap_size + 1, cheap_grain, sizeof sum, &zero, reduce_body, reduce_combine, NULL, &sum, s), 0);
     else

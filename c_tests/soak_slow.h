@@ -45,7 +45,6 @@ static uint64_t cancel_at;
 static void cancel_leaf(void *closure, struct scheduler *s)
 {
     uint64_t i = as_number(closure);
-    (void)s;
     CHECK_EQ(atomic_fetch_add(&cancel_marks[i], 1), 0);
     if (i == cancel_at)
         sched_group_cancel(&cancel_group);
@@ -54,7 +53,6 @@ static void cancel_leaf(void *closure, struct scheduler *s)
 /* Of a cancelled group no task runs twice, and none after the wait. Then the group is as new. */
 static void cancel_root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (uint64_t turn = 0; turn < cheap_size; turn++) {
         for (uint64_t i = 0; i < CANCELLED; i++)
             if (sched_group_spawn(&cancel_group, cancel_leaf, as_closure(i), s) != 0) {
@@ -219,7 +217,6 @@ static const struct waits *wait_kind;
 static void wait_root(void *closure, struct scheduler *s)
 {
     sched_task tasks[WAIT_TASKS];
-    (void)closure;
     for (uint64_t i = 0; i < WAIT_TASKS; i++)
         sched_fork(&tasks[i], wait_kind->f, as_closure(i + 1), s);
     for (uint64_t i = 0; i < WAIT_TASKS; i++)
@@ -228,7 +225,6 @@ static void wait_root(void *closure, struct scheduler *s)
 
 static uint64_t wait_round(uint64_t n, uint64_t *random)
 {
-    (void)n;
     wait_kind = &waits[next_random(random) % (sizeof waits / sizeof *waits)];
     /* A fork for which no queue has room calls its task, and the later tasks are not forked before that one ends. */
     while (wait_kind->needs_all && may_refuse())
@@ -261,7 +257,6 @@ static uint64_t take_number(void)
 
 static void *stranger(void *arg)
 {
-    (void)arg;
     for (uint64_t i; (i = take_number()) != 0;)
         give(group_leaf, i, outer_run);
     return NULL;
@@ -269,7 +264,6 @@ static void *stranger(void *arg)
 
 static void *submitter(void *arg)
 {
-    (void)arg;
     for (uint64_t i; (i = take_number()) != 0;)
         if (sched_pool_submit(the_pool, group_leaf, as_closure(i)) != 0) {
             CHECK(get_errno() == EAGAIN && may_refuse());
@@ -327,7 +321,6 @@ static uint64_t pool_round(uint64_t n, uint64_t *random)
 static void nested_leaf(void *closure, struct scheduler *s)
 {
     uint64_t i = as_number(closure);
-    (void)s;
     tally_shared_add((struct tally_part){1, i, i * i}, 0);
 }
 

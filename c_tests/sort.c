@@ -73,7 +73,6 @@ static void one(enum shape shape, size_t n, size_t offset, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (size = 1; size <= 100; size++) /* one size at a time: compare knows it, too */
         for (enum shape shape = 0; shape < SHAPES_OF_KEYS; shape++)
             one(shape, 30 + size, size % 8, s);

@@ -128,7 +128,6 @@ static void root(void *closure, struct scheduler *s)
 {
     /* Groups of 32 elements are compared together, and 16384 by one worker; or up to 131072 numbers. */
     static const size_t sizes[] = {2, 9, 34, 41, 42, 73, 75, 106, 200};
-    (void)closure;
     for (int shape = 0; shape < SHAPES; shape++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t p = 1; p < sizes[i]; p += shape < DIP ? sizes[i] : 1)

@@ -30,7 +30,6 @@ static long per_hundred(struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     uint64_t seed = 1;
-    (void)closure;
     for (int distinct = 2; distinct <= 32; distinct *= 4) {
         int levels = distinct == 2 ? 1 : distinct == 8 ? 3 : 5; /* a partition each, if all pivots were medians */
         for (int i = 0; i < N; i++)

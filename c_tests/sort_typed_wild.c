@@ -21,22 +21,16 @@ static atomic_ulong calls;
 static int at_random(int x, int y)
 {
     uint64_t seed = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) * 2654435761u + 99991;
-    (void)x;
-    (void)y;
     return next_random(&seed) >> 63 != 0;
 }
 
 static int in_turn(int x, int y)
 {
-    (void)x;
-    (void)y;
     return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 2 != 0;
 }
 
 static int always(int x, int y)
 {
-    (void)x;
-    (void)y;
     return 1;
 }
 
@@ -111,7 +105,6 @@ static char present[N];
 static void root(void *closure, struct scheduler *s)
 {
     int (*const all[])(int, int) = {at_random, in_turn, always, at_most, around, nearly};
-    (void)closure;
     for (size_t n = 1; n <= N; n = n < 200 ? n + 1 : n < N && n * 5 > N ? N : n * 5) {
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
             chosen = all[i];

@@ -12,22 +12,16 @@ static atomic_ulong calls;
 static int at_random(const void *a, const void *b)
 {
     uint64_t x = atomic_fetch_add(&calls, 1) * 2654435761u + 99991;
-    (void)a;
-    (void)b;
     return (int)(next_random(&x) >> 40) % 3 - 1;
 }
 
 static int always(const void *a, const void *b)
 {
-    (void)a;
-    (void)b;
     return 1;
 }
 
 static int never(const void *a, const void *b)
 {
-    (void)a;
-    (void)b;
     return -1;
 }
 
@@ -42,7 +36,6 @@ static void root(void *closure, struct scheduler *s)
     static int (*const wild[])(const void *, const void *) = {at_random, always, never, around};
     static const int sizes[] = {sizeof(int), 3 * sizeof(int), 64 * sizeof(int)};
     static char present[N], a[N * 64 * sizeof(int)];
-    (void)closure;
     for (int k = 0; k < 4; k++)
         for (int z = 0; z < 3; z++)
             for (int n = 1; n <= N; n = n < 70 ? n + 1 : n * 4) {

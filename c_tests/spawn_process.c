@@ -18,7 +18,6 @@ static char program[PATH_MAX];
 /* What the started program is: one that has a run of its own. Its status is the argument, or 99 if SIGTERM is blocked. */
 static void count(void *closure, struct scheduler *s)
 {
-    (void)s;
     __atomic_add_fetch((int *)closure, 1, __ATOMIC_RELAXED);
 }
 
@@ -116,7 +115,6 @@ static void start(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(start, (void *)i, s), 0);
 }

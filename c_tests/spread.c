@@ -11,7 +11,6 @@ static void guest(void *closure, struct scheduler *s)
 {
     long round = (long)closure;
     unsigned turns = 0;
-    (void)s;
     atomic_fetch_add(&arrived[round], 1);
     while (arrived[round] < PARTY)
         spin(&turns);
@@ -19,7 +18,6 @@ static void guest(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (long round = 0; round < ROUNDS; round++) {
         for (int i = 1; i < PARTY; i++)
             CHECK_EQ(sched_spawn(guest, (void *)round, s), 0);

@@ -14,7 +14,6 @@ static char *self;
 static void task(void *ran, struct scheduler *s)
 {
     char text[64];
-    (void)s;
     snprintf(text, sizeof text, "%d of %g", *(int *)ran, 1.5);
     *(int *)ran = 1;
 }
@@ -74,7 +73,6 @@ static void size_of_thread(void *result, struct scheduler *s)
 {
     pthread_attr_t attr;
     void *low;
-    (void)s;
     CHECK_EQ(pthread_getattr_np(pthread_self(), &attr), 0);
     CHECK_EQ(pthread_attr_getstack(&attr, &low, result), 0);
     pthread_attr_destroy(&attr);

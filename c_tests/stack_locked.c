@@ -15,7 +15,6 @@ static long taken;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     waiting++;
     CHECK_EQ(sched_sem_wait(&gate, s), 0);
     passed++;

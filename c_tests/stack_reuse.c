@@ -25,7 +25,6 @@ static void waits(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (intptr_t i = 0; i < wanted; i++)
         CHECK_EQ(sched_spawn(waits, (void *)i, s), 0);
 }

@@ -12,7 +12,6 @@ static int begun, over;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
     CHECK_EQ(sched_sem_wait(&wake, s), 0);
     over++;

@@ -11,8 +11,6 @@ static atomic_int count, wrong;
 
 static void never(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&wrong, 1);
 }
 

@@ -10,14 +10,11 @@ static atomic_int ran;
 
 static void helper(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int round = 1; round <= ROUNDS; round++) {
         CHECK_EQ(sched_spawn(helper, NULL, s), 0);
         while (atomic_load_explicit(&ran, memory_order_relaxed) < round)

@@ -6,8 +6,6 @@
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)

@@ -12,8 +12,6 @@ static atomic_int started, done;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&done, 1);
 }
 
@@ -46,7 +44,6 @@ static void check_size(struct scheduler *s)
 static void *foreigner(void *arg)
 {
     struct sched_stats stats, before = {0};
-    (void)arg;
     for (int i = 0; i < 50; i++) {
         CHECK_EQ(sched_stats(run, &stats, sizeof stats), 0);
         CHECK(stats.tasks >= before.tasks);
@@ -77,7 +74,6 @@ static void ask(void *closure, struct scheduler *s)
 {
     struct sched_stats stats;
     int before = done;
-    (void)closure;
     CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
     CHECK(stats.tasks <= (size_t)done + 4096);
     CHECK(stats.tasks + (size_t)(BATCH + 1) * stats.threads >= (size_t)before);

@@ -8,8 +8,6 @@ static const char *words[] = {"busy", "searching", "parked", "blocked"};
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void runs(void *workers)

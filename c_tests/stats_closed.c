@@ -7,8 +7,6 @@
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* The bits of `which` are the descriptors to close. */

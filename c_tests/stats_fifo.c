@@ -23,21 +23,15 @@ ssize_t write(int fd, const void *bytes, size_t n)
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void leave(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(close(reader), 0);
 }
 
 static void leave_later(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     leaves_at_write = 1;
 }
 
@@ -45,8 +39,6 @@ static void fill(void *closure, struct scheduler *s)
 {
     static char bytes[4096];
     int fd = open(path, O_WRONLY | O_NONBLOCK);
-    (void)closure;
-    (void)s;
     CHECK(fd >= 0);
     while (write(fd, bytes, sizeof bytes) > 0 || write(fd, bytes, 1) > 0) {
     }

@@ -12,8 +12,6 @@ static int before, own = -1;
 
 static void close_all(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(descriptor_count(), before);
     for (int fd = 3; fd < 1024; fd++)
         close(fd);
@@ -25,7 +23,6 @@ static void close_all(void *closure, struct scheduler *s)
 static void closing(void *unused)
 {
     struct stat status;
-    (void)unused;
     before = descriptor_count();
     CHECK_EQ(sched_init(2, 4, close_all, NULL), 0);
     CHECK_EQ(fstat(own, &status), 0);
@@ -36,8 +33,6 @@ static char variable[] = "SCHED_STATS_FILE=sched-stats-own";
 
 static void go_away(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(chdir("/"), 0);
     memset(strchr(variable, '=') + 1, 'x', 5);
     unsetenv("SCHED_STATS_FILE");
@@ -55,14 +50,11 @@ static void going(void *folder)
 static void use_up(void *closure, struct scheduler *s)
 {
     struct rlimit none = {0, 0};
-    (void)closure;
-    (void)s;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
 static void using_up(void *unused)
 {
-    (void)unused;
     CHECK_EQ(sched_init(2, 4, use_up, NULL), 0);
 }
 

@@ -30,8 +30,6 @@ static int has_thread(const char *name)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 /* Waits for the test, if it is on a terminal that shows the line. */

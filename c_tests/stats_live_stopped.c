@@ -14,14 +14,11 @@ static int go[2];
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)
 {
     char byte;
-    (void)closure;
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
     CHECK_EQ(read(go[0], &byte, 1), 1);

@@ -20,13 +20,10 @@ ssize_t write(int fd, const void *bytes, size_t n)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void runs(void *unused)
 {
-    (void)unused;
     CHECK_EQ(sched_init(0, 0, task, NULL), 0);
     CHECK_EQ(writes, 1);
     CHECK(least >= (size_t)threads_of(1) * 100); /* each worker has its part */

@@ -15,8 +15,6 @@ static long sum;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void leaf(void *closure, struct scheduler *s)
@@ -32,7 +30,6 @@ static void leaf(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     sched_task task;
-    (void)closure;
     spawn_all(TASKS, leaf, s);
     sched_fork(&task, nothing, NULL, s);
     sched_join(&task, s);

@@ -20,7 +20,6 @@ static void *of(long i)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     mark((long)closure);
 }
 
@@ -77,7 +76,6 @@ static void flood(void *closure, struct scheduler *s)
 
 static void *stranger(void *arg)
 {
-    (void)arg;
     for (long i; (i = take()) >= 0;) {
         give(i % 4 ? leaf : branch, i, outer_run);
         if (i % 1024 == 0)

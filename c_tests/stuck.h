@@ -21,22 +21,18 @@ static void pools(int workers)
 
 APART void wants(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&held, s), 0);
     check_say("locked\n");
 }
 
 APART void waits_for_ever(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_wait(&never, s), 0);
     check_say("posted\n");
 }
 
 APART void posts(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_sem_post(&never), 0);
 }
 
@@ -44,7 +40,6 @@ APART void posts(void *closure, struct scheduler *s)
 static void *posts_late(void *arg)
 {
     struct timespec late = {2, 500000000};
-    (void)arg;
     nanosleep(&late, NULL);
     posts(NULL, NULL);
     return NULL;

@@ -8,7 +8,6 @@
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 100; i++)
         sched_task_yield(s);
 }
@@ -42,7 +41,6 @@ static void inner(void *closure, struct scheduler *s)
 
 static void child_of(void *closure, struct scheduler *s)
 {
-    (void)closure;
     change_thread(s);
     if (fork() == 0)
         return; /* to a task that waits in the parent */
@@ -52,7 +50,6 @@ static void child_of(void *closure, struct scheduler *s)
 static void waits_for_child(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&g, child_of, NULL, s), 0);
     sched_group_wait(&g, s);
     check_say("went on in the child\n");

@@ -41,7 +41,6 @@ static void has_run(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
     struct both both = {s, &g};
-    (void)closure;
     sched_task_yield(s);
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_group_spawn(&g, add, &outer_ran, s), 0);
@@ -52,7 +51,6 @@ static void has_run(void *closure, struct scheduler *s)
 
 static void outer(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < 3; i++)
         CHECK_EQ(sched_spawn(has_run, NULL, s), 0);
 }
@@ -63,7 +61,6 @@ static atomic_int ready, ended_across;
 
 static void slow(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     pause_us(300);
     ended_across++;
@@ -71,7 +68,6 @@ static void slow(void *closure, struct scheduler *s)
 
 static void beside(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&across, slow, NULL, s), 0);
     CHECK_EQ(sched_group_spawn(&across, slow, NULL, s), 0);
     ready = 1;
@@ -85,7 +81,6 @@ static void *run_beside(void *arg)
 
 static void waits_across(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (!ready)
         sched_task_yield(s);
     CHECK_EQ(sched_group_wait(&across, s), 0);

@@ -34,7 +34,6 @@ static void wait_long(void *closure, struct scheduler *s)
 
 static void look(void *closure, struct scheduler *s)
 {
-    (void)closure;
     while (waiting < most)
         sched_task_yield(s);
     most_kb = status_kb("VmRSS");
@@ -44,8 +43,6 @@ static void look(void *closure, struct scheduler *s)
 
 static void member(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     grouped++;
 }
 
@@ -53,7 +50,6 @@ static void member(void *closure, struct scheduler *s)
 static void wait_for_group(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
     CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);
@@ -61,7 +57,6 @@ static void wait_for_group(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_spawn(look, NULL, s), 0);
     for (intptr_t i = 0; i < most; i++)
         CHECK_EQ(sched_spawn(wait_long, (void *)i, s), 0);

@@ -35,15 +35,12 @@ __attribute__((noinline)) static int count_here(int more)
 
 static void filler(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     count_here(1);
     ONE_THREAD();
 }
 
 static void waits_sem(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_wait(&empty, s), 0);
     count_here(1);
     ONE_THREAD();
@@ -51,7 +48,6 @@ static void waits_sem(void *closure, struct scheduler *s)
 
 static void waits_cond(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
     wait_for_cond++;
     CHECK_EQ(sched_cond_wait(&c, &m, s), 0);
@@ -134,7 +130,6 @@ static void wakes(struct scheduler *s)
 static void pools(struct scheduler *s)
 {
     struct sched_pool *pool;
-    (void)s;
     STAYS(pool = pool_of(2));
     STAYS(CHECK_EQ(sched_pool_submit(pool, filler, NULL), 0));
     STAYS(CHECK_EQ(sched_pool_wait(pool), 0));
@@ -152,7 +147,6 @@ static void section(struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(sched_spawn(waits_sem, NULL, s), 0);
         CHECK_EQ(sched_spawn(waits_cond, NULL, s), 0);
@@ -175,7 +169,6 @@ static void root(void *closure, struct scheduler *s)
 /* Where the tasks of the pool are not those of the run. */
 static void with_pools(void *closure, struct scheduler *s)
 {
-    (void)closure;
     pools(s);
 }
 

@@ -29,7 +29,6 @@ static void walks(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     spawn_all(tasks, walks, s);
 }
 

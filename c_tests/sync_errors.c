@@ -11,7 +11,6 @@ static struct scheduler *ended;
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     ended = s;
     CHECK_ERRNO(sched_mutex_lock(NULL, s), EINVAL);
     CHECK_ERRNO(sched_mutex_trylock(NULL), EINVAL);

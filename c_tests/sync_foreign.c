@@ -32,7 +32,6 @@ static void both(struct scheduler *s)
 
 static void *thread(void *arg)
 {
-    (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(sched_sem_wait(&ping, run_of), 0);
         CHECK_EQ(sched_sem_post(&pong), 0);
@@ -43,7 +42,6 @@ static void *thread(void *arg)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     both(s);
 }
 

@@ -23,7 +23,6 @@ static void player(void *closure, struct scheduler *s)
 
 static void meets(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(sched_mutex_lock(&m, s), 0);
         count++;
@@ -42,8 +41,6 @@ struct outer {
 
 static void gives(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_sem_post(&handed), 0);
 }
 
@@ -66,7 +63,6 @@ static void within(void *closure, struct scheduler *s)
 static void starts(void *closure, struct scheduler *s)
 {
     struct outer outer = {s, 20};
-    (void)closure;
     CHECK_EQ(sched_init(2, 10, within, &outer), 0);
 }
 

@@ -7,13 +7,11 @@
 
 static void by_exit(struct scheduler *s)
 {
-    (void)s;
     pthread_exit(NULL);
 }
 
 static void by_cancel(struct scheduler *s)
 {
-    (void)s;
     pthread_cancel(pthread_self());
     for (;;)
         pthread_testcancel();

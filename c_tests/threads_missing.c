@@ -28,7 +28,6 @@ static void run(void)
 
 static void none_at_all(void *arg)
 {
-    (void)arg;
     no_threads();
     run();
 }

@@ -17,8 +17,6 @@ static int is_over;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)

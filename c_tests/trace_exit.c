@@ -9,7 +9,6 @@ static char path[] = "/tmp/sched-trace-XXXXXX", text[1 << 20];
 
 static void counted(void *closure, struct scheduler *s)
 {
-    (void)s;
     if (__atomic_add_fetch((int *)closure, 1, __ATOMIC_RELAXED) == TASKS)
         exit(3);
 }
@@ -23,7 +22,6 @@ static void leaving(void *closure, struct scheduler *s)
 static void body(void *unused)
 {
     static int ran;
-    (void)unused;
     setenv("SCHED_TRACE", path, 1);
     sched_init(2, 16, leaving, &ran);
     check_say("sched_init came back");

@@ -11,8 +11,6 @@ static char path[] = "/tmp/sched-trace-XXXXXX", text[4 << 20];
 
 static void a_static_function(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void first_function(void *closure, struct scheduler *s)
@@ -67,7 +65,6 @@ static long merged(void)
 
 static void several(void *unused)
 {
-    (void)unused;
     for (int i = 1; i <= 3; i++) {
         run(TASKS);
         read_events(path, 2 * i * TASKS);
@@ -94,7 +91,6 @@ static void several(void *unused)
 
 static void merging(void *unused)
 {
-    (void)unused;
     setenv("SCHED_TRACE_MERGE", "1s", 1);
     run(TASKS);
     read_events(path, 3);
@@ -105,7 +101,6 @@ static void merging(void *unused)
 
 static void dropping(void *unused)
 {
-    (void)unused;
     setenv("SCHED_TRACE_SIZE", "4K", 1);
     run(TASKS);
     read_events(path, 3);

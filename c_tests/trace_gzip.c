@@ -11,13 +11,10 @@ static char folder[] = "/tmp/sched-gzip-XXXXXX", path[64], text[4 << 20];
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void first_function(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(task, NULL, s), 0);
 }
@@ -64,7 +61,6 @@ static void read_runs(const char *file, int runs)
 
 static void several(void *unused)
 {
-    (void)unused;
     if (run() != 0 && errno == ELIBACC)
         _exit(77); /* there is no libz.so.1 */
     for (int i = 1; i <= 3; i++) {

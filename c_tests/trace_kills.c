@@ -12,8 +12,6 @@ static int begun_by;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void root(void *closure, struct scheduler *s)
@@ -24,7 +22,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void runs(void *unused)
 {
-    (void)unused;
     setenv("SCHED_TRACE", path, 1);
     for (;;) {
         CHECK_EQ(sched_init(2, 64, root, NULL), 0);

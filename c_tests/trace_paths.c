@@ -13,8 +13,6 @@ static int ran;
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     ran++;
 }
 
@@ -50,7 +48,6 @@ static void check_timeline(const char *name, int runs)
 /* Each run begins in another folder; the last one in the child of a fork. */
 static void wanders(void *unused)
 {
-    (void)unused;
     CHECK_EQ(mkdir("below", 0700), 0);
     setenv("SCHED_TRACE", "trace.json", 1);
     setenv("SCHED_STATS", "json", 1);
@@ -139,7 +136,6 @@ static void writes_to(void *path)
 
 static void is_in_no_folder(void *unused)
 {
-    (void)unused;
     CHECK_EQ(mkdir("gone", 0700) | chdir("gone") | rmdir("../gone"), 0);
     writes_to("trace.json");
 }
@@ -148,7 +144,6 @@ static void is_in_no_folder(void *unused)
 static void is_limited(void *unused)
 {
     struct rlimit little = {400, 400};
-    (void)unused;
     setenv("SCHED_TRACE", "trace.json", 1);
     setenv("SCHED_STATS", "json", 1);
     setenv("SCHED_STATS_FILE", "stats", 1);

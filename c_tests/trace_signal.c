@@ -13,8 +13,6 @@ static volatile sig_atomic_t handled;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     __atomic_add_fetch(&ran, 1, __ATOMIC_RELAXED);
 }
 
@@ -89,7 +87,6 @@ static void body(void *ending)
 
 static void handle(int signal)
 {
-    (void)signal;
     handled = 1;
 }
 
@@ -102,8 +99,6 @@ static int is_default(int signal)
 
 static void send_both(void *unused, struct scheduler *s)
 {
-    (void)unused;
-    (void)s;
     CHECK(!is_default(SIGTERM));
     kill(getpid(), SIGHUP); /* (raise would send it to this thread, which blocks it if the library has made it) */
     kill(getpid(), SIGINT);
@@ -114,7 +109,6 @@ static void send_both(void *unused, struct scheduler *s)
 /* A handler of the program is called, an ignored signal is ignored, and after the run every action is as it was. */
 static void keeps_actions(void *unused)
 {
-    (void)unused;
     setenv("SCHED_TRACE", path, 1);
     signal(SIGINT, handle);
     signal(SIGHUP, SIG_IGN);
@@ -127,7 +121,6 @@ static void keeps_actions(void *unused)
 
 static void few(void *unused, struct scheduler *s)
 {
-    (void)unused;
     CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
 }
 

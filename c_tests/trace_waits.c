@@ -15,7 +15,6 @@ static int waiting;
 /* Each of these tasks is about to wait when `waiting` has grown; with one worker it does before another task runs. */
 static void locks(void *unused, struct scheduler *s)
 {
-    (void)unused;
     waiting++;
     sched_mutex_lock(&mutex, s);
     while (waiting > 0)
@@ -25,27 +24,23 @@ static void locks(void *unused, struct scheduler *s)
 
 static void takes(void *unused, struct scheduler *s)
 {
-    (void)unused;
     waiting++;
     sched_sem_wait(&sem, s);
 }
 
 static void meets(void *unused, struct scheduler *s)
 {
-    (void)unused;
     waiting++;
     sched_barrier_wait(&barrier, s);
 }
 
 static void long_child(void *unused, struct scheduler *s)
 {
-    (void)unused;
     sched_sem_wait(&turn, s);
 }
 
 static void joins(void *unused, struct scheduler *s)
 {
-    (void)unused;
     sched_task t;
     sched_fork(&t, long_child, NULL, s);
     sched_task_yield(s); /* the child begins */
@@ -55,7 +50,6 @@ static void joins(void *unused, struct scheduler *s)
 
 static void gathers(void *unused, struct scheduler *s)
 {
-    (void)unused;
     sched_group g = SCHED_GROUP_INIT;
     CHECK_EQ(sched_group_spawn(&g, long_child, NULL, s), 0);
     sched_task_yield(s);
@@ -65,7 +59,6 @@ static void gathers(void *unused, struct scheduler *s)
 
 static void first(void *unused, struct scheduler *s)
 {
-    (void)unused;
     sched_mutex_lock(&mutex, s);
     CHECK_EQ(sched_spawn(locks, NULL, s), 0);
     CHECK_EQ(sched_spawn(takes, NULL, s), 0);

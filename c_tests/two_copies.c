@@ -23,7 +23,6 @@ static atomic_int ended;
 
 static void beside(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     ended++;
 }
@@ -65,15 +64,12 @@ static int locked;
 
 static void add(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     ran++;
 }
 
 static void is_taken(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     taken = 1;
     pause_us(200);
     ran++;
@@ -81,7 +77,6 @@ static void is_taken(void *closure, struct scheduler *s)
 
 static void holder(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
     holds = 1;
     pause_us(200);
@@ -122,7 +117,6 @@ static void waits(void *closure)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     work(waits, s);
     sched_task_yield(s);
@@ -136,7 +130,6 @@ static void root(void *closure, struct scheduler *s)
 int main(int argc, char **argv)
 {
     find_function(load(CTEST_PLUGIN, LOAD_FLAGS), "work", &work);
-    (void)argv;
     alone = argc > 1;
     for (int i = 0; i < ROUNDS; i++) {
         ran = added = locked = 0;

@@ -167,14 +167,11 @@ static long leaves, spawned;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     __atomic_fetch_add((long *)closure, 1, __ATOMIC_RELAXED);
 }
 
 static void posts(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(sched_sem_post(&units), 0);
 }
 

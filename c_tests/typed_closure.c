@@ -24,7 +24,6 @@ struct shared {
 static void other(void *closure, struct scheduler *s)
 {
     struct shared *shared = closure;
-    (void)s;
     atomic_fetch_add(&spawned, 1);
     CHECK_EQ(sched_sem_post(&shared->done), 0);
 }

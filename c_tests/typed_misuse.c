@@ -12,7 +12,6 @@ SCHED_TASK(long, square, long, n)
 SCHED_TASK(long, forks_twice, int, how)
 {
     square_task t;
-    (void)how;
     SCHED_FORK(square, &t, 3);
     SCHED_FORK(square, &t, 4);
     long r = SCHED_JOIN(square, &t);
@@ -22,7 +21,6 @@ SCHED_TASK(long, forks_twice, int, how)
 SCHED_TASK(long, joins_twice, int, how)
 {
     square_task t;
-    (void)how;
     SCHED_FORK(square, &t, 3);
     long r = SCHED_JOIN(square, &t);
     return r + SCHED_JOIN(square, &t);

@@ -5,13 +5,11 @@
 
 SCHED_TASK(int, has_self, int, unused)
 {
-    (void)unused;
     return SCHED_SELF != NULL;
 }
 
 static void refused(void *arg)
 {
-    (void)arg;
     setenv("SCHED_KIND", "wrong", 1);
     CHECK_EQ(fib(15, NULL), 610);
     CHECK(!has_self(0, NULL));

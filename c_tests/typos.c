@@ -28,7 +28,6 @@ static int ran;
 static void task(void *closure, struct scheduler *s)
 {
     struct sched_stats stats;
-    (void)closure;
     CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
     CHECK_EQ(stats.threads + stats.threads_missing, 2);
     __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
@@ -36,7 +35,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void runs(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++)
         CHECK_EQ(sched_init(2, 4, task, NULL), 0);
     struct sched_pool *pool = pool_of(2);

@@ -12,7 +12,6 @@ enum { TASKS = 40 };
 
 static void count(void *ran, struct scheduler *s)
 {
-    (void)s;
     atomic_fetch_add((atomic_int *)ran, 1);
 }
 
@@ -79,7 +78,6 @@ static void *thread(void *arg)
 
 static void set_value(struct scheduler *s)
 {
-    (void)s;
     CHECK_EQ(pthread_setspecific(key, "library's thread"), 0);
 }
 

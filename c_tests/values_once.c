@@ -12,15 +12,12 @@ static int ran;
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK(s == NULL);
     ran++;
 }
 
 static void never(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     check_say("it ran\n");
     _exit(5);
 }

@@ -19,7 +19,6 @@ static sched_barrier meeting;
 
 __attribute__((unused)) static void wait_for_ever(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(sched_sem_wait(&never, s));
 }
 
@@ -34,39 +33,33 @@ __attribute__((noinline)) static int lock_both(sched_mutex *one, sched_mutex *ot
 
 static void circle_a(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(lock_both(&lock_a, &lock_b, s));
 }
 
 static void circle_b(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(lock_both(&lock_b, &lock_a, s));
 }
 
 static void at_barrier(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(sched_barrier_wait(&meeting, s));
 }
 
 static void in_condition(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_mutex_lock(&guard, s);
     STAYING(sched_cond_wait(&changed, &guard, s));
 }
 
 static void member(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(sched_sem_wait(&never, s));
 }
 
 static void has_group(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    (void)closure;
     for (int i = 0; i < 3; i++)
         CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
     STAYING(sched_group_wait(&g, s));
@@ -75,14 +68,12 @@ static void has_group(void *closure, struct scheduler *s)
 /* Runs on another fiber than its parent, since it must wait before it is joined. */
 static void forked(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_sem_post(&ready);
     STAYING(sched_mutex_lock(&lock_a, s));
 }
 
 static void wants_mine(void *closure, struct scheduler *s)
 {
-    (void)closure;
     STAYING(sched_mutex_lock(&mine, s));
 }
 
@@ -91,7 +82,6 @@ static void wants_mine(void *closure, struct scheduler *s)
 static void joins(void *closure, struct scheduler *s)
 {
     sched_task t, *volatile at = &t;
-    (void)closure;
     sched_mutex_lock(&mine, s);
     sched_fork(at, forked, NULL, s);
     sched_sem_wait(&ready, s);
@@ -103,7 +93,6 @@ static void joins(void *closure, struct scheduler *s)
 /* Leaves twelve tasks that wait for ever. */
 __attribute__((unused)) static void wait_in_all_ways(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_barrier_init(&meeting, 3), 0);
     CHECK_EQ(sched_spawn(circle_a, NULL, s), 0);
     CHECK_EQ(sched_spawn(circle_b, NULL, s), 0);

@@ -10,15 +10,12 @@ static atomic_int ran;
 
 static void child(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
     unsigned turns = 0;
-    (void)closure;
     for (int round = 1; round <= ROUNDS; round++) {
         CHECK_EQ(sched_spawn(child, NULL, s), 0);
         while (ran < round)

@@ -24,7 +24,6 @@ static void on_step(int signal)
 {
     void *frames[FRAMES];
     int before = errno, n = backtrace(frames, FRAMES);
-    (void)signal;
     CHECK(n > 0);
     __atomic_add_fetch(&walks, 1, __ATOMIC_RELAXED);
     if (n > __atomic_load_n(&deepest, __ATOMIC_RELAXED))
@@ -45,8 +44,6 @@ static void run_freely(void)
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     __atomic_add_fetch(&ran, 1, __ATOMIC_RELAXED);
 }
 
@@ -78,7 +75,6 @@ static void use_all(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    (void)closure;
     use_all(s); /* what is done for the first time only is long, and makes stacks */
     step();
     use_all(s);

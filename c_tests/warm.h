@@ -19,7 +19,6 @@ static inline void party_guest(void *closure, struct scheduler *s)
 {
     struct party *party = (struct party *)closure;
     unsigned turns = 0;
-    (void)s;
     int i = __atomic_fetch_add(&party->numbered, 1, __ATOMIC_SEQ_CST);
     CHECK(i < party->guests);
     party->thread[i] = thread_id();

@@ -44,7 +44,6 @@ static void in_forked(int depth)
 static void body(void *arg)
 {
     struct party first = {.guests = threads_of(4)}, second = first;
-    (void)arg;
     atexit(end_child);
     setenv("SCHED_WARM", "1min", 1);
     give_party(&first);

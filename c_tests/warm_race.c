@@ -12,7 +12,6 @@ static atomic_int left;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)s;
     atomic_fetch_add((atomic_int *)closure, 1);
 }
 

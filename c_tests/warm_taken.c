@@ -11,7 +11,6 @@ static pthread_barrier_t barrier;
 
 static void meet(struct party *party, int i)
 {
-    (void)party;
     if (i == 0)
         pthread_barrier_wait(&barrier); /* one of each run, and nobody leaves before: all are full */
 }

@@ -33,7 +33,6 @@ static void look(struct party *party, int i)
 {
     cpu_set_t mask;
     sigset_t signals;
-    (void)i;
     CHECK_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
     CHECK(CPU_EQUAL(&mask, &wanted));
     CHECK_EQ(mode_now(), rounding);

@@ -12,20 +12,16 @@ static atomic_int destroyed;
 
 static void destroy(void *value)
 {
-    (void)value;
     atomic_fetch_add(&destroyed, 1);
 }
 
 static void set_key(struct party *party, int i)
 {
-    (void)party;
-    (void)i;
     CHECK_EQ(pthread_setspecific(key, party), 0);
 }
 
 static void none(void *arg)
 {
-    (void)arg;
     setenv("SCHED_WARM", "0", 1);
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
     struct party party = {.guests = threads_of(4), .look = set_key};
@@ -50,7 +46,6 @@ static void some(void *time)
 /* Beside threads that rest for a minute. */
 static void none_beside(void *arg)
 {
-    (void)arg;
     struct party first = {.guests = threads_of(4)}, second = first;
     setenv("SCHED_WARM", "1min", 1);
     give_party(&first);

@@ -40,7 +40,6 @@ static void own_stderr(void)
 
 static void takes(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_post(&waiting), 0);
     CHECK_EQ(sched_sem_wait(&given, s), 0);
     CHECK_EQ(sched_sem_post(&waiting), 0); /* so that the wait is not the function's last act */
@@ -49,7 +48,6 @@ static void takes(void *closure, struct scheduler *s)
 static void *gives_when_shown(void *arg)
 {
     struct timespec several = {0, 400000000};
-    (void)arg;
     read_until("no task has ended for", 1);
     read_until("queued for all\n", 1);
     if (strstr(said, "1 task waits, 0 are queued for all") != NULL)
@@ -63,7 +61,6 @@ static void *gives_when_shown(void *arg)
 
 static void *asks(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_sem_wait(&waiting, NULL), 0);
     /* The task is suspended now, or soon. */
     for (int i = 1, shown = 0, waits = 0; shown < 2; i++) {
@@ -94,7 +91,6 @@ static void with_thread(const char *time, void *(*thread)(void *))
 
 static void hangs_for_a_while(void *arg)
 {
-    (void)arg;
     with_thread("50ms", gives_when_shown);
     if (is_late)
         _exit(TOO_LATE);
@@ -106,7 +102,6 @@ static void hangs_for_a_while(void *arg)
 static void asked(void *arg)
 {
     struct sigaction after;
-    (void)arg;
     with_thread("1min", asks);
     CHECK_EQ(sigaction(SIGQUIT, NULL, &after), 0);
     CHECK(after.sa_handler == SIG_DFL);
@@ -114,20 +109,16 @@ static void asked(void *arg)
 
 static void on_quit(int signal)
 {
-    (void)signal;
     atomic_fetch_add(&handled, 1);
 }
 
 static void quits(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     CHECK_EQ(raise(SIGQUIT), 0);
 }
 
 static void handles_itself(void *arg)
 {
-    (void)arg;
     setenv("SCHED_WATCHDOG", "1min", 1);
     signal(SIGQUIT, on_quit);
     CHECK_EQ(sched_init(1, 10, quits, NULL), 0);
@@ -138,7 +129,6 @@ static void handles_itself(void *arg)
 static void looks_at_action(void *closure, struct scheduler *s)
 {
     struct sigaction during;
-    (void)s;
     CHECK_EQ(sigaction(SIGQUIT, NULL, &during), 0);
     CHECK_EQ(during.sa_handler != SIG_DFL, *(int *)closure);
 }
@@ -146,7 +136,6 @@ static void looks_at_action(void *closure, struct scheduler *s)
 static void without_variable(void *arg)
 {
     int ours = 0;
-    (void)arg;
     unsetenv("SCHED_WATCHDOG");
     CHECK_EQ(sched_init(2, 10, looks_at_action, &ours), 0);
     setenv("SCHED_WATCHDOG", "0", 1);
@@ -159,15 +148,12 @@ static void without_variable(void *arg)
 static void computes(void *closure, struct scheduler *s)
 {
     double until = now() + 0.4;
-    (void)closure;
-    (void)s;
     while (now() < until)
         continue;
 }
 
 static void computes_alone(void *arg)
 {
-    (void)arg;
     setenv("SCHED_WATCHDOG", "50ms", 1);
     CHECK_EQ(sched_init(2, 10, computes, NULL), 0);
 }
@@ -175,7 +161,6 @@ static void computes_alone(void *arg)
 static void rests(void *arg)
 {
     struct timespec several = {0, 400000000};
-    (void)arg;
     setenv("SCHED_WATCHDOG", "50ms", 1);
     struct sched_pool *p = sched_pool_create(NULL);
     CHECK(p != NULL);

@@ -10,7 +10,6 @@ static sched_sem given;
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_sem_wait(&given, s), 0);
     CHECK_EQ(sched_sem_post(&given), 0); /* so that the wait is not the function's last act */
     CHECK_EQ(sched_sem_wait(&given, s), 0);
@@ -18,7 +17,6 @@ static void waits(void *closure, struct scheduler *s)
 
 static void *gives(void *arg)
 {
-    (void)arg;
     pause_us(20000);
     CHECK_EQ(sched_sem_post(&given), 0);
     return NULL;
@@ -28,7 +26,6 @@ static void many_runs(void *arg)
 {
     struct sched_options options = {.size = sizeof options, .nthreads = 1};
     double end = now() + 3 * LIMIT, longest = 0;
-    (void)arg;
     setenv("SCHED_WATCHDOG", "400ms", 1);
     struct sched_pool *pool = sched_pool_create(&options);
     CHECK(pool != NULL);

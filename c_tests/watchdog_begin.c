@@ -11,13 +11,10 @@ static atomic_int over;
 
 static void nothing(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
 }
 
 static void *looker(void *arg)
 {
-    (void)arg;
     while (!over) {
         kill(getpid(), SIGQUIT);
         pause_us(50);

@@ -13,8 +13,6 @@ static int is_cont;
 /* Calls nothing meanwhile, so that there is no return address into it. */
 APART void computes(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     has_begun = 1;
     while (!may_end)
         continue;
@@ -27,7 +25,6 @@ APART void spawns(void *closure, struct scheduler *s)
 
 static void a_spawned_task(void *arg)
 {
-    (void)arg;
     shows(2, spawns, ": runs a task (computes)", NULL);
 }
 
@@ -52,7 +49,6 @@ APART void forks_twice(void *closure, struct scheduler *s)
 
 static void tasks_in_joins(void *arg)
 {
-    (void)arg;
     /* In kind cont each task has a stack of its own. */
     shows(1, forks_twice,
           is_cont ? ": runs a task (computes)" : ": runs a task (computes) on top of another (forks_twice)",
@@ -62,7 +58,6 @@ static void tasks_in_joins(void *arg)
 APART void blocks(void *closure, struct scheduler *s)
 {
     struct timespec shortly = {0, 1000000};
-    (void)closure;
     CHECK_EQ(sched_block_begin(s), 0);
     has_begun = 1;
     while (!may_end)
@@ -72,7 +67,6 @@ APART void blocks(void *closure, struct scheduler *s)
 
 static void a_blocking_section(void *arg)
 {
-    (void)arg;
     shows(2, blocks, " (blocks) is in a blocking section", NULL);
 }
 
@@ -88,7 +82,6 @@ APART void joins_running(void *closure, struct scheduler *s)
 
 static void a_join_of_a_running_task(void *arg)
 {
-    (void)arg;
     shows(2, joins_running, " (joins_running) joins a task (computes), which worker ", NULL);
 }
 

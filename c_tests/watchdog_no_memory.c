@@ -14,7 +14,6 @@ static sched_sem never = SCHED_SEM_INIT(0);
 
 static void *post(void *arg)
 {
-    (void)arg;
     pause_us(100000);
     CHECK_EQ(kill(getpid(), SIGQUIT), 0);
     pause_us(200000);
@@ -26,7 +25,6 @@ static void *post(void *arg)
 static void root(void *closure, struct scheduler *s)
 {
     pthread_t id;
-    (void)closure;
     CHECK_EQ(pthread_create(&id, NULL, post, NULL), 0);
     left = 0;
     CHECK_EQ(sched_sem_wait(&never, s), 0);
@@ -35,7 +33,6 @@ static void root(void *closure, struct scheduler *s)
 
 static void body(void *arg)
 {
-    (void)arg;
     CHECK_EQ(sched_init(2, 4, root, NULL), 0);
 }
 

@@ -13,7 +13,6 @@ struct deed {
 static inline void stay_here(void *closure, struct scheduler *s)
 {
     struct deed *deed = (struct deed *)closure;
-    (void)s;
     while (!deed->done || !__atomic_load_n(deed->done, __ATOMIC_ACQUIRE))
         pause_us(100);
 }

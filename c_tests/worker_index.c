@@ -16,7 +16,6 @@ static atomic_int foreign_done;
 static void task(void *closure, struct scheduler *s)
 {
     int i = sched_worker_index(s), mine = thread_id();
-    (void)closure;
     CHECK(i >= 0 && i < wanted);
     CHECK_EQ(sched_worker_count(s), wanted);
     CHECK_EQ(sched_worker_count(root_s), wanted);
@@ -32,7 +31,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void nested(void *closure, struct scheduler *s)
 {
-    (void)closure;
     CHECK_EQ(sched_worker_count(s), threads_of(1));
     CHECK(sched_worker_index(s) >= 0);
     if (on_caller()) { /* it is a worker of both */
@@ -43,7 +41,6 @@ static void nested(void *closure, struct scheduler *s)
 
 static void count(void *closure, struct scheduler *s)
 {
-    (void)closure;
     wanted = sched_worker_count(s);
 }
 

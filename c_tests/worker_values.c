@@ -46,13 +46,11 @@ static void use(struct scheduler *s)
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
     use(s);
 }
 
 static void range(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
-    (void)ctx;
     for (; lo < hi; lo++)
         use(s);
 }
@@ -65,7 +63,6 @@ static void fold(size_t lo, size_t hi, void *sum, void *ctx, struct scheduler *s
 
 static void plus(void *into, const void *from, void *ctx)
 {
-    (void)ctx;
     *(size_t *)into += *(const size_t *)from;
 }
 
@@ -115,7 +112,6 @@ static void task(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     workers = sched_worker_count(s);
     parts = calloc((size_t)workers, sizeof *parts);
     CHECK(parts != NULL);

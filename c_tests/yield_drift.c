@@ -30,8 +30,6 @@ static int most_apart(void)
 
 static void other(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     others++;
 }
 
@@ -58,7 +56,6 @@ static void *stranger(void *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);

@@ -11,14 +11,11 @@ static atomic_int came, ran;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    (void)s;
     atomic_fetch_add(&ran, 1);
 }
 
 static void waits(void *closure, struct scheduler *s)
 {
-    (void)closure;
     came = 1;
     while (ran < LEAVES)
         sched_task_yield(s);

@@ -15,7 +15,6 @@ static atomic_int ended, spawned;
 
 static void leaf(void *closure, struct scheduler *s)
 {
-    (void)closure;
     sched_task_yield(s);
     atomic_fetch_add(&spawned, 1);
 }
@@ -59,7 +58,6 @@ static void turn(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    (void)closure;
     for (intptr_t i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(turn, (void *)i, s), 0);
 }
