@@ -24,15 +24,17 @@ pub enum Outcome {
 
 /// One test. Its work gets the number of a thread, for the names of files that no other job uses.
 pub struct Job {
-    /// The name of the program: its jobs are counted together.
+    /// The name of the case: its jobs are counted together.
     pub group: String,
+    /// The program that it builds or runs.
+    pub program: String,
     /// The rest of its name.
     pub detail: String,
     /// The setting of the matrix that it runs with.
     pub setting: Option<Setting>,
     /// The test needs hardly any processor time, because it sleeps nearly all the time.
     pub sleeps: bool,
-    /// It builds the program `group`, and counts as a test only if it fails: the runs of what is
+    /// It builds the program, and counts as a test only if it fails: the runs of what is
     /// built are tests.
     pub builds: bool,
     /// The seconds that the test may take; 0 if that is not known. Jobs with the longest limits
@@ -47,16 +49,21 @@ impl Job {
         F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
     {
         let (group, detail, work) = (group.into(), detail.into(), Box::new(work));
-        Job { group, detail, setting: None, sleeps: false, builds: false, limit: 0.0, work }
+        let program = group.clone();
+        Job {
+            group,
+            program,
+            detail,
+            setting: None,
+            sleeps: false,
+            builds: false,
+            limit: 0.0,
+            work,
+        }
     }
 
     pub fn name(&self) -> String {
         format!("{} {}", self.group, self.detail).trim().to_string()
-    }
-
-    /// The program that it builds or runs: the group `name[static]` has runs of `name`.
-    pub fn program(&self) -> &str {
-        self.group.split('[').next().unwrap_or(&self.group)
     }
 }
 
@@ -66,7 +73,7 @@ const SLEEPERS: usize = 3;
 /// The jobs in the order in which they begin.
 fn in_order(jobs: &[Job]) -> Vec<&Job> {
     let programs = |wanted: fn(&Job) -> bool| -> HashSet<String> {
-        jobs.iter().filter(|job| wanted(job)).map(|job| job.program().to_string()).collect()
+        jobs.iter().filter(|job| wanted(job)).map(|job| job.program.clone()).collect()
     };
     let (built, asleep) = (programs(|job| job.builds), programs(|job| job.sleeps));
     let longest_first = |wanted: &dyn Fn(&Job) -> bool| -> Vec<&Job> {
@@ -75,10 +82,10 @@ fn in_order(jobs: &[Job]) -> Vec<&Job> {
         found
     };
     // The runs that sleep go on beside all other jobs, so their programs are built first.
-    let mut order = longest_first(&|job| job.builds && asleep.contains(job.program()));
-    order.extend(longest_first(&|job| job.builds && !asleep.contains(job.program())));
-    let checks = longest_first(&|job| !job.builds && !built.contains(job.program()));
-    let runs = longest_first(&|job| !job.builds && built.contains(job.program()));
+    let mut order = longest_first(&|job| job.builds && asleep.contains(&job.program));
+    order.extend(longest_first(&|job| job.builds && !asleep.contains(&job.program)));
+    let checks = longest_first(&|job| !job.builds && !built.contains(&job.program));
+    let runs = longest_first(&|job| !job.builds && built.contains(&job.program));
     order.extend(alternate(&checks, &runs));
     order
 }
@@ -113,13 +120,14 @@ enum Next<'a> {
 impl<'a> Waiting<'a> {
     fn new(jobs: &'a [Job]) -> Waiting<'a> {
         let (asleep, awake) = in_order(jobs).into_iter().partition(|job| job.sleeps);
-        let unbuilt = jobs.iter().filter(|job| job.builds).map(Job::program).collect();
+        let unbuilt =
+            jobs.iter().filter(|job| job.builds).map(|job| job.program.as_str()).collect();
         Waiting { awake, asleep, unbuilt }
     }
 
     fn next(&mut self, sleeps: bool) -> Next<'a> {
         let jobs = if sleeps { &mut self.asleep } else { &mut self.awake };
-        let may_begin = |job: &&Job| job.builds || !self.unbuilt.contains(job.program());
+        let may_begin = |job: &&Job| job.builds || !self.unbuilt.contains(job.program.as_str());
         match jobs.iter().position(may_begin).and_then(|at| jobs.remove(at)) {
             Some(job) => Next::Job(job),
             None if jobs.is_empty() => Next::Never,
@@ -137,8 +145,8 @@ impl<'a> Waiting<'a> {
     fn built(&mut self, program: &str, outcome: &Outcome) {
         self.unbuilt.remove(program);
         if !matches!(outcome, Outcome::Passed) {
-            self.awake.retain(|job| job.program() != program);
-            self.asleep.retain(|job| job.program() != program);
+            self.awake.retain(|job| job.program != program);
+            self.asleep.retain(|job| job.program != program);
         }
     }
 }
@@ -178,7 +186,7 @@ pub fn dispatch<'a>(threads: usize, jobs: &'a [Job], mut each: impl FnMut(&'a Jo
                     let start = Instant::now();
                     let outcome = outcome_of(job, thread);
                     if job.builds {
-                        waiting.lock().expect(UNPOISONED).built(job.program(), &outcome);
+                        waiting.lock().expect(UNPOISONED).built(&job.program, &outcome);
                         a_build_ended.notify_all();
                     }
                     if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
@@ -204,10 +212,11 @@ mod tests {
 
     fn named(begun: &Names, name: &str, outcome: fn() -> Outcome) -> Job {
         let (begun, noted) = (Arc::clone(begun), name.to_string());
-        Job::new(name, "", move |_| {
+        let job = Job::new(name, "", move |_| {
             begun.lock().unwrap().push(noted.clone());
             Ok(outcome())
-        })
+        });
+        Job { program: name.split('[').next().unwrap_or_default().to_string(), ..job }
     }
 
     fn begun(threads: usize, jobs: Vec<Job>, begun: &Names) -> Vec<String> {

@@ -1,4 +1,6 @@
-//! The markers of a test program: lines `ctest: WORDS` in its first comment.
+//! The cases of a test program and their markers. `CASE(NAME)` begins a case (c_tests/case.h). Lines
+//! `ctest: WORDS` in the comments before it, after the case before, are its markers. A program
+//! without cases is one case of its own name.
 //!
 //! ```text
 //! matrix                  run under many settings of the variables: see matrix.rs. Without this
@@ -25,10 +27,12 @@
 //! header=FOLDER           compiled with -iquote FOLDER (of c_tests), not with the installed header
 //! ```
 //! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `linked`, `cflags=`, `libs=` and `header=`
-//! apply to the program, the other words to the runs of their line. A line without any of the other
-//! words adds no run to a program that has further lines. A program without a marker runs once.
+//! apply to the case, the other words to the runs of their line. A line without any of the other
+//! words adds no run to a case that has further lines. A case without a marker runs once. The cases
+//! of a program are built together, with the libraries of all: `nolink`, `plugin`, `linked`,
+//! `cflags=` and `header=` are for programs without further cases.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::matrix::Matrix;
 use crate::setting::Part;
@@ -65,17 +69,30 @@ pub struct Markers {
     pub header: Option<String>,
 }
 
-pub fn parse(source: &str, matrix: &Matrix) -> Result<Markers> {
-    let mut markers = Markers::default();
-    for line in source.lines().take_while(|line| !line.starts_with("#include")) {
+/// The cases of a program and their markers.
+pub fn parse(program: &str, source: &str, matrix: &Matrix) -> Result<Vec<(String, Markers)>> {
+    let (mut cases, mut markers) = (Vec::new(), Markers::default());
+    for line in source.lines() {
         if let Some((_, words)) = line.split_once("ctest:") {
             parse_line(words, matrix, &mut markers).with_context(|| format!("marker:{words}"))?;
+        } else if let Some(name) = line.strip_prefix("CASE(").and_then(|s| s.strip_suffix(')')) {
+            cases.push((name.to_string(), std::mem::take(&mut markers)));
         }
     }
-    if markers.runs.is_empty() {
-        markers.runs.push(Run::default());
+    if cases.is_empty() {
+        cases.push((program.to_string(), markers));
     }
-    Ok(markers)
+    for (name, markers) in &mut cases {
+        let is_special = markers.unlinked
+            || markers.plugin
+            || !markers.cflags.is_empty()
+            || markers.header.is_some();
+        ensure!(name == program || !is_special, "{name} needs a program of its own");
+        if markers.runs.is_empty() {
+            markers.runs.push(Run::default());
+        }
+    }
+    Ok(cases)
 }
 
 fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()> {

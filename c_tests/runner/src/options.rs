@@ -17,14 +17,14 @@ pub struct Options {
     /// The folder of the compiled benchmark programs
     #[arg(long)]
     pub bench: Option<PathBuf>,
-    /// Only the tests whose name, settings included, contains this
+    /// Only the tests whose name, settings included, contains this, or whose program is called this
     #[arg(long, default_value = "")]
     pub filter: String,
-    /// Only these programs (a `*` at the end stands for anything), and no other checks. They run
-    /// with 4 threads and SCHED_IDLE=park, or with the first values that their markers allow
+    /// Only these cases (a `*` at the end stands for anything) or all cases of these programs, and
+    /// no other checks. They run with 4 threads and SCHED_IDLE=park, or with the first values that their markers allow
     #[arg(long, value_delimiter = ',')]
     pub programs: Vec<String>,
-    /// Leave the programs out that this file lists: lines `NAME ...: REASON`, or comments that
+    /// Leave the cases out that this file lists: lines `NAME ...: REASON`, or comments that
     /// begin with `#`
     #[arg(long, value_name = "FILE")]
     pub except: Option<PathBuf>,
@@ -103,11 +103,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// True if the program is to be run.
-    pub fn names(&self, program: &str) -> bool {
+    /// True if `--programs` has the program.
+    pub fn has(&self, program: &str) -> bool {
+        self.programs.iter().any(|name| name == program)
+    }
+
+    /// True if the case is to be run.
+    pub fn names(&self, case: &str) -> bool {
         let fits = |name: &String| match name.strip_suffix('*') {
-            Some(start) => program.starts_with(start),
-            None => program == name,
+            Some(start) => case.starts_with(start),
+            None => case == name,
         };
         self.programs.is_empty() || self.programs.iter().any(fits)
     }

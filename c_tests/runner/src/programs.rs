@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::setting::{Part, Setting};
 use crate::stats;
 
-/// The jobs that build every program that the filter leaves, and those that run them.
+/// The jobs that build every program that the filter leaves, and those that run its cases.
 pub fn jobs(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let folder = session.root.join("c_tests");
     let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
@@ -32,56 +32,74 @@ pub fn jobs(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let mut excepted = excepted(session)?;
     let mut names = HashSet::new();
     for source in &sources {
-        let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        ensure!(names.insert(name.clone()), "c_tests: two programs are called {name}");
-        let reason = excepted.remove(&name);
-        if !session.options.names(&name) {
-            continue;
-        }
-        if let Some(reason) = reason {
-            let job = Job::new(name, "", |_| Ok(Outcome::Passed));
-            if report.wants(&job.name()) && !session.options.list {
-                report.add(&job, &Outcome::Skipped(reason));
-            }
-            continue;
-        }
-        let markers = marker::parse(&fs::read_to_string(source)?, &session.matrix)
+        let program = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let cases = marker::parse(&program, &fs::read_to_string(source)?, &session.matrix)
             .with_context(|| source.display().to_string())?;
+        let has_cases = cases.len() > 1 || cases[0].0 != program;
+        ensure!(!has_cases || names.insert(program.clone()), "c_tests: {program} is there twice");
         let mut outputs = Vec::new();
-        for library in libraries(&markers, session.options.programs.is_empty()) {
-            let group = match library {
-                Library::Shared => name.clone(),
-                Library::Static => format!("{name}[static]"),
-                Library::Debug => format!("{name}[debug]"),
-            };
-            let output = session.work.join(&group);
-            let jobs = runs_of(session, &markers, &group, &output, library)?;
-            // Two lines of a marker may have a setting in common.
-            let mut seen = HashSet::new();
-            let wanted = |job: &Job| {
-                report.wants(&job.name()) && session.wants(job) && seen.insert(job.name())
-            };
-            let wanted: Vec<Job> = jobs.into_iter().filter(wanted).collect();
-            if wanted.is_empty() {
+        for (name, markers) in &cases {
+            ensure!(names.insert(name.clone()), "c_tests: {name} is there twice");
+            let reason = excepted.remove(name);
+            if !session.options.names(name) && !session.options.has(&program) {
                 continue;
             }
-            runs.extend(wanted);
-            outputs.push((library, group, output));
+            if let Some(reason) = reason {
+                let job = Job::new(name, "", |_| Ok(Outcome::Passed));
+                if report.wants(&program, &job.name()) && !session.options.list {
+                    report.add(&job, &Outcome::Skipped(reason));
+                }
+                continue;
+            }
+            for library in libraries(markers, session.options.programs.is_empty()) {
+                let path = session.work.join(named(&program, library));
+                let mut words = session.options.words(&path);
+                words.extend(has_cases.then(|| name.clone()));
+                let mut jobs = runs_of(session, markers, &named(name, library), &words, library)?;
+                // Two lines of a marker may have a setting in common.
+                let mut seen = HashSet::new();
+                jobs.retain(|job| {
+                    let name = job.name();
+                    report.wants(&program, &name) && session.wants(job) && seen.insert(name)
+                });
+                jobs.iter_mut().for_each(|job| job.program.clone_from(&program));
+                match outputs.iter_mut().find(|output: &&mut Output| output.library == library) {
+                    Some(output) => output.runs.extend(jobs),
+                    None if jobs.is_empty() => {}
+                    None => outputs.push(Output { library, path, runs: jobs }),
+                }
+            }
         }
-        if outputs.is_empty() || session.options.list {
-            continue;
+        if !outputs.is_empty() && !session.options.list {
+            let mut lacks = |library: Library, what: &str| {
+                let job = Job::new(named(&program, library), "(build)", |_| Ok(Outcome::Passed));
+                report.add(&job, &Outcome::Skipped(what.to_string()));
+            };
+            let markers: Vec<&Markers> = cases.iter().map(|(_, markers)| markers).collect();
+            let commands = commands(session, source, &markers, &mut outputs, &mut lacks);
+            builds.push(build(program, commands));
         }
-        let mut lacks = |group: String, what: &str| {
-            let job = Job::new(group, "(build)", |_| Ok(Outcome::Passed));
-            report.add(&job, &Outcome::Skipped(what.to_string()));
-            runs.retain(|run: &Job| run.group != job.group);
-        };
-        let commands = commands(session, source, &markers, outputs, &mut lacks);
-        builds.push(build(name, commands));
+        runs.extend(outputs.into_iter().flat_map(|output| output.runs));
     }
     ensure!(excepted.is_empty(), "excepted, but not there: {:?}", excepted.keys());
     builds.extend(runs);
     Ok(builds)
+}
+
+/// A program linked with one library, and the runs of its cases.
+struct Output {
+    library: Library,
+    path: PathBuf,
+    runs: Vec<Job>,
+}
+
+/// The name of a program or case that is linked with the library.
+fn named(name: &str, library: Library) -> String {
+    match library {
+        Library::Shared => name.to_string(),
+        Library::Static => format!("{name}[static]"),
+        Library::Debug => format!("{name}[debug]"),
+    }
 }
 
 /// The programs that are left out, each with the reason.
@@ -97,28 +115,32 @@ fn excepted(session: &Session) -> Result<HashMap<String, String>> {
 }
 
 /// The commands that build the program, in their order. What is linked with several libraries is
-/// compiled once. `lacks` is called for each output that cannot be built here.
+/// compiled once. An output that cannot be built here is removed, and `lacks` is called for it.
 fn commands(
     session: &Session,
     source: &Path,
-    markers: &Markers,
-    outputs: Vec<(Library, String, PathBuf)>,
-    lacks: &mut impl FnMut(String, &str),
+    cases: &[&Markers],
+    outputs: &mut Vec<Output>,
+    lacks: &mut impl FnMut(Library, &str),
 ) -> Vec<Command> {
-    let header = markers.header.as_ref().map(|folder| session.root.join("c_tests").join(folder));
+    let own = cases[0];
+    let header = own.header.as_ref().map(|folder| session.root.join("c_tests").join(folder));
+    let mut libraries: Vec<String> = cases.iter().flat_map(|c| c.libraries.clone()).collect();
+    libraries.sort();
+    libraries.dedup();
     let built = session.work.join(source.file_stem().unwrap_or_default());
     let (plugin, object) = (built.with_extension("so"), built.with_extension("o"));
     let tools = &session.tools;
     let (mut commands, once) = (Vec::new(), outputs.len() > 1);
-    for (library, group, output) in outputs {
+    outputs.retain(|output| {
         let program = Program {
             source,
-            output: &output,
+            output: &output.path,
             plugin: &plugin,
-            library: if session.options.statically { Library::Static } else { library },
-            unlinked: markers.unlinked,
-            cflags: &markers.cflags,
-            libraries: &markers.libraries,
+            library: if session.options.statically { Library::Static } else { output.library },
+            unlinked: own.unlinked,
+            cflags: &own.cflags,
+            libraries: &libraries,
             sanitize: session.options.sanitize.as_deref(),
             smaller: session.options.smaller,
             optimize: session.options.optimize,
@@ -126,18 +148,16 @@ fn commands(
         };
         let linked =
             if once { program.link_command(tools, &object) } else { program.command(tools) };
-        match linked {
-            Err(missing) => lacks(group, missing),
-            Ok(command) => {
-                if commands.is_empty() {
-                    commands.extend(markers.plugin.then(|| program.plugin_command(tools)));
-                    let compiled = once.then(|| program.object_command(tools, &object));
-                    commands.extend(compiled.and_then(Result::ok));
-                }
-                commands.push(command);
-            }
+        if commands.is_empty() && linked.is_ok() {
+            commands.extend(own.plugin.then(|| program.plugin_command(tools)));
+            commands
+                .extend(once.then(|| program.object_command(tools, &object)).and_then(Result::ok));
         }
-    }
+        linked
+            .map(|command| commands.push(command))
+            .inspect_err(|what| lacks(output.library, what))
+            .is_ok()
+    });
     commands
 }
 
@@ -172,13 +192,13 @@ fn libraries(markers: &Markers, all: bool) -> Vec<Library> {
     all.into_iter().filter_map(|(library, wanted)| wanted.then_some(library)).collect()
 }
 
-/// The runs that the markers ask for. A program that is also linked with another library runs once
+/// The runs that the markers ask for. A case that is also linked with another library runs once
 /// with that, with no variable set: only the linking differs.
 fn runs_of(
     session: &Session,
     markers: &Markers,
     group: &str,
-    program: &Path,
+    words: &[String],
     library: Library,
 ) -> Result<Vec<Job>> {
     let once = [Run::default()];
@@ -188,11 +208,11 @@ fn runs_of(
         let mut add = |setting: Option<Setting>| {
             let mut environment = setting.as_ref().map_or_else(Vec::new, Setting::environment);
             environment.extend(run.environment.iter().cloned());
-            let mut words: Vec<String> =
+            let mut said: Vec<String> =
                 environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            words.extend(run.arguments.iter().cloned());
-            let detail = words.join(" ").replace("SCHED_", "").to_lowercase();
-            let job = one_run(session, group, detail, program, run.clone(), environment);
+            said.extend(run.arguments.iter().cloned());
+            let detail = said.join(" ").replace("SCHED_", "").to_lowercase();
+            let job = one_run(session, group, detail, words, run.clone(), environment);
             // A tool needs a processor even while the program sleeps.
             let sleeps = markers.sleeps && session.options.under.is_empty();
             jobs.push(Job { setting, sleeps, ..job });
@@ -215,12 +235,12 @@ fn one_run(
     session: &Session,
     group: &str,
     detail: String,
-    program: &Path,
+    words: &[String],
     run: Run,
     environment: Vec<(String, String)>,
 ) -> Job {
     let limit = run.timeout.unwrap_or(0.0).max(session.options.timeout);
-    let (work, words) = (session.work.clone(), session.options.words(program));
+    let (work, words) = (session.work.clone(), words.to_vec());
     let is_detected = session.options.has_race_detector();
     let job = Job::new(group, detail, move |worker| {
         let mut command = Command::new(&words[0]);

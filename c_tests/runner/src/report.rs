@@ -53,14 +53,15 @@ impl Report {
         }
     }
 
-    pub fn wants(&self, name: &str) -> bool {
-        name.contains(&self.filter)
+    /// Whether the filter takes the test: by its name, or by that of its program.
+    pub fn wants(&self, program: &str, name: &str) -> bool {
+        program == self.filter || name.contains(&self.filter)
     }
 
     /// Runs the jobs that the filter lets through, and prints a line for each group that is
     /// complete.
     pub fn run(&mut self, mut jobs: Vec<Job>) {
-        jobs.retain(|job| job.builds || self.wants(&job.name()));
+        jobs.retain(|job| job.builds || self.wants(&job.program, &job.name()));
         if self.list {
             jobs.iter().for_each(|job| println!("{}", job.name()));
             return;
