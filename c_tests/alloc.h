@@ -10,15 +10,17 @@ extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
-static atomic_long left = LONG_MAX; /* allocations before the first that fails */
+static atomic_long left = LONG_MAX; /* allocations before the first that fails; that and all further ones fail */
+static int only_one;                /* further ones do not fail: `left` becomes negative */
+static atomic_int failed;           /* an allocation has failed */
 
-/* Called once by each allocation; returns whether the allocation fails. The test defines it, by `left`. */
-static int fails(void);
-
+/* Called once by each allocation. */
 static int refused(void)
 {
-    if (!fails())
+    long before = only_one || atomic_load(&left) > 0 ? atomic_fetch_sub(&left, 1) : 0;
+    if (only_one ? before != 0 : before > 0)
         return 0;
+    failed = 1;
     errno = ENOMEM;
     return 1;
 }

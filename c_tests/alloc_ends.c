@@ -11,16 +11,6 @@
 
 enum { TASKS = 20, TURNS = 50, MOST = 400 };
 
-static atomic_int failed;
-
-static int fails(void)
-{
-    if (atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
 static atomic_int done, roots;
 
 static void child_task(void *closure, struct scheduler *s)

@@ -7,15 +7,7 @@
 
 enum { SECTIONS = 5, MOST = 400 };
 
-static atomic_int failed, began;
-
-static int fails(void)
-{
-    if (atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) > 0)
-        return 0;
-    failed = 1;
-    return 1;
-}
+static atomic_int began;
 
 static void section(struct scheduler *s)
 {

@@ -43,3 +43,9 @@ static void run(void)
     CHECK_EQ(sched_init(2, 4, root, NULL), 0);
     CHECK_EQ(ran, ROUNDS);
 }
+
+int main(int argc, char **argv)
+{
+    run_or_run_fenced(run, argc);
+    return 0;
+}

@@ -1,28 +1,25 @@
-/* fenced.h: a program that does the same with membarrier denied if it has an argument. */
+/* fenced.h: a test that does the same with membarrier denied if it has an argument. */
 #ifndef FENCED_H
 #define FENCED_H
 
 #include "child.h"
 #include "seccomp.h"
 
-static void run(void);
-
-static void fenced(void *arg)
+static inline void run_fenced(void *run)
 {
     long call = SYS_membarrier;
     deny(&call, 1, EPERM);
-    run();
+    (*(void (**)(void))run)();
 }
 
-int main(int argc, char **argv)
+static inline void run_or_run_fenced(void (*run)(void), int argc)
 {
     if (argc == 1) {
         run();
-        return 0;
+        return;
     }
-    in_child(fenced, NULL);
+    in_child(run_fenced, &run);
     CHECK_CHILD_PASSED();
-    return 0;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define RETAKEN_H
 
 #include "check.h"
+#include <sched_tasks.h>
 #include <stdexcept>
 
 enum { FORKS = 16 };

@@ -39,11 +39,6 @@ SCHED_STABLE_SORT(sort_large, large, a->p.key < b->p.key)
 SCHED_STABLE_SORT(sort_pointers, pointer, (*a)->key < (*b)->key)
 SCHED_STABLE_SORT(sort_falling, uint64_t, *a >> 32 > *b >> 32)
 
-static int fails(void)
-{
-    return atomic_load(&left) == 0;
-}
-
 /* Fills an array of T between two guards, sorts it and checks it. SET gives the element *e the key and the number of p,
  * KEY and NUMBER are those of *e, and ORDERED says whether last_key may stand before key. */
 #define CHECK_SORT(T, sort, ORDERED, SET, KEY, NUMBER)                                                                 \

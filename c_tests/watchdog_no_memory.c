@@ -5,11 +5,6 @@
 #include "child.h"
 #include <sched_tasks.h>
 
-static int fails(void)
-{
-    return atomic_load(&left) == 0;
-}
-
 static sched_sem never = SCHED_SEM_INIT(0);
 
 static void *post(void *arg)
