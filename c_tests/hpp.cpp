@@ -1,0 +1,1154 @@
+/* hpp: sched.hpp. */
+#include "case.h"
+#include "child.h"
+#include "counted.hpp"
+#include <stdexcept>
+#include <sched.hpp>
+#include <sched_typed.hpp>
+#include <vector>
+#include <string>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <array>
+#include <thread>
+
+/* hpp_at_exit: sched.hpp and sched_typed.hpp in constructors and destructors of static and
+ * thread-local objects, those that are older than anything of the headers and those that are
+ * younger, and in functions for atexit.
+ * ctest: static debug
+ * ctest: matrix few idle=park threads=2 */
+static void uses_all(const char *where);
+
+/* Calls everything when it begins, when it ends, or both. */
+struct User {
+    const char *name;
+    bool begins;
+    User(const char *name, bool begins) : name(name), begins(begins)
+    {
+        if (begins)
+            uses_all(name);
+    }
+    ~User() { uses_all(name); }
+};
+
+static User older_constructed("an object before the headers", true), older("an older object", false);
+
+static User younger("an object behind the headers", true);
+static thread_local User of_thread("an object of a thread", true);
+
+static void throws_in_a_run()
+{
+    try {
+        sched::run(2, [] { sched::spawn([] { throw std::runtime_error("of a task"); }); });
+        CHECK(!"no exception");
+    } catch (const std::runtime_error &) {
+    }
+}
+
+static void uses_all(const char *where)
+{
+    std::vector<int> numbers(5000);
+    throws_in_a_run();
+    CHECK_EQ(sched::run(2, [] { return 7; }), 7);
+    sched::parallel_for(0, 5000, [&](int i) { numbers[size_t(i)] = 4999 - i; });
+    sched::sort(numbers.begin(), numbers.end());
+    for (int i = 0; i < 5000; i++)
+        CHECK_EQ(numbers[size_t(i)], i);
+    {
+        sched::group group;
+        std::atomic<int> called{0};
+        for (int i = 0; i < 10; i++)
+            group.spawn([&] { called++; });
+        group.wait();
+        CHECK_EQ(called, 10);
+    }
+    auto [a, b] = sched::fork_join([] { return 1; }, [] { return 2; });
+    CHECK_EQ(a + b, 3);
+    sched::frame at;
+    auto [c, d] = sched::fork_join(at, [](sched::frame) { return 3; }, [](sched::frame) { return 4; });
+    CHECK_EQ(c + d, 7);
+}
+
+static void at_exit() { uses_all("a function for atexit"); }
+
+static void *in_thread(void *)
+{
+    (void)of_thread.begins; /* constructs it; the end of the thread destroys it */
+    return nullptr;
+}
+
+CASE(hpp_at_exit)
+{
+    pthread_t thread;
+    CHECK_EQ(atexit(at_exit), 0);
+    CHECK_EQ(pthread_create(&thread, nullptr, in_thread, nullptr), 0);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+    (void)of_thread.begins;
+}
+
+/* hpp_exceptions: sched.hpp: an exception that leaves a task of spawn comes out of the run of that
+ * task, once all tasks of the run have ended. Outside of a run it calls std::terminate. A task may
+ * wait while an exception is under way.
+ * ctest: static debug
+ * ctest: matrix few */
+enum { TASKS = 50 };
+
+static std::atomic<int> ended;
+
+struct Ends {
+    ~Ends() { ended++; }
+};
+
+/* The text of what comes out of a run of f. */
+template <class F> static std::string out_of_run(int threads, F f)
+{
+    try {
+        sched::run(threads, f);
+    } catch (const std::runtime_error &e) {
+        CHECK_EQ(std::uncaught_exceptions(), 0);
+        return e.what();
+    }
+    CHECK(std::current_exception() == nullptr);
+    return "none";
+}
+
+static void nested(int depth, const char *text)
+{
+    Ends ends;
+    if (depth == 0)
+        throw std::runtime_error(text);
+    sched::spawn([=] { nested(depth - 1, text); });
+    sched::yield();
+}
+
+static void from_tasks(int threads)
+{
+    ended = 0;
+    CHECK(out_of_run(threads, [] { nested(10, "deep"); }) == "deep");
+    CHECK_EQ(ended, 11);
+
+    /* All tasks still run, and one of the exceptions comes out. */
+    ended = 0;
+    std::string text = out_of_run(threads, [] {
+        for (int i = 0; i < TASKS; i++)
+            sched::spawn([i, p = std::make_unique<int>(i)] {
+                Ends ends;
+                sched::yield();
+                if (*p % 2)
+                    throw std::runtime_error("task " + std::to_string(i));
+            });
+        throw std::runtime_error("task -1");
+    });
+    CHECK_EQ(text.compare(0, 5, "task "), 0);
+    int number = atoi(text.c_str() + 5);
+    CHECK(number == -1 || number % 2 == 1);
+    CHECK_EQ(ended, TASKS);
+    CHECK(out_of_run(threads, [] { sched::spawn([] {}); }) == "none");
+}
+
+/* Each exception comes out of the run of its own task. */
+static void from_runs(int threads)
+{
+    ended = 0;
+    std::string inner[TASKS], outer = out_of_run(threads, [&] {
+        for (int i = 0; i < TASKS; i++)
+            sched::spawn([=, &inner] {
+                std::string mine = "inner " + std::to_string(i);
+                inner[i] = out_of_run(2, [&] { sched::spawn([&] { nested(2, mine.c_str()); }); });
+                if (i == 7)
+                    throw std::runtime_error("outer");
+            });
+    });
+    CHECK(outer == "outer");
+    for (int i = 0; i < TASKS; i++)
+        CHECK(inner[i] == "inner " + std::to_string(i));
+}
+
+/* Waits in its destructor, and in the handler. */
+static void waiting(int threads)
+{
+    struct Waits {
+        ~Waits()
+        {
+            sched::fork_join([] { sched::yield(); }, [] { sched::yield(); });
+            try {
+                sched::yield();
+                throw std::runtime_error("inner");
+            } catch (const std::runtime_error &e) {
+                sched::yield();
+                CHECK_EQ(strcmp(e.what(), "inner"), 0);
+            }
+            CHECK_EQ(std::uncaught_exceptions(), 1);
+        }
+    };
+    sched::run(threads, [] {
+        sched::parallel_for(0, (int)TASKS, [](int i) {
+            try {
+                Waits waits;
+                throw std::runtime_error(std::to_string(i));
+            } catch (const std::runtime_error &e) {
+                sched::yield();
+                CHECK_EQ(atoi(e.what()), i);
+                try {
+                    sched::fork_join([&] { throw; }, [] { sched::yield(); });
+                } catch (const std::runtime_error &again) {
+                    CHECK_EQ(atoi(again.what()), i);
+                }
+            }
+        }, 1);
+    });
+}
+
+static void thrown_on_pool(void *)
+{
+    std::set_terminate([] {
+        check_say("terminated\n");
+        _exit(3);
+    });
+    sched::spawn([] { throw 1; });
+    pause_us(10000000);
+}
+
+CASE(hpp_exceptions)
+{
+    for (int threads : {1, 4}) {
+        from_tasks(threads);
+        from_runs(threads);
+        waiting(threads);
+    }
+    in_child(thrown_on_pool, nullptr);
+    CHECK_CHILD_EXITED(3);
+}
+
+/* hpp_fork_join: sched.hpp: fork_join calls both, gives the values that there are, of any type that
+ * can be moved, and carries exceptions; it has waited for both when it returns or throws.
+ * ctest: static debug
+ * ctest: matrix few */
+static long fib(long n)
+{
+    if (n < 2)
+        return n;
+    auto [a, b] = sched::fork_join([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
+    return a + b;
+}
+
+/* Has no default and no copy. */
+struct Only {
+    explicit Only(int n) : p(new int(n)) {}
+    std::unique_ptr<int> p;
+};
+
+static void values()
+{
+    int f = 0, g = 0;
+    auto set_f = [&] { f = 1; };
+    auto set_g = [&] { g = 2; };
+    sched::fork_join(set_f, set_g);
+    static_assert(std::is_void_v<decltype(sched::fork_join(set_f, set_g))>);
+    CHECK_EQ(f, 1);
+    CHECK_EQ(g, 2);
+    CHECK_EQ(sched::fork_join([] { return 3; }, [&] { f = 4; }), 3);
+    CHECK_EQ(f, 4);
+    CHECK_EQ(sched::fork_join([&] { g = 5; }, [] { return 6; }), 6);
+    CHECK_EQ(g, 5);
+    auto both = sched::fork_join([] { return Only(7); }, [] { return std::string(1000, 'x'); });
+    static_assert(std::is_same_v<decltype(both), std::pair<Only, std::string>>);
+    CHECK_EQ(*both.first.p, 7);
+    CHECK_EQ(both.second.size(), 1000);
+    int here = 8;
+    auto by_value = sched::fork_join([&]() -> int & { return here; }, [&]() -> const int & { return here; });
+    static_assert(std::is_same_v<decltype(by_value), std::pair<int, int>>);
+    auto counts = [n = 0]() mutable { return ++n; };
+    sched::fork_join(counts, [] {});
+    CHECK_EQ(counts(), 2); /* it was called, not a copy of it */
+}
+
+static std::string message(bool left, bool right)
+{
+    std::atomic<bool> began{false}, ended{false};
+    auto throws = [&](const char *text, bool wanted) {
+        if (wanted)
+            throw std::runtime_error(text);
+        began = true;
+        sched::yield();
+        ended = true;
+        return std::string(text);
+    };
+    try {
+        sched::fork_join([&] { return throws("left", left); }, [&] { return throws("right", right); });
+    } catch (const std::runtime_error &e) {
+        CHECK_EQ(began, left != right);
+        CHECK_EQ(ended, left != right);
+        return e.what();
+    }
+    return "none";
+}
+
+/* Throws from the deepest, through all joins above. */
+static long deep(int n)
+{
+    if (n == 0)
+        throw n;
+    auto [a, b] = sched::fork_join([=] { return n % 2 ? deep(n - 1) : fib(5); }, [=] { return n % 2 ? fib(5) : deep(n - 1); });
+    return a + b;
+}
+
+static void fork_join_all()
+{
+    CHECK_EQ(fib(15), 610);
+    values();
+    CHECK(message(true, false) == "left");
+    CHECK(message(false, true) == "right");
+    CHECK(message(true, true) == "left");
+    for (int i = 0; i < 20; i++) {
+        try {
+            deep(20);
+            CHECK(!"no exception");
+        } catch (int n) {
+            CHECK_EQ(n, 0);
+        }
+    }
+}
+
+CASE(hpp_fork_join)
+{
+    sched::run(1, fork_join_all);
+    sched::run(4, fork_join_all);
+    fork_join_all(); /* in the default pool */
+}
+
+/* hpp_group: sched.hpp: a group waits for its tasks, in its destructor, too; the first exception
+ * comes out of wait; what is cancelled is not called; and each closure is destroyed before the wait
+ * is over, called or not.
+ * ctest: static debug
+ * ctest: matrix few */
+static std::atomic<int> called;
+
+/* Throws when it is copied or moved for the nth time. */
+struct Fragile {
+    int left;
+    Counted counted;
+    explicit Fragile(int left) : left(left) {}
+    Fragile(const Fragile &other) : left(other.left - 1), counted(other.counted) { look(); }
+    Fragile(Fragile &&other) : left(other.left - 1), counted(other.counted) { look(); }
+    void look()
+    {
+        if (left == 0)
+            throw std::logic_error("fragile");
+    }
+    void operator()() { called++; }
+};
+
+static void spawns()
+{
+    sched::group g;
+    for (int round = 1; round <= 2; round++) { /* a group can be used anew */
+        called = 0;
+        for (int i = 0; i < TASKS; i++) {
+            g.spawn([] { called++; });
+            g.spawn([counted = Counted(), p = std::make_unique<int>(1)] { called += *p; });
+        }
+        g.spawn([&g] {
+            for (int i = 0; i < TASKS; i++)
+                g.spawn([] { called++; });
+        });
+        CHECK(g.wait());
+        CHECK_EQ(called, 3 * TASKS);
+        CHECK_EQ(alive, 0);
+    }
+    CHECK(g.wait());
+}
+
+static void destructor_waits()
+{
+    called = 0;
+    {
+        sched::group g;
+        for (int i = 0; i < TASKS; i++)
+            g.spawn([] {
+                sched::yield();
+                called++;
+            });
+    }
+    CHECK_EQ(called, TASKS);
+    called = 0;
+    try {
+        sched::group g;
+        for (int i = 0; i < TASKS; i++)
+            g.spawn([] {
+                sched::yield();
+                called++;
+                throw 1; /* nobody asks for it */
+            });
+        throw std::runtime_error("left");
+    } catch (const std::runtime_error &e) {
+        CHECK_EQ(strcmp(e.what(), "left"), 0);
+        CHECK_EQ(called, TASKS);
+    }
+    CHECK_EQ(std::uncaught_exceptions(), 0);
+}
+
+static void exceptions()
+{
+    sched::group g;
+    called = 0;
+    for (int i = 0; i < TASKS; i++)
+        g.spawn([i, counted = Counted()] {
+            called++;
+            if (i % 2)
+                throw i;
+        });
+    try {
+        g.wait();
+        CHECK(!"no exception");
+    } catch (int i) {
+        CHECK(i % 2 == 1 && i < TASKS);
+    }
+    CHECK_EQ(called, TASKS);
+    CHECK_EQ(alive, 0);
+    CHECK(g.wait()); /* once */
+}
+
+static void cancelled()
+{
+    sched::group g;
+    CHECK(!g.cancelled());
+    g.cancel();
+    CHECK(g.cancelled());
+    called = 0;
+    for (int i = 0; i < TASKS; i++) {
+        g.spawn([] { called++; });
+        g.spawn([counted = Counted()] { called++; });
+    }
+    CHECK(!g.wait());
+    CHECK_EQ(called, 0);
+    CHECK_EQ(alive, 0);
+    CHECK(!g.cancelled());
+    g.spawn([] { called++; });
+    CHECK(g.wait());
+    CHECK_EQ(called, 1);
+
+    /* A task asks. An exception wins over the cancellation, which ends all the same. */
+    std::atomic<bool> began{false};
+    g.spawn([&] {
+        began = true;
+        while (!g.cancelled())
+            sched::yield();
+        throw 1;
+    });
+    while (!began)
+        sched::yield();
+    g.cancel();
+    try {
+        g.wait();
+        CHECK(!"no exception");
+    } catch (int) {
+    }
+    CHECK(!g.cancelled());
+}
+
+static void fragile()
+{
+    called = 0;
+    int spawned = 0, refused = 0;
+    for (int left = 1; left <= 6; left++) {
+        sched::group g;
+        try {
+            Fragile f(left);
+            g.spawn(f);
+            spawned++;
+        } catch (const std::logic_error &) {
+            refused++;
+        }
+        CHECK(g.wait());
+        CHECK_EQ(called, spawned);
+        CHECK_EQ(alive, 0);
+    }
+    CHECK(spawned > 0 && refused > 0);
+}
+
+static void group_all()
+{
+    spawns();
+    destructor_waits();
+    exceptions();
+    cancelled();
+    fragile();
+}
+
+CASE(hpp_group)
+{
+    sched::run(1, group_all);
+    sched::run(4, group_all);
+    group_all(); /* in the default pool */
+}
+
+/* hpp_loops: sched.hpp: parallel_for calls its body once for each number or element; the reductions
+ * fold them in order, into a value of any type; an exception comes out, and nothing runs any more
+ * then.
+ * ctest: static debug
+ * ctest: matrix few */
+enum { LOOPS_N = 2000 };
+
+template <class At> static void numbers(At first, At last)
+{
+    std::vector<std::atomic<char>> seen((size_t)(last - first));
+    for (size_t grain : {0, 1, 7, 100000}) {
+        sched::parallel_for(first, last, [&](At i) {
+            static_assert(std::is_integral_v<At>);
+            seen[(size_t)(i - first)]++;
+        }, grain);
+        for (auto &n : seen)
+            CHECK_EQ(n.exchange(0), 1);
+    }
+}
+
+static void loops()
+{
+    numbers(0, (int)LOOPS_N);
+    numbers(-LOOPS_N, (int)LOOPS_N);
+    numbers<unsigned char>(0, 255);
+    numbers<signed char>(-128, 127);
+    numbers<size_t>(SIZE_MAX - 100, SIZE_MAX);
+    numbers<long long>(LLONG_MAX - 100, LLONG_MAX);
+    numbers<long>(LONG_MIN, LONG_MIN + 100);
+    std::atomic<int> calls{0};
+    sched::parallel_for(5, 5, [&](int) { calls++; });
+    sched::parallel_for(5, -5, [&](int) { calls++; });
+    CHECK_EQ(calls, 0);
+
+    std::vector<int> v(LOOPS_N);
+    sched::parallel_for(0, v.size(), [&](size_t i) { v[i] = (int)i; }); /* int and size_t: size_t */
+    sched::parallel_for(v, [](int &x) { x *= 2; });
+    sched::parallel_for(v.cbegin(), v.cend(), [&](const int &x) { CHECK_EQ(x, 2 * (&x - v.data())); }, 10);
+    std::deque<std::string> names(LOOPS_N);
+    sched::parallel_for(names.begin(), names.end(), [](std::string &s) { s = "name"; });
+    for (const std::string &s : names)
+        CHECK(s == "name");
+    int array[LOOPS_N];
+    sched::parallel_for(array, [&](int &x) { x = (int)(&x - array); });
+    sched::parallel_for(array, array + LOOPS_N, [&](int x) { calls += x; });
+    CHECK_EQ(calls, LOOPS_N * (LOOPS_N - 1) / 2);
+
+    /* One within another; a closure that cannot be copied. */
+    calls = 0;
+    auto inner = [&, p = std::make_unique<int>(1)](int) { calls += *p; };
+    sched::parallel_for(0, 20, [&](int) { sched::parallel_for(0, 20, inner); });
+    CHECK_EQ(calls, 400);
+}
+
+static void loop_throws()
+{
+    for (int thrower : {0, LOOPS_N / 3, LOOPS_N - 1}) {
+        std::atomic<int> inside{0};
+        try {
+            sched::parallel_for(0, (int)LOOPS_N, [&](int i) {
+                inside++;
+                if (i == thrower) {
+                    inside--;
+                    throw std::out_of_range(std::to_string(i));
+                }
+                if (i % 100 == 0)
+                    sched::yield();
+                inside--;
+            });
+            CHECK(!"no exception");
+        } catch (const std::out_of_range &e) {
+            CHECK_EQ(atoi(e.what()), thrower);
+            CHECK_EQ(inside, 0);
+        }
+    }
+    std::atomic<int> calls{0};
+    try {
+        sched::parallel_for(0, (int)LOOPS_N, [&](int i) {
+            calls++;
+            throw i;
+        }, 1);
+        CHECK(!"no exception");
+    } catch (int i) {
+        CHECK(i >= 0 && i < LOOPS_N);
+    }
+    CHECK(calls >= 1 && calls <= LOOPS_N);
+}
+
+static void reductions()
+{
+    CHECK_EQ(sched::parallel_reduce(0, 1000, 0L, std::plus<>(), std::plus<>()), 499500);
+    CHECK_EQ(sched::parallel_reduce(3, 3, 17, std::plus<>(), std::plus<>()), 17);
+    std::vector<int> v(LOOPS_N);
+    std::iota(v.begin(), v.end(), 1);
+    CHECK_EQ(sched::parallel_reduce(v.begin(), v.end(), 0LL, std::plus<>(), std::plus<>()), LOOPS_N * (LOOPS_N + 1LL) / 2);
+    auto largest = [](int a, int b) { return std::max(a, b); };
+    CHECK_EQ(sched::parallel_reduce(v.begin(), v.end(), INT_MIN, largest, largest), LOOPS_N);
+
+    /* Not commutative, and in place or by value. */
+    std::string wanted;
+    for (int i = 0; i < 300; i++)
+        wanted += std::to_string(i) + ",";
+    for (size_t grain : {0, 1, 2, 3, 50, 299, 300, 1000}) {
+        auto in_place = sched::parallel_reduce(
+            0, 300, std::string(), [](std::string &s, int i) { s += std::to_string(i) + ","; },
+            [](std::string &s, std::string &&t) { s += t; }, grain);
+        CHECK(in_place == wanted);
+        auto by_value = sched::parallel_reduce(
+            0, 300, std::string(), [](std::string s, int i) { return std::move(s) + std::to_string(i) + ","; },
+            std::plus<>(), grain);
+        CHECK(by_value == wanted);
+        auto list = sched::parallel_reduce(
+            v.begin(), v.end(), std::vector<int>(), [](auto &list, int x) { list.push_back(x); },
+            [](auto &list, auto &&more) { list.insert(list.end(), more.begin(), more.end()); }, grain);
+        CHECK(list == v);
+        auto relaxed = sched::parallel_reduce_relaxed(
+            v.begin(), v.end(), std::vector<int>(), [](auto &list, int x) { list.push_back(x); },
+            [](auto &list, auto &&more) { list.insert(list.end(), more.begin(), more.end()); }, grain);
+        CHECK(relaxed == v);
+        CHECK_EQ(sched::parallel_reduce_relaxed(0, 1000, 0L, std::plus<>(), std::plus<>(), grain), 499500);
+        CHECK_EQ(sched::parallel_reduce_relaxed(3, 3, 17, std::plus<>(), std::plus<>(), grain), 17);
+    }
+    /* The same sum each time, though the addition rounds. */
+    auto sum = [] {
+        return sched::parallel_reduce(1, 3000, 0.0, [](double a, int i) { return a + 1.0 / i; }, std::plus<>());
+    };
+    double first = sum();
+    for (int i = 0; i < 5; i++)
+        CHECK(sum() == first);
+}
+
+struct Value : Counted {
+    long n = 0;
+};
+
+template <class Reduce> static void reduction_throws(Reduce reduce)
+{
+    for (int where : {0, 1, 2}) {
+        std::atomic<int> calls{0};
+        auto body = [&](Value &v, int i) {
+            if (where == 0 && i == 50)
+                throw i;
+            v.n += i;
+        };
+        auto combine = [&](Value &v, const Value &w) {
+            if (where == 1 && ++calls == 3)
+                throw 50;
+            v.n += w.n;
+        };
+        try {
+            Value v = reduce(body, combine);
+            CHECK(where == 2 || (where == 1 && calls < 3));
+            CHECK_EQ(v.n, 4950);
+        } catch (int i) {
+            CHECK(where < 2);
+            CHECK_EQ(i, 50);
+        }
+        CHECK_EQ(alive, 0);
+    }
+}
+
+static void loops_all()
+{
+    loops();
+    loop_throws();
+    reductions();
+    reduction_throws([](auto body, auto combine) {
+        return sched::parallel_reduce(0, 100, Value(), body, combine, 5);
+    });
+    for (int i = 0; i < 100; i++)
+        reduction_throws([](auto body, auto combine) {
+            return sched::parallel_reduce_relaxed(0, 100, Value(), body, combine, 5);
+        });
+}
+
+CASE(hpp_loops)
+{
+    sched::run(1, loops_all);
+    sched::run(4, loops_all);
+    loops_all(); /* in the default pool */
+    try {
+        sched::parallel_for(0UL, SIZE_MAX, [](size_t) {});
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+    }
+}
+
+/* hpp_run: sched.hpp: run gives its function's value when all tasks have ended; spawn takes any
+ * closure, wherever it is kept, calls it once and destroys it once.
+ * ctest: static debug
+ * ctest: matrix few */
+static void plain()
+{
+    called++;
+}
+
+static void spawn_each()
+{
+    sched::spawn(plain);
+    sched::spawn([] { called++; });
+    auto by_name = [add = 1] { called += add; };
+    sched::spawn(by_name);
+    sched::spawn([p = std::make_unique<int>(1)] { called += *p; });
+    sched::spawn([text = std::string("x")] { called += (int)text.size(); });
+    sched::spawn([counted = Counted()] { called++; });
+    std::array<char, SCHED_COPY_MAX> most{};
+    std::array<char, SCHED_COPY_MAX + 1> too_many{};
+    most.back() = too_many.back() = 1;
+    sched::spawn([most] { called += most.back(); });
+    sched::spawn([too_many] { called += too_many.back(); });
+    struct alignas(64) Wide {
+        int one = 1;
+    };
+    sched::spawn([wide = Wide()] {
+        CHECK_EQ((uintptr_t)&wide % 64, 0);
+        called += wide.one;
+    });
+    sched::spawn([turns = 0]() mutable { called += ++turns; });
+}
+
+enum { EACH = 10 };
+
+static void tree(int depth)
+{
+    called++;
+    if (depth > 0)
+        for (int i = 0; i < 2; i++)
+            sched::spawn([=] { tree(depth - 1); });
+}
+
+CASE(hpp_run)
+{
+    CHECK_EQ(sched::worker_index(), -1);
+    CHECK_EQ(sched::run(3, [] { return 42; }), 42);
+    CHECK_EQ(*sched::run([] { return std::make_unique<int>(7); }), 7);
+    int changed = 0;
+    sched::run(2, [&] { changed = sched::worker_count(); });
+    CHECK_EQ(changed, threads_of(2));
+    sched::run(2, [] {
+        CHECK(sched::worker_index() >= 0 && sched::worker_index() < sched::worker_count());
+    });
+
+    for (int threads = 1; threads <= 4; threads++) {
+        called = 0;
+        sched::run(threads, spawn_each);
+        CHECK_EQ(called, EACH);
+        CHECK_EQ(alive, 0);
+    }
+    called = 0;
+    sched::run(4, [] { tree(10); });
+    CHECK_EQ(called, 2047);
+
+    /* A run within a task. */
+    called = 0;
+    int value = sched::run(2, [] {
+        sched::spawn([] { called += sched::run(2, [] { tree(3); return 1; }); });
+        return sched::run(2, [] { tree(3); return 5; });
+    });
+    CHECK_EQ(value, 5);
+    CHECK_EQ(called, 31);
+
+    /* Not in a run: the default pool, for which nobody waits. */
+    called = 0;
+    spawn_each();
+    for (struct patience p = patience_of(10); called < EACH && is_patient(&p);)
+        pause_us(100);
+    CHECK_EQ(called, EACH);
+
+    unsetenv("SCHED_THREADS"); /* it would win */
+    try {
+        sched::run(5000, [] {});
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+        CHECK(strstr(e.what(), "sched_init") != nullptr);
+    }
+}
+
+/* hpp_sort: sched.hpp: sort, for any order, iterators and elements that can be moved; after an
+ * exception of the comparison no element is lost but perhaps the one that std::sort, which sorts
+ * the small parts, held in its hand.
+ * ctest: static
+ * ctest: matrix few */
+enum { SORT_N = 12000 / SMALLER };
+
+static unsigned seed = 1;
+
+static unsigned number()
+{
+    seed = seed * 1664525 + 1013904223;
+    return seed >> 8;
+}
+
+template <class Make> static void ints(Make make)
+{
+    for (int n : {0, 1, 2, 100, 4095, 4096, 4097, (int)SORT_N}) {
+        std::vector<int> v((size_t)n);
+        for (int i = 0; i < n; i++)
+            v[(size_t)i] = make(i, n);
+        std::vector<int> wanted = v;
+        std::sort(wanted.begin(), wanted.end());
+        sched::sort(v.begin(), v.end());
+        CHECK(v == wanted);
+        sched::sort(v.data(), v.data() + n, std::greater<int>());
+        CHECK(std::equal(v.begin(), v.end(), wanted.rbegin()));
+    }
+}
+
+static void orders()
+{
+    ints([](int, int) { return (int)number(); });
+    ints([](int i, int) { return i; });
+    ints([](int i, int n) { return n - i; });
+    ints([](int, int) { return 5; });
+    ints([](int, int) { return (int)(number() % 3); });
+    ints([](int i, int n) { return i < n / 2 ? i : n - i; });
+    ints([](int i, int) { return i % 1000; });
+    ints([](int i, int n) { return i == n - 1 ? -1 : i; });
+}
+
+static void elements()
+{
+    std::vector<std::unique_ptr<int>> v;
+    for (int i = 0; i < SORT_N; i++)
+        v.push_back(std::make_unique<int>((int)number()));
+    sched::sort(v.begin(), v.end(), [](const auto &a, const auto &b) { return *a < *b; });
+    for (size_t i = 1; i < v.size(); i++)
+        CHECK(*v[i - 1] <= *v[i]);
+
+    std::deque<std::string> names;
+    for (int i = 0; i < SORT_N; i++)
+        names.push_back("a name that is not short: " + std::to_string(number() % 5000));
+    sched::sort(names.begin(), names.end());
+    CHECK(std::is_sorted(names.begin(), names.end()));
+
+    std::vector<int> key(SORT_N), index(SORT_N); /* an order with a state */
+    for (int &k : key)
+        k = (int)number();
+    std::iota(index.begin(), index.end(), 0);
+    auto by_key = [&](int a, int b) { return key[(size_t)a] < key[(size_t)b]; };
+    sched::sort(index.begin(), index.end(), by_key);
+    CHECK(std::is_sorted(index.begin(), index.end(), by_key));
+}
+
+static void throws()
+{
+    for (int when : {1, 100, SORT_N / 2, 5 * SORT_N}) {
+        std::vector<std::unique_ptr<int>> v;
+        for (int i = 0; i < SORT_N; i++)
+            v.push_back(std::make_unique<int>((i * 7919) % SORT_N));
+        std::atomic<int> calls{0};
+        try {
+            sched::sort(v.begin(), v.end(), [&](const auto &a, const auto &b) {
+                if (++calls == when)
+                    throw when;
+                return *a < *b;
+            });
+            CHECK(!"no exception");
+        } catch (int thrown) {
+            CHECK_EQ(thrown, when);
+        }
+        long there = 0, sum = 0;
+        for (const auto &p : v)
+            if (p)
+                there++, sum += *p;
+        CHECK(there >= SORT_N - 1);
+        CHECK(there < SORT_N || sum == (long)SORT_N * (SORT_N - 1) / 2);
+    }
+}
+
+static void sort_all()
+{
+    orders();
+    elements();
+    throws();
+}
+
+CASE(hpp_sort)
+{
+    sched::run(4, sort_all);
+    sort_all(); /* in the default pool */
+}
+
+/* hpp_stress: sched.hpp: all of it at once, chosen at random: what is counted is right, and what
+ * was made is gone.
+ * ctest: debug
+ * ctest: matrix few */
+static std::atomic<long> leaves;
+static sched::mutex lock;
+static long under_lock;
+
+static unsigned next(unsigned seed)
+{
+    return (seed ^ (seed >> 15)) * 2654435761u + 12345;
+}
+
+/* A tree of 2^depth leaves, each made in one of several ways; some throw when all is counted. */
+static void grow(int depth, unsigned seed)
+{
+    Counted counted;
+    if (depth == 0) {
+        leaves++;
+        std::lock_guard<sched::mutex> guard(lock);
+        under_lock++;
+        return;
+    }
+    unsigned left = next(seed), right = next(left);
+    switch (seed >> 8 & 7) {
+    case 0:
+    case 1:
+        sched::fork_join([=] { grow(depth - 1, left); }, [=] { grow(depth - 1, right); });
+        break;
+    case 2: {
+        sched::group g;
+        g.spawn([=, c = Counted()] { grow(depth - 1, left); });
+        g.spawn([=] { grow(depth - 1, right); });
+        g.wait();
+        break;
+    }
+    case 3:
+        sched::parallel_for(0, 2, [=](int i) { grow(depth - 1, i ? right : left); }, 1);
+        break;
+    case 4: {
+        std::string both = sched::parallel_reduce(0, 2, std::string(), [=](std::string &s, int i) {
+            grow(depth - 1, i ? right : left);
+            s += std::to_string(i);
+        }, std::plus<>(), 1);
+        CHECK(both == "01");
+        break;
+    }
+    case 5:
+        try {
+            sched::fork_join([=] { grow(depth - 1, left); }, [=, c = Counted()] {
+                grow(depth - 1, right);
+                throw std::runtime_error("expected");
+            });
+            CHECK(!"no exception");
+        } catch (const std::runtime_error &) {
+            sched::yield();
+        }
+        break;
+    case 6:
+        sched::spawn([=, p = std::make_unique<int>(depth)] { grow(*p - 1, left); });
+        grow(depth - 1, right);
+        break;
+    default: {
+        sched::group g;
+        for (int i = 0; i < 2; i++)
+            g.spawn([=] {
+                grow(depth - 1, i ? right : left);
+                throw i;
+            });
+        try {
+            g.wait();
+            CHECK(!"no exception");
+        } catch (int i) {
+            CHECK(i == 0 || i == 1);
+        }
+    }
+    }
+}
+
+CASE(hpp_stress)
+{
+    enum { DEPTH = SMALLER > 1 ? 5 : 8 };
+    for (unsigned seed = 1; seed <= 10; seed++) {
+        leaves = under_lock = 0;
+        sched::run(4, [=] { grow(DEPTH, next(seed * 77)); });
+        CHECK_EQ(leaves, 1 << DEPTH);
+        CHECK_EQ(under_lock, 1 << DEPTH);
+        CHECK_EQ(alive, 0);
+    }
+}
+
+/* hpp_sync: sched.hpp: mutex, condition_variable, semaphore, barrier and block_guard, with the
+ * standard library's guards: tasks of several runs and plain threads meet.
+ * ctest: static debug
+ * ctest: matrix few */
+enum { SYNC_TASKS = 20, ROUNDS = 20 };
+
+static sched::mutex first, second; /* static: constant-initialised */
+static sched::semaphore two(2);
+
+static void mutexes()
+{
+    long count = 0, total = 0;
+    std::atomic<int> refused{0};
+    sched::group g;
+    for (int i = 0; i < SYNC_TASKS; i++)
+        g.spawn([&] {
+            for (int r = 0; r < ROUNDS; r++) {
+                {
+                    std::lock_guard<sched::mutex> guard(first);
+                    long seen = count;
+                    sched::yield();
+                    count = seen + 1;
+                }
+                {
+                    std::lock_guard<sched::mutex> one(first), two(second); /* in the same order everywhere */
+                    total++;
+                }
+                std::unique_lock<sched::mutex> maybe(second, std::try_to_lock);
+                if (!maybe.owns_lock())
+                    refused++;
+            }
+        });
+    CHECK(g.wait());
+    CHECK_EQ(count, SYNC_TASKS * ROUNDS);
+    CHECK_EQ(total, SYNC_TASKS * ROUNDS);
+    CHECK(refused <= SYNC_TASKS * ROUNDS);
+    CHECK(first.try_lock());
+    CHECK(!first.try_lock());
+    first.unlock();
+    try {
+        first.unlock();
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::operation_not_permitted);
+    }
+}
+
+static void queue()
+{
+    std::deque<int> items;
+    sched::mutex m;
+    sched::condition_variable not_empty, all_taken;
+    long sum = 0;
+    int taken = 0;
+    sched::group g;
+    for (int i = 0; i < SYNC_TASKS; i++)
+        g.spawn([&] {
+            std::unique_lock<sched::mutex> held(m);
+            not_empty.wait(held, [&] { return !items.empty(); });
+            sum += items.front();
+            items.pop_front();
+            if (++taken == SYNC_TASKS)
+                all_taken.notify_all();
+        });
+    for (int waiter = 0; waiter < 2; waiter++)
+        g.spawn([&] {
+            std::unique_lock<sched::mutex> held(m);
+            while (taken < SYNC_TASKS)
+                all_taken.wait(held);
+            CHECK(held.owns_lock());
+        });
+    for (int i = 0; i < SYNC_TASKS; i++) {
+        std::lock_guard<sched::mutex> guard(m);
+        items.push_back(i);
+        not_empty.notify_one();
+    }
+    g.wait();
+    CHECK_EQ(sum, SYNC_TASKS * (SYNC_TASKS - 1) / 2);
+    std::unique_lock<sched::mutex> none(m, std::defer_lock);
+    try {
+        not_empty.wait(none); /* not locked */
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::operation_not_permitted);
+    }
+}
+
+static void semaphores()
+{
+    std::atomic<int> inside{0};
+    sched::parallel_for(0, (int)SYNC_TASKS, [&](int) {
+        two.acquire();
+        CHECK(++inside <= 2);
+        sched::yield();
+        inside--;
+        two.release();
+    }, 1);
+    sched::semaphore s(0);
+    CHECK(!s.try_acquire());
+    s.release(3);
+    s.acquire();
+    CHECK(s.try_acquire());
+    CHECK(s.try_acquire());
+    CHECK(!s.try_acquire());
+}
+
+static void barriers()
+{
+    enum { PARTIES = 5 };
+    sched::barrier all(PARTIES);
+    std::atomic<int> arrived{0}, chosen{0};
+    sched::group g;
+    for (int i = 0; i < PARTIES; i++)
+        g.spawn([&] {
+            for (int r = 1; r <= ROUNDS; r++) {
+                arrived++;
+                chosen += all.arrive_and_wait();
+                CHECK(arrived >= PARTIES * r);
+                all.arrive_and_wait();
+            }
+        });
+    CHECK(g.wait());
+    CHECK_EQ(chosen, ROUNDS);
+    sched::barrier of_none(0);
+    try {
+        of_none.arrive_and_wait();
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+    }
+}
+
+static void blocking()
+{
+    std::atomic<int> ended{0};
+    sched::group g;
+    for (int i = 0; i < 4; i++)
+        g.spawn([&] {
+            {
+                sched::block_guard section;
+                pause_us(100);
+                if (section.began && !kind_is("serial"))
+                    CHECK_EQ(sched::worker_index(), -1);
+            }
+            CHECK(sched::worker_index() >= 0);
+            try {
+                sched::block_guard outer, inner;
+                throw 1;
+            } catch (int) {
+                CHECK(sched::worker_index() >= 0);
+            }
+            ended++;
+        });
+    CHECK(g.wait());
+    CHECK_EQ(ended, 4);
+}
+
+/* A plain thread and two runs have a mutex and a semaphore in common. */
+static void together()
+{
+    sched::mutex m;
+    sched::semaphore ready(0);
+    long count = 0;
+    auto add = [&] {
+        for (int i = 0; i < 200; i++) {
+            std::lock_guard<sched::mutex> guard(m);
+            count++;
+        }
+        ready.release();
+    };
+    std::thread plain(add), run([&] { sched::run(2, [&] { sched::parallel_for(0, 2, [&](int) { add(); }, 1); }); });
+    sched::run(2, [&] {
+        sched::spawn(add);
+        for (int i = 0; i < 4; i++)
+            ready.acquire();
+    });
+    plain.join();
+    run.join();
+    CHECK_EQ(count, 800);
+}
+
+CASE(hpp_sync)
+{
+    for (int threads : {1, 4})
+        sched::run(threads, [] {
+            mutexes();
+            queue();
+            semaphores();
+            barriers();
+            blocking();
+        });
+    together();
+}
