@@ -1,14 +1,210 @@
-/* sched_typed.hpp: forked lambdas have values of any type that can be moved, and exceptions, whoever calls them; they may
- * wait and go on in another thread, and are begun inside and outside of tasks, with or without a pool.
- * ctest: static debug
- * ctest: matrix few threads=1,2,4 */
+/* typed_cpps: sched_inline.h, sched_typed.h and sched_typed.hpp from C++. */
+#include "case.h"
 #include "child.h"
+#include "retaken.h"
 #include "counted.hpp"
-#include <sched_typed.hpp>
-#include <pthread.h>
+#include <sched_inline.h>
+#include <sched_typed.h>
 #include <stdexcept>
 #include <string>
+#include <atomic>
+#include <sched_typed.hpp>
+#include <pthread.h>
 
+/* inline_cpp: sched_inline.h in C++.
+ * ctest: static
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 */
+static void sum(void *closure, struct scheduler *s)
+{
+    long *n = static_cast<long *>(closure);
+    if (*n == 0)
+        return;
+    long a = *n / 2, b = (*n - 1) / 2;
+    sched_task t;
+    sched_fork(&t, sum, &a, s);
+    sum(&b, s);
+    sched_join(&t, s);
+    *n = a + b + 1;
+}
+
+/* The commas between a template's arguments divide those of a macro. */
+template <typename T, int add> static void increase(void *closure, struct scheduler *)
+{
+    *static_cast<T *>(closure) += add;
+}
+
+static void first(void *closure, struct scheduler *s)
+{
+    long n = 1;
+    sched_task t;
+    sched_fork(&t, increase<long, 2>, &n, s);
+    sched_join(&t, s);
+    CHECK_EQ(n, 3);
+    CHECK_EQ(sched_spawn(sum, closure, s), 0);
+}
+
+CASE(inline_cpp)
+{
+    long n = 100000;
+    CHECK_EQ(sched_init(0, 0, first, &n), 0);
+    CHECK_EQ(n, 100000);
+}
+
+/* throw_inline: sched_inline.h, compiled into a C++ program: the rule of throw_through.cpp holds
+ * for what it compiles there, too.
+ * ctest: static debug
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 */
+static void throw_inline_task(void *, struct scheduler *)
+{
+    throw std::runtime_error("thrown by a task");
+}
+
+static void join(struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, throw_inline_task, nullptr, s);
+    sched_join(&t, s);
+}
+
+static void throw_inline_root(void *retaken, struct scheduler *s)
+{
+    try {
+        retaken ? join_retaken(s) : join(s);
+    } catch (...) {
+        check_say("caught by the task\n");
+        _exit(3);
+    }
+}
+
+static void throw_inline_body(void *retaken)
+{
+    sched_init(4, 16, throw_inline_root, retaken);
+}
+
+CASE(throw_inline)
+{
+    static char retaken;
+    for (thrower = -1; thrower < FORKS; thrower++) {
+        in_child(throw_inline_body, thrower >= 0 ? &retaken : nullptr);
+        CHECK_CHILD_ABORTED("libsched: an exception left a task of sched_fork;");
+    }
+}
+
+/* typed_cpp: sched_typed.h in C++: objects with constructors are arguments and results, and an
+ * exception must not leave a task.
+ * ctest: static debug
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 */
+struct range {
+    unsigned from, to;
+};
+
+SCHED_TASK(std::string, digits, range, r)
+{
+    if (r.to - r.from == 1)
+        return std::to_string(r.from);
+    unsigned middle = r.from + (r.to - r.from) / 2;
+    digits_task a;
+    SCHED_FORK(digits, &a, range{r.from, middle});
+    std::string back = SCHED_CALL(digits, range{middle, r.to});
+    return SCHED_JOIN(digits, &a) + back;
+}
+
+static void fail()
+{
+    throw std::runtime_error("thrown by a task");
+}
+
+SCHED_VOID_TASK(throws, unsigned, depth)
+{
+    if (depth == 0)
+        fail();
+    throws_task a;
+    SCHED_FORK(throws, &a, depth - 1);
+    SCHED_JOIN(throws, &a);
+}
+
+static void typed_cpp_root(void *throwing, struct scheduler *s)
+{
+    try {
+        if (throwing)
+            throws(3, s);
+        std::string text = digits({0, 1000}, s), expected;
+        for (int i = 0; i < 1000; i++)
+            expected += std::to_string(i);
+        CHECK(text == expected);
+    } catch (...) {
+        check_say("caught by the task\n");
+        _exit(3);
+    }
+}
+
+static void typed_cpp_body(void *throwing)
+{
+    sched_init(4, 16, typed_cpp_root, throwing);
+}
+
+CASE(typed_cpp)
+{
+    static char throwing;
+    typed_cpp_body(nullptr);
+    in_child(typed_cpp_body, &throwing);
+    CHECK_CHILD_ABORTED("terminat"); /* as std::terminate says it */
+}
+
+/* typed_closure_lambda: sched_typed.hpp: an object that begins with a forked call may be the
+ * closure of another task that is spawned between the fork and the join: each of the two runs once.
+ * ctest: static debug
+ * ctest: matrix few threads=1,2,4 */
+enum { ROUNDS = 1000 };
+
+static std::atomic<int> forked, typed_closure_lambda_spawned;
+
+struct next {
+    long n;
+    long operator()(sched::frame) const
+    {
+        forked++;
+        return n + 1;
+    }
+};
+
+struct shared {
+    sched::forked<next> call;
+    sched_sem done;
+};
+
+static void other(void *closure, struct scheduler *)
+{
+    typed_closure_lambda_spawned++;
+    CHECK_EQ(sched_sem_post(&static_cast<shared *>(closure)->done), 0);
+}
+
+static void start(void *sum, struct scheduler *s)
+{
+    sched::frame at(s);
+    for (long i = 0; i < ROUNDS; i++) {
+        shared both{sched::forked<next>(at, next{i}), {}};
+        CHECK_EQ(sched_sem_init(&both.done, 0), 0);
+        CHECK_EQ(sched_spawn(other, &both, s), 0);
+        *static_cast<long *>(sum) += both.call.join(at);
+        CHECK_EQ(sched_sem_wait(&both.done, s), 0);
+    }
+}
+
+CASE(typed_closure_lambda)
+{
+    long sum = 0;
+    CHECK_EQ(sched_init(0, 0, start, &sum), 0);
+    CHECK_EQ(sum, ROUNDS * (ROUNDS + 1L) / 2);
+    CHECK_EQ(forked.load(), ROUNDS);
+    CHECK_EQ(typed_closure_lambda_spawned.load(), ROUNDS);
+}
+
+/* typed_lambdas: sched_typed.hpp: forked lambdas have values of any type that can be moved, and
+ * exceptions, whoever calls them; they may wait and go on in another thread, and are begun inside
+ * and outside of tasks, with or without a pool.
+ * ctest: static debug
+ * ctest: matrix few threads=1,2,4 */
 enum { LEAVES = 2048 / SMALLER, FORKED = 300 };
 
 static long fib(long n, sched::frame at)
@@ -175,14 +371,14 @@ static void several(sched::frame at)
 
 static sched::mutex mutex;
 static sched::semaphore units(0);
-static std::atomic<long> spawned;
+static std::atomic<long> typed_lambdas_spawned;
 
 /* Changes the queue, or suspends the task, which may then go on in another thread. */
 static void disturb(unsigned n)
 {
     switch (n % 6) {
     case 0:
-        sched::spawn([] { spawned++; });
+        sched::spawn([] { typed_lambdas_spawned++; });
         break;
     case 1: {
         std::lock_guard<sched::mutex> guard(mutex);
@@ -265,7 +461,7 @@ static void all(sched::frame at)
     CHECK_EQ(alive, 0);
 }
 
-static void task(void *done, struct scheduler *s)
+static void typed_lambdas_task(void *done, struct scheduler *s)
 {
     all(sched::frame(s));
     *static_cast<int *>(done) = 1;
@@ -305,16 +501,15 @@ static void refused(void *)
     CHECK_EQ(fib(15, sched::frame()), 610);
 }
 
-int main()
+CASE(typed_lambdas)
 {
     in_child(refused, nullptr);
     CHECK_CHILD_PASSED();
     int done = 0;
-    CHECK_EQ(sched_init(0, 0, task, &done), 0);
+    CHECK_EQ(sched_init(0, 0, typed_lambdas_task, &done), 0);
     CHECK_EQ(done, 1);
     sched::run(0, [] { all(sched::frame()); });
     sched::run(0, [] { waits(sched::frame()); });
     CHECK_EQ(sched_init(0, 0, starts_thread, nullptr), 0);
     outside();
-    return 0;
 }
