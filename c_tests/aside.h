@@ -31,7 +31,7 @@ static inline void aside_until_set(void *closure, struct scheduler *s)
  * the child were still running at the join, the caller would move back to the child's worker. */
 static inline void wait_aside(struct scheduler *s)
 {
-    if (kind_is("cont") && threads_of(2) > 1) {
+    if (spawn_calls() && threads_of(2) > 1) {
         int went_on = 0;
         sched_task child;
         sched_fork(&child, aside_until_set, &went_on, s);
@@ -78,7 +78,7 @@ static inline void change_thread(struct scheduler *s)
     int here = thread_id();
     int stays = threads_of(2) == 1 || join_is("help");
     do {
-        if (kind_is("cont") && !stays)
+        if (spawn_calls() && !stays)
             leave_to_thief(s);
         else
             wait_aside(s);

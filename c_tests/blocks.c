@@ -13,7 +13,7 @@
 
 /* block_beside: A task whose section has ended continues although its workers have tasks of their
  * own for ever: tasks that compute and spawn themselves again.
- * ctest: matrix kind=lifo,fifo,steal threads=1,2 */
+ * ctest: matrix with=threads without=calls threads=1,2 */
 enum { COMPUTING = 4, BESIDE_ROUNDS = 20, BESIDE_MOST = 2000 };
 
 static atomic_int stop, computed, at_the_end;
@@ -72,7 +72,7 @@ static void leaf(void *closure, struct scheduler *s)
 /* The caller's thread is in the section, and all else is over long before. */
 static void block_caller(struct scheduler *s)
 {
-    int spawns_first = !kind_is("cont"); /* where a task that is spawned runs at once, and the thread leaves it */
+    int spawns_first = !spawn_calls(); /* where a task that is spawned runs at once, and the thread leaves it */
     if (spawns_first)
         spawn_all(CALLER_TASKS, leaf, s);
     begin(s);
@@ -335,7 +335,7 @@ CASE(block_leave)
  * ctest: timeout=60 env=SCHED_BLOCKING=7
  * ctest: timeout=60 env=SCHED_BLOCKING=1 env=SCHED_KIND=lifo
  * ctest: timeout=60 env=SCHED_BLOCKING=600
- * ctest: matrix deque=mutex,split idle=park kind=lifo,fifo,steal threads=1,2,4 env=SCHED_STACK=64K */
+ * ctest: matrix deque=mutex,split idle=park with=threads without=calls threads=1,2,4 env=SCHED_STACK=64K */
 static int most = 512;
 
 static atomic_int limit_within, limit_refused, limit_ended, again;
@@ -499,10 +499,10 @@ static void nests(struct scheduler *s)
             set_errno(1000 + i);
             begin(s);
             check_errno(1000 + i);
-            CHECK_EQ(is_worker(s), kind_is("serial"));
+            CHECK_EQ(is_worker(s), !has_threads());
         }
         for (int i = 0; i < depth; i++) {
-            CHECK_EQ(is_worker(s), kind_is("serial"));
+            CHECK_EQ(is_worker(s), !has_threads());
             set_errno(2000 + i);
             end(s);
             check_errno(2000 + i);
@@ -631,12 +631,12 @@ static void with_one_stack(void *arg)
     CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     /* On a busy machine no other thread may come while a task sleeps: then they sleep for longer. */
     struct patience p = patience_of(30);
-    for (int i = 1; i <= NO_STACK_RUNS || (elsewhere == 0 && !kind_is("serial") && is_patient(&p)); i++) {
+    for (int i = 1; i <= NO_STACK_RUNS || (elsewhere == 0 && has_threads() && is_patient(&p)); i++) {
         CHECK_EQ(sched_init(1, 4, no_stack_first, NULL), 0);
         CHECK_EQ(no_stack_ended, i * (NO_STACK_TASKS + 1));
         sleep_us += i < NO_STACK_RUNS ? 0 : 1000;
     }
-    CHECK(elsewhere > 0 || kind_is("serial"));
+    CHECK(elsewhere > 0 || !has_threads());
 }
 
 CASE(block_no_stack)
@@ -647,7 +647,7 @@ CASE(block_no_stack)
 
 /* block_others: Tasks that begin and end sections for ever keep nobody waiting: a task in the
  * worker's own queue, and one that another thread has spawned, have their turns.
- * ctest: matrix kind=lifo,fifo,steal,cont threads=1,2
+ * ctest: matrix with=threads threads=1,2
  * ctest: matrix kind=steal deque=mutex,ring idle=park threads=1 global=all */
 enum { OTHERS_TASKS = 8, OTHERS_MOST = 20000000 };
 
@@ -731,7 +731,7 @@ static void pool_task(void *closure, struct scheduler *s)
         CHECK_EQ(sched_init(2, 4, in_another_run, &here), 0);
     atomic_fetch_add(&pool_within, 1);
     double until = now() + 2;
-    while (!kind_is("serial") && pool_within < POOL_TASKS && now() < until)
+    while (has_threads() && pool_within < POOL_TASKS && now() < until)
         pause_us(200); /* all are to be in sections at once */
     end(s);
     atomic_fetch_add(&pool_ended, 1);
@@ -786,7 +786,7 @@ APART void short_waits(struct scheduler *s)
     flag = 0;
     CHECK_EQ(sched_spawn(short_sets, NULL, s), 0);
     begin(s);
-    while (!flag && !kind_is("serial"))
+    while (!flag && has_threads())
         pause_us(20);
     end(s);
 }
@@ -890,7 +890,7 @@ static void sleep_sleeps(void *closure, struct scheduler *s)
     begin(s);
     atomic_fetch_add(&sleep_within, 1);
     pause_us(MS * 1000);
-    for (struct patience p = patience_of(20); sleep_within < SLEEP_TASKS && !kind_is("serial"); pause_us(5000))
+    for (struct patience p = patience_of(20); sleep_within < SLEEP_TASKS && has_threads(); pause_us(5000))
         CHECK(is_patient(&p));
     end(s);
     atomic_fetch_add(&sleep_ended, 1);
@@ -924,7 +924,7 @@ CASE(block_sleep)
         run(2, sleep_root);
         took = now() - from;
         CHECK_EQ(sleep_ended, SLEEP_TASKS);
-        if (kind_is("serial") || (took < 1e-3 * MS * SLEEP_TASKS / 2 && share > 0.6 * alone))
+        if (!has_threads() || (took < 1e-3 * MS * SLEEP_TASKS / 2 && share > 0.6 * alone))
             return;
     }
     fprintf(stderr, "the last took %.3f s; the computing task had %.2f of a processor, alone %.2f\n",
@@ -1030,7 +1030,7 @@ CASE(block_stress)
  * the sections ended. And a task that then begins and ends sections without blocking gives way: at
  * the end of its first one, each of the others has continued.
  * ctest: static debug
- * ctest: matrix kind=lifo,fifo,steal,cont threads=1
+ * ctest: matrix with=threads threads=1
  * ctest: matrix kind=steal,lifo deque=mutex,split idle=park threads=1 env=SCHED_JOIN=help */
 enum { TURNS_TASKS = 8, TURNS_ROUNDS = 20 };
 
@@ -1224,7 +1224,7 @@ static void within_root(void *closure, struct scheduler *s)
     spawn_all(WITHIN_TASKS, within_task, s);
     begin(s);
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
-    while (!kind_is("serial") && rounds < WITHIN_TASKS)
+    while (has_threads() && rounds < WITHIN_TASKS)
         CHECK_EQ(sched_cond_wait(&cond, &mutex, s), 0);
     CHECK_EQ(sched_mutex_unlock(&mutex), 0);
     end(s);

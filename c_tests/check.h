@@ -115,11 +115,48 @@ static inline int idle_is(const char *idle)
     return strcmp(now ? now : "park", idle) == 0;
 }
 
+/* What each kind can do. The runner finds it, and compiles its own table into the tests: c_tests/runner/src/kinds.rs. This
+ * one is for a test that is compiled without the runner. */
+#ifndef CTEST_KINDS
+#define CTEST_KINDS "steal threads deques newest", "lifo threads newest", "fifo threads", "cont threads deques calls", \
+                    "serial newest"
+#endif
+
+/* Whether the kind has the property. */
+static inline int kind_has(const char *property)
+{
+    static const char *const kinds[] = {CTEST_KINDS};
+    const char *now = getenv("SCHED_KIND");
+    size_t length = strlen(now ? now : "steal");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(kinds[i], now ? now : "steal", length) == 0 && kinds[i][length] == ' ')
+            return strstr(kinds[i] + length, property) != NULL;
+    check_failed(__FILE__, __LINE__, "the kind is in the table");
+    return 0;
+}
+
+static inline int has_threads(void)
+{
+    return kind_has("threads");
+}
+
+/* Whether a spawn calls the task, and its caller can be taken by another worker. */
+static inline int spawn_calls(void)
+{
+    return kind_has("calls");
+}
+
+/* Whether all workers take the youngest task of all, whatever waits. */
+static inline int shares_stack(void)
+{
+    return has_threads() && kind_has("newest") && !kind_has("deques");
+}
+
 /* The number of threads a run will have when the program asks for `asked`. */
 static inline int threads_of(int asked)
 {
     const char *now = getenv("SCHED_THREADS");
-    if (kind_is("serial"))
+    if (!has_threads())
         return 1;
     return now ? atoi(now) : asked;
 }

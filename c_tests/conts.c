@@ -12,8 +12,8 @@
 
 /* cont_above: Kind cont: a task that gives way, or waits, keeps no stacks for children that it may
  * have later, however deep those before have gone: many such tasks need a stack each.
- * ctest: matrix kind=cont idle=park threads=1,4 env=SCHED_STACK=64K
- * ctest: matrix kind=cont idle=park threads=1,4 env=SCHED_STACK=64K args=waits */
+ * ctest: matrix with=calls idle=park threads=1,4 env=SCHED_STACK=64K
+ * ctest: matrix with=calls idle=park threads=1,4 env=SCHED_STACK=64K args=waits */
 enum { TASKS = 300, ABOVE_DEPTH = 30, ABOVE_MOST_KB = (TASKS + 2 * ABOVE_DEPTH + 300) * 400 };
 
 static atomic_int there;
@@ -63,8 +63,8 @@ CASE(cont_above)
 
 /* cont_chain: Kind cont: a chain of a million tasks that each spawn the next takes few stacks. Then
  * tasks are called at once again, and in the serial order as deep as libsched(7) says.
- * ctest: matrix kind=cont idle=park threads=1,2,4 timeout=60
- * ctest: matrix kind=cont deque=split idle=nap,spin threads=2 timeout=60 */
+ * ctest: matrix with=calls idle=park threads=1,2,4 timeout=60
+ * ctest: matrix with=calls deque=split idle=nap,spin threads=2 timeout=60 */
 enum { CHAIN_LENGTH = 1000000, NESTED = 1000, LEAVES = 1000, GENERATIONS = 3000, FEW = 10, CHAIN_MOST_KB = 32 << 10 };
 
 static atomic_long ran;
@@ -155,7 +155,7 @@ CASE(cont_chain)
 /* cont_chain_waits: Kind cont: in a chain whose tasks spawn the next and then wait, no more than
  * some 1024 spawners are queued: each task that waits at the end of the chain does not begin to
  * call the next 1024 at once.
- * ctest: matrix kind=cont deque=split idle=park threads=1,2 */
+ * ctest: matrix with=calls deque=split idle=park threads=1,2 */
 /* The spawners, and the few tasks that are queued for other reasons. */
 enum { CHAIN_WAITS_LENGTH = 6000, QUEUED = 1024 + 64 };
 
@@ -188,8 +188,8 @@ CASE(cont_chain_waits)
 
 /* cont_deep: Kind cont: tasks that spawn as their last act lie below each other, thousands deep;
  * where no memory is left for stacks they are queued, and all run.
- * ctest: matrix kind=cont idle=park threads=1,2,4 timeout=60
- * ctest: matrix kind=cont idle=park threads=1,4 args=little timeout=60 */
+ * ctest: matrix with=calls idle=park threads=1,2,4 timeout=60
+ * ctest: matrix with=calls idle=park threads=1,4 args=little timeout=60 */
 enum { DEEP_DEPTH = 5000 };
 
 static void deep_link_of_chain(void *closure, struct scheduler *s)
@@ -220,8 +220,8 @@ CASE(cont_deep)
 }
 
 /* cont_flood: Kind cont: ten million tasks spawned in a row take no more room than one.
- * ctest: matrix kind=cont idle=park threads=1,2 timeout=60
- * ctest: matrix kind=cont deque=split idle=nap,spin threads=2 timeout=60 */
+ * ctest: matrix with=calls idle=park threads=1,2 timeout=60
+ * ctest: matrix with=calls deque=split idle=nap,spin threads=2 timeout=60 */
 enum { FLOOD_N = 10000000, FLOOD_MOST_KB = 32 << 10 };
 
 static void flood_leaf(void *closure, struct scheduler *s)
@@ -247,7 +247,7 @@ CASE(cont_flood)
  * queue, returns in a child process that it made by fork. That ends with a message, and none of the
  * others goes on there.
  * ctest: debug
- * ctest: matrix kind=cont threads=1 */
+ * ctest: matrix with=calls threads=1 */
 enum { WAITERS = 3 };
 
 static sched_sem free_units;
@@ -295,8 +295,8 @@ CASE(cont_fork)
 
 /* cont_late: Kind cont: a child that computes without touching the scheduler keeps its worker, and
  * the spawner goes on in another, which may have slept; also where membarrier is denied.
- * ctest: matrix kind=cont threads=2,4
- * ctest: matrix kind=cont threads=2 args=fenced */
+ * ctest: matrix with=calls threads=2,4
+ * ctest: matrix with=calls threads=2 args=fenced */
 enum { LATE_ROUNDS = 30 };
 
 static atomic_int late_went_on, late_ran;
@@ -343,9 +343,9 @@ CASE(cont_late)
 /* cont_order: Kind cont with one worker: every spawn and every fork is a call. The program runs in
  * its serial order, tasks that others fork, copy or group included, and a join finds its child
  * over.
- * ctest: matrix kind=cont threads=1
- * ctest: matrix kind=cont threads=1 idle=park join=help
- * ctest: matrix kind=cont threads=1 idle=park env=SCHED_SEED=3 */
+ * ctest: matrix with=calls threads=1
+ * ctest: matrix with=calls threads=1 idle=park join=help
+ * ctest: matrix with=calls threads=1 idle=park env=SCHED_SEED=3 */
 enum { ORDER_DEPTH = 6 };
 
 static long step;
@@ -405,7 +405,7 @@ CASE(cont_order)
 /* cont_refuse: Kind cont with SCHED_OVERFLOW=refuse: qlen is how many spawners may wait for their
  * children on one worker; a spawn beyond gives -1 with EAGAIN and calls nothing, and what was
  * accepted has run.
- * ctest: matrix kind=cont idle=park threads=1 overflow=refuse */
+ * ctest: matrix with=calls idle=park threads=1 overflow=refuse */
 enum { REFUSE_QLEN = 50 };
 
 static long depth, deepest, refused, refuse_ran, accepted;
@@ -437,7 +437,7 @@ CASE(cont_refuse)
 
 /* cont_refused: Kind cont: a spawn that is refused leaves the stack for the child to the next: a
  * thousand take no more stacks than one.
- * ctest: matrix kind=cont idle=park threads=1 overflow=refuse */
+ * ctest: matrix with=calls idle=park threads=1 overflow=refuse */
 enum { REFUSED_N = 1000, REFUSED_QLEN = 4, REFUSED_DEPTH = 3, REFUSED_MOST_KB = 64 << 10 };
 
 static void refused_leaf(void *closure, struct scheduler *s)
@@ -479,7 +479,7 @@ CASE(cont_refused)
  * the child or on another worker, keeps its own mode. Where the two part, whatever runs next in the
  * child's place has the run's mode.
  * ctest: debug libs=m
- * ctest: matrix kind=cont threads=1,4 */
+ * ctest: matrix with=calls threads=1,4 */
 enum { ROUND_ROUNDS = 200, PARTINGS = 100, STRANGERS = 10, CHILDREN = 1000 };
 static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST};
 
@@ -578,7 +578,7 @@ CASE(cont_round)
 
 /* cont_trim: Kind cont: a deep recursion has a stack for each level, and they are kept for the next
  * one; but not by a pool whose tasks have all ended, and not by a run that has ended.
- * ctest: matrix kind=cont idle=park threads=1,4 env=SCHED_STACK=64K */
+ * ctest: matrix with=calls idle=park threads=1,4 env=SCHED_STACK=64K */
 /* The least address space of a stack, in KB. The library keeps some hundred stacks. */
 enum { TRIM_DEPTH = 3000, STACK_KB = 64 };
 

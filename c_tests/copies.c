@@ -223,7 +223,7 @@ CASE(copy_errors)
 
 /* copy_flow: One worker spawns copies that mostly others run, for long: their memory is used again,
  * so that the process does not grow; and when the run has ended it goes back.
- * ctest: matrix idle=park threads=2 kind=lifo,fifo deque=mutex args=1000000
+ * ctest: matrix idle=park threads=2 with=threads without=deques deque=mutex args=1000000
  * ctest: matrix idle=park threads=4 kind=steal deque=split args=4000000 timeout=60
  * ctest: matrix idle=park threads=2 kind=steal deque=chaselev,mutex args=1000000 timeout=60 */
 enum { CHUNK = 20000, RUNS = 3 };
@@ -337,7 +337,7 @@ CASE(copy_inits)
 
 /* copy_memory: Memory ends (RLIMIT_AS): a copy that cannot be made, or queued, gives -1 with
  * EAGAIN, and every accepted task still runs with its copy whole.
- * ctest: matrix few kind=lifo,fifo,steal,serial idle=park threads=1 timeout=60
+ * ctest: matrix few without=calls idle=park threads=1 timeout=60
  * ctest: matrix few idle=park threads=2 kind=steal timeout=60 */
 static atomic_long memory_ran, sum;
 static long memory_accepted, expected, refused;
@@ -411,8 +411,8 @@ CASE(copy_memory)
 
 /* copy_refuse: SCHED_OVERFLOW=refuse: a copy beyond qlen is refused with EAGAIN, which costs no
  * memory; every accepted one runs.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 overflow=refuse
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 overflow=refuse */
+ * ctest: matrix without=calls idle=park threads=1 overflow=refuse
+ * ctest: matrix without=calls idle=park threads=4 overflow=refuse */
 enum { TRIES = 200000 };
 
 struct refuse_argument {

@@ -657,7 +657,7 @@ CASE(stats_times)
     check_line(lines);
     check_line(second);
     /* The thread of the one worker has been in a section, and nobody could come in its place. */
-    if (kind_is("serial"))
+    if (!has_threads())
         CHECK(stat_number(lines, "blocked_ns") > 0);
 }
 

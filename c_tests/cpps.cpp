@@ -9,7 +9,7 @@
 /* cont_refused_cpp: Kind cont beside C++'s runtime: forks nested deeper than the queue has room. A
  * refused one is called at once, as in C (fork_full), and an exception that its forker handles is
  * the same one afterwards.
- * ctest: matrix kind=cont overflow=refuse */
+ * ctest: matrix with=calls overflow=refuse */
 enum { DEPTH = 40, QLEN = 5, ROUNDS = 50 };
 
 static std::atomic<int> begun;

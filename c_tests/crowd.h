@@ -18,7 +18,7 @@ static inline void crowd_member(void *closure, struct scheduler *s)
  * worker, on which the spawner continues. */
 static inline void crowd_root(void *closure, struct scheduler *s)
 {
-    int members = kind_is("cont") ? crowd_wanted - 1 : 3 * crowd_wanted;
+    int members = spawn_calls() ? crowd_wanted - 1 : 3 * crowd_wanted;
     for (int i = 0; i < members; i++)
         CHECK_EQ(sched_spawn(crowd_member, closure, s), 0);
     CHECK(threads_become(crowd_wanted));

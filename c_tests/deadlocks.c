@@ -446,7 +446,7 @@ CASE(deadlock_guests)
 #ifdef __SANITIZE_THREAD__
     skip("the sanitizer has a thread of its own, which might wake a task");
 #endif
-    if (kind_is("serial"))
+    if (!has_threads())
         skip("a pool of this kind has no guests");
     check_call(guests_waits, "deadlock: a task waits for ever", "task 1, the call of a guest, waits for the semaphore 0x");
     check_call(spawns_and_waits, "deadlock: a task waits for ever", ", the call of a guest, waits for the semaphore 0x");
@@ -816,7 +816,7 @@ APART void runs_runs_other(void *closure, struct scheduler *s)
 static void all_wait(void *arg)
 {
     setenv("SCHED_THREADS", "1", 1);
-    if (kind_is("cont")) /* there the spawn calls the task */
+    if (spawn_calls()) /* there the spawn calls the task */
         unsetenv("SCHED_KIND");
     pools(2);
     CHECK_EQ(sched_pool_run(a, runs_runs_other, NULL), 0);
@@ -826,7 +826,7 @@ static void all_wait(void *arg)
 static void one_does_not(void *arg)
 {
     setenv("SCHED_THREADS", "2", 1);
-    if (kind_is("serial"))
+    if (!has_threads())
         unsetenv("SCHED_KIND");
     pools(2);
     CHECK_EQ(sched_pool_run(a, runs_runs_other, NULL), 0);

@@ -245,7 +245,7 @@ CASE(futex_foreign)
 
 /* futex_midway: futex denied by seccomp in the middle of a run, to a worker that others sleep
  * beside: the run completes, perhaps a second late.
- * ctest: matrix kind=steal,cont deque=split,chaselev,spin,fair,adaptive idle=park threads=2,4 */
+ * ctest: matrix with=deques deque=split,chaselev,spin,fair,adaptive idle=park threads=2,4 */
 enum { FUTEX_MIDWAY_LEAVES = 100 };
 
 static atomic_int futex_midway_ran;

@@ -13,7 +13,7 @@
 /* exit: A task that calls exit, _exit or quick_exit ends the process at once, from the caller's
  * thread and from another; the handlers run once.
  * ctest: static
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex idle=park,spin threads=4 */
+ * ctest: matrix with=threads deque=mutex idle=park,spin threads=4 */
 static void handler(void)
 {
     check_say("<handler>");
@@ -322,7 +322,7 @@ CASE(cancel_spawn)
  * kept do not mind; with SCHED_WARM=0 it aborts the process with a message, since nobody can wait
  * for that thread.
  * ctest: static
- * ctest: matrix deque=mutex,split,chaselev kind=lifo,fifo,steal,cont idle=park,nap threads=2,4 */
+ * ctest: matrix deque=mutex,split,chaselev with=threads idle=park,nap threads=2,4 */
 static void detach(struct scheduler *s)
 {
     int error = pthread_detach(pthread_self());

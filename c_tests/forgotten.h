@@ -102,7 +102,7 @@ static void check_forgotten(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         taskfunc root = cases[i].root;
         in_child(cases[i].run, &root);
-        if (kind_is("cont") && cases[i].run != run_without_stacks) {
+        if (spawn_calls() && cases[i].run != run_without_stacks) {
             CHECK_CHILD_EXITED(0);
         } else {
             CHECK_CHILD_ABORTED("libsched: ");

@@ -15,7 +15,7 @@
  * while there is a worker that waits for its end: that runs the other, and is woken for it if it
  * sleeps already.
  * ctest: debug
- * ctest: matrix kind=steal,lifo,fifo,cont threads=2,4,16 */
+ * ctest: matrix with=threads threads=2,4,16 */
 enum { BLOCKS_ROUNDS = 3 };
 enum { FORK, GROUP };
 
@@ -149,13 +149,13 @@ static void counted_root(void *closure, struct scheduler *s)
     run_of = s;
     counted_forks(s);
     begin(s);
-    if (!kind_is("serial")) /* where nobody else is there to run what is queued */
+    if (has_threads()) /* where nobody else is there to run what is queued */
         counted_forks(s);
     CHECK_EQ(pthread_create(&other, NULL, counted_thread, NULL), 0);
-    if (!kind_is("serial"))
+    if (has_threads())
         CHECK_EQ(pthread_join(other, NULL), 0);
     end(s);
-    while (kind_is("serial") && pthread_tryjoin_np(other, NULL) != 0)
+    while (!has_threads() && pthread_tryjoin_np(other, NULL) != 0)
         sched_task_yield(s);
 }
 
@@ -163,7 +163,7 @@ CASE(fork_counted)
 {
     struct sched_stats stats;
     CHECK_EQ(sched_init(2, COUNTED_QLEN, counted_root, NULL), 0);
-    CHECK_EQ(counted_ran, FORKS * (kind_is("serial") ? 2 : 3));
+    CHECK_EQ(counted_ran, FORKS * (!has_threads() ? 2 : 3));
     CHECK_EQ(sched_last_stats(&stats, sizeof stats), 0);
     CHECK_EQ(stats.tasks, counted_ran + 1);
 }
@@ -339,7 +339,7 @@ static void with_anothers(void *closure, struct scheduler *s)
     for (unsigned turns = 0; threads_of(4) > 1 && !shown;)
         spin(&turns);
     sched_join(&t, s);
-    if (!kind_is("cont")) /* there the caller of sched_fork is who goes elsewhere */
+    if (!spawn_calls()) /* there the caller of sched_fork is who goes elsewhere */
         CHECK((shown != s) == (threads_of(4) > 1));
     check_fib(shown);
     sched_fork(&t, show, NULL, shown); /* forked with one, joined with the other */
@@ -542,7 +542,7 @@ static void full_forks(void *closure, struct scheduler *s)
     for (long i = 0; i < FULL_N; i++) {
         sched_fork(&tasks[i], branch, (void *)i, s);
         if (refuse && threads_of(4) == 1)
-            CHECK_EQ(marks[i], i >= FULL_QLEN || kind_is("cont")); /* which has them called in any case */
+            CHECK_EQ(marks[i], i >= FULL_QLEN || spawn_calls()); /* which has them called in any case */
     }
     for (int i = 0; i < FULL_N; i++) {
         sched_join(&tasks[i], s);
@@ -560,7 +560,7 @@ static void nest(void *closure, struct scheduler *s)
     if (i + 1 == 2 * FULL_N)
         return;
     sched_fork(&t, nest, (void *)(i + 1), s);
-    if (threads_of(4) == 1 && kind_is("cont"))
+    if (threads_of(4) == 1 && spawn_calls())
         CHECK_EQ(marks[2 * FULL_N - 1], 1); /* where there is no room, too, it has been called */
     sched_join(&t, s);
     CHECK_EQ(marks[i + 1], 1);
@@ -581,7 +581,7 @@ static void spawns(void *closure, struct scheduler *s)
     }
     CHECK(accepted >= FULL_QLEN);
     if (refuse && threads_of(4) == 1)
-        CHECK_EQ(accepted, kind_is("cont") ? FULL_N : FULL_QLEN);
+        CHECK_EQ(accepted, spawn_calls() ? FULL_N : FULL_QLEN);
     CHECK_EQ(sched_group_wait(&g, s), 0);
     for (; before < accepted; before++)
         CHECK_EQ(marks[before], 1);
@@ -633,7 +633,7 @@ static void join_in_child(void *closure, struct scheduler *s)
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
         abort();
     CHECK_EQ(status, 0);
-    CHECK(threads_of(4) > 1 || kind_is("cont")); /* which has it called before the fork */
+    CHECK(threads_of(4) > 1 || spawn_calls()); /* which has it called before the fork */
     check_say("sched_join: the run of s has ended\n"); /* not to be provoked here */
     abort();
 }
@@ -733,7 +733,7 @@ CASE(fork_order)
 /* fork_over: A join whose child is over returns at once: it runs no other task first, which might
  * take long, or wait for the one that joins. So does a wait for a group without tasks.
  * ctest: debug
- * ctest: matrix kind=steal,lifo,fifo threads=2,4 */
+ * ctest: matrix with=threads without=calls threads=2,4 */
 enum { OVER_ROUNDS = 20 };
 
 static atomic_int over_guests, over_leave, joined, over_ran;
@@ -792,7 +792,7 @@ CASE(fork_over)
 /* fork_overwritten: A forked task that was not joined, and whose descriptor was overwritten or
  * unmapped before the task began: the process ends with a message, and not with SIGSEGV alone.
  * ctest: static
- * ctest: matrix few kind=steal,lifo,fifo,serial idle=park threads=1 */
+ * ctest: matrix few without=calls idle=park threads=1 */
 static size_t page;
 static char *filling; /* what the words of the descriptor become; NULL: the descriptor is unmapped */
 
@@ -867,7 +867,7 @@ static void pool_forks(struct scheduler *s, int backwards)
         sched_join(&tasks[at], s);
         CHECK_EQ(numbers[at], 55);
     }
-    if (kind_is("serial"))
+    if (!has_threads())
         CHECK_EQ(foreign, 0);
 }
 

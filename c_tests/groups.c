@@ -523,8 +523,8 @@ CASE(group_many)
 /* group_quiet: Several tasks and threads that wait for one group all sleep until it is over: the
  * process has hardly any context switches meanwhile.
  * ctest: sleeps
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=2,4 join=suspend
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help */
+ * ctest: matrix with=threads deque=mutex,split idle=park threads=2,4 join=suspend
+ * ctest: matrix with=threads deque=mutex,split idle=park threads=4 join=help */
 enum { WAITERS = 4, MS = 300, MOST = 200 };
 static atomic_int ended, quiet_through, waiting;
 

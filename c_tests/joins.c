@@ -124,8 +124,8 @@ CASE(join_chain)
 /* join_idle: Who waits for a child that sleeps, or for a group, costs next to nothing meanwhile, be
  * it a worker or a thread that is none.
  * ctest: sleeps
- * ctest: matrix kind=steal,cont deque=split,chaselev,mutex idle=park threads=2,8
- * ctest: matrix kind=lifo,fifo deque=mutex,spin idle=park threads=2,8 */
+ * ctest: matrix with=deques deque=split,chaselev,mutex idle=park threads=2,8
+ * ctest: matrix with=threads without=deques deque=mutex,spin idle=park threads=2,8 */
 static atomic_int idle_begun;
 static pthread_t thread;
 
@@ -182,7 +182,7 @@ CASE(join_idle)
  * for all calls there, and its floating-point controls, which are no other task's: but in kind cont
  * its children's may be.
  * ctest: static debug libs=m
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=2,4,16
+ * ctest: matrix with=threads deque=mutex,split,chaselev idle=park,nap threads=2,4,16
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
  * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace
@@ -197,7 +197,7 @@ static void add_one(void *closure, struct scheduler *s)
 
 static void rounds_to_nearest(void *closure, struct scheduler *s)
 {
-    if (!kind_is("cont"))
+    if (!spawn_calls())
         CHECK_EQ(mode_now(), FE_TONEAREST);
     atomic_fetch_add((atomic_int *)closure, 1);
 }
@@ -393,9 +393,9 @@ CASE(join_stats)
  * to do, it leaves them waiting, and it sleeps when all tasks wait. In the end another task, or a
  * thread that is no worker, ends the waits, and all tasks go on.
  * ctest: sleeps
- * ctest: matrix kind=cont,steal deque=split,chaselev idle=park threads=2 join=help
+ * ctest: matrix with=deques deque=split,chaselev idle=park threads=2 join=help
  * ctest: matrix kind=steal deque=ring idle=park threads=2 join=help
- * ctest: matrix kind=lifo,fifo deque=mutex idle=park threads=2 join=help */
+ * ctest: matrix with=threads without=deques deque=mutex idle=park threads=2 join=help */
 enum { WAITERS = 20 };
 
 static sched_group group = SCHED_GROUP_INIT;
@@ -464,7 +464,7 @@ CASE(help_idle)
 /* help_round: Tasks that run in the middle of one that waits have not its rounding mode, and it
  * keeps that.
  * ctest: debug libs=m
- * ctest: matrix kind=steal,lifo,fifo idle=park threads=1 join=help */
+ * ctest: matrix with=threads without=calls idle=park threads=1 join=help */
 enum { CHILDREN = 3 };
 
 static int help_round_ran;

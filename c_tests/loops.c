@@ -120,7 +120,7 @@ CASE(for_given_back)
 
 /* for_huge: A loop over as many numbers as there can be: each number is in exactly one part, also
  * after thefts, whose measured pace is beyond all numbers.
- * ctest: debug matrix kind=steal,cont deque=split idle=park threads=1,2,4 */
+ * ctest: debug matrix with=deques deque=split idle=park threads=1,2,4 */
 static _Atomic size_t numbers;
 
 static void huge_count(size_t lo, size_t hi, void *ctx, struct scheduler *s)
@@ -664,8 +664,8 @@ static void sibling(void *closure, struct scheduler *s)
     all(s);
 }
 
-/* Keeps the run going by new tasks, so that the one worker finds what comes from outside; but with
- * lifo, whose youngest task would always be this one. */
+/* Keeps the run going by new tasks, so that the one worker finds what comes from outside; but not
+ * where the youngest task, which would always be this one, runs first. */
 static void busy(void *closure, struct scheduler *s)
 {
     if (foreign_over < STRANGERS) {
@@ -685,7 +685,7 @@ static void foreign_root(void *closure, struct scheduler *s)
 CASE(loops_foreign)
 {
     pthread_t threads[STRANGERS];
-    if (kind_is("lifo") && threads_of(4) == 1)
+    if (shares_stack() && threads_of(4) == 1)
         foreign_over = STRANGERS;
     for (int i = 0; i < STRANGERS; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, foreign_stranger, NULL), 0);
@@ -770,7 +770,7 @@ CASE(loops_memory)
 
 /* loops_refuse: SCHED_OVERFLOW=refuse: with queues that are full the caller does what it cannot
  * share, and parts are not cut smaller for it.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1,4 overflow=refuse */
+ * ctest: matrix without=calls idle=park threads=1,4 overflow=refuse */
 enum { REFUSE_N = 100000, QLEN = 3 };
 
 static atomic_long parts;

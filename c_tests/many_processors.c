@@ -1,6 +1,6 @@
 /* Where the library believes in more processors than there are, all workers may search at once, and none seems to be
  * one too many. Nothing is lost: it is told of 64 processors, however many there are.
- * ctest: matrix kind=steal,cont deque=split,chaselev idle=park threads=3
+ * ctest: matrix with=deques deque=split,chaselev idle=park threads=3
  * ctest: matrix kind=steal deque=split,mutex idle=park threads=4,16
  * ctest: matrix kind=steal deque=split,ring idle=park threads=3 join=help */
 #include "check.h"

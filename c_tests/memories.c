@@ -51,8 +51,8 @@ CASE(address_space)
 /* memory: Memory ends (RLIMIT_AS): a spawn that cannot be queued gives -1 with EAGAIN and every
  * accepted task still runs; a run that cannot even start gives -1 with ENOMEM.
  * ctest: timeout=60
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 timeout=60
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=2 deque=mutex,split,chaselev timeout=60 */
+ * ctest: matrix without=calls idle=park threads=1 timeout=60
+ * ctest: matrix without=calls idle=park threads=2 deque=mutex,split,chaselev timeout=60 */
 static atomic_long ran;
 static long accepted, refused;
 static atomic_int flooded;

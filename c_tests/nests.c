@@ -92,8 +92,8 @@ CASE(nested_deep)
  * NULL: it goes on on its own run's thread, though the inner run has other workers that could
  * continue the stack on which it lies.
  * ctest: static debug
- * ctest: matrix kind=steal,lifo,fifo idle=park threads=2
- * ctest: matrix kind=cont idle=park threads=1 args=alone */
+ * ctest: matrix with=threads without=calls idle=park threads=2
+ * ctest: matrix with=calls idle=park threads=1 args=alone */
 enum { NULL_ROUNDS = 20 };
 
 static struct scheduler *outer;

@@ -368,7 +368,7 @@ static void turn_waits(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 CASE(guest_turn)
 {
     static int enough = TURN_SPAWNED;
-    if (kind_is("serial"))
+    if (!has_threads())
         return;
     int workers = threads_of(2);
     struct sched_pool *pool = pool_of(2);
@@ -376,7 +376,7 @@ CASE(guest_turn)
     for (int way = 0; way < 6; way++) {
         turn_ran = turn_busy = 0;
         taskfunc f = way % 2 ? spawns_itself : yields;
-        if (way % 2 && kind_is("lifo"))
+        if (way % 2 && shares_stack())
             continue; /* there the youngest task runs first, whatever waits */
         for (int i = 0; i < 2 * workers; i++)
             CHECK_EQ(sched_pool_submit(pool, f, &enough), 0);
@@ -404,7 +404,7 @@ CASE(guest_turn)
  * that it wakes, a task whose blocking section ends. It starts even if the job's caller holds a
  * mutex that it wants (not with SCHED_JOIN=help: there tasks run on top of that caller).
  * ctest: static
- * ctest: matrix kind=lifo,fifo,steal,cont threads=1,2,4 timeout=120
+ * ctest: matrix with=threads threads=1,2,4 timeout=120
  * ctest: env=SCHED_PROFILE=1 timeout=120
  * ctest: env=SCHED_STACK=64K timeout=120 */
 /* A job ends when all its leaves have run. A leaf computes for LEAF_US, but not after the task from outside has
@@ -630,8 +630,8 @@ CASE(outside_turns)
 
 /* overlap: More workers than processors are of use to tasks that sleep: 64 tasks on 64 workers all
  * sleep at the same time, whether one task spawns them or each spawns the next.
- * ctest: matrix kind=lifo,fifo,steal,cont deque=split,mutex,chaselev idle=park,nap threads=64
- * ctest: matrix kind=steal,cont deque=split idle=backoff,spin threads=64 */
+ * ctest: matrix with=threads deque=split,mutex,chaselev idle=park,nap threads=64
+ * ctest: matrix with=deques deque=split idle=backoff,spin threads=64 */
 enum { TASKS = 64 };
 
 static atomic_int asleep, gave_up, overlap_ran;
@@ -799,9 +799,9 @@ static void alone_beside(struct scheduler *s, int workers)
 
 CASE(guest_alone)
 {
-    if (kind_is("serial"))
+    if (!has_threads())
         return;
-    outside = !kind_is("lifo") && !kind_is("fifo");
+    outside = kind_has("deques");
     CHECK_EQ(sched_mutex_init(&m), 0);
     struct sched_pool *pool = pool_of(2);
     alone_beside(sched_pool_scheduler(pool), threads_of(2));

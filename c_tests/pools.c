@@ -590,8 +590,8 @@ CASE(pool_full)
  * run as before. So for tasks that a worker spawns, with copied arguments or without, and for tasks
  * from outside.
  * ctest: sleeps
- * ctest: matrix kind=steal,cont idle=park,backoff threads=1,4 overflow=grow,half timeout=120
- * ctest: matrix kind=lifo,fifo deque=mutex,spin,sem idle=park,nap threads=1,4 timeout=120
+ * ctest: matrix with=deques idle=park,backoff threads=1,4 overflow=grow,half timeout=120
+ * ctest: matrix with=threads without=deques deque=mutex,spin,sem idle=park,nap threads=1,4 timeout=120
  * ctest: matrix kind=serial timeout=120
  * ctest: env=SCHED_WARM=0 timeout=120
  * ctest: env=SCHED_WARM=1500ms timeout=120 */
@@ -624,7 +624,7 @@ static void hold_others(struct scheduler *s, int others)
 static void gives_back_spawner(void *closure, struct scheduler *s)
 {
     char argument[40] = {0};
-    hold_others(s, kind_is("cont") ? 0 : threads_of(4) - 1); /* a spawn of kind cont calls the task */
+    hold_others(s, spawn_calls() ? 0 : threads_of(4) - 1); /* a spawn of kind cont calls the task */
     for (long i = 0; i < GIVES_BACK_N; i++)
         CHECK_EQ(closure ? sched_spawn_copy(gives_back_leaf, argument, sizeof argument, s) : sched_spawn(gives_back_leaf, NULL, s), 0);
     gives_back_full = 1;
@@ -677,8 +677,8 @@ CASE(pool_gives_back)
 /* pool_idle: A pool without tasks costs next to nothing, if its workers park: less than 0.5 % of a
  * processor, before its first task and after many.
  * ctest: sleeps
- * ctest: matrix kind=steal,cont deque=split,mutex idle=park threads=1,8
- * ctest: matrix kind=lifo,fifo deque=mutex,spin,sem idle=park threads=4
+ * ctest: matrix with=deques deque=split,mutex idle=park threads=1,8
+ * ctest: matrix with=threads without=deques deque=mutex,spin,sem idle=park threads=4
  * ctest: matrix kind=serial */
 static void idle_spawner(void *closure, struct scheduler *s)
 {

@@ -353,7 +353,7 @@ CASE(fork_raw)
  * called, the s of another worker gives EINVAL: the child has none of the workers. Its parent's run
  * goes on.
  * ctest: static
- * ctest: matrix kind=steal,lifo,fifo idle=park threads=2,4 */
+ * ctest: matrix with=threads without=calls idle=park threads=2,4 */
 static struct scheduler *_Atomic other;
 static atomic_int raw_task_runs;
 

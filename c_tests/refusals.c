@@ -6,8 +6,8 @@
 
 /* refuse: SCHED_OVERFLOW=refuse makes qlen a limit: the spawn beyond it gives -1 with EAGAIN and
  * changes nothing; every accepted task runs.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 overflow=refuse
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 overflow=refuse */
+ * ctest: matrix without=calls idle=park threads=1 overflow=refuse
+ * ctest: matrix without=calls idle=park threads=4 overflow=refuse */
 static atomic_long refuse_accepted;
 static long refuse_limit;
 
@@ -53,8 +53,8 @@ CASE(refuse)
 /* refuse_suspended: SCHED_OVERFLOW=refuse, and tasks that wait: whenever one yields, is woken by a
  * semaphore, or is to go on after a join, the queues are as full as they can be made, and spawns
  * are refused; none of those that go on is.
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,ring,chaselev idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=spin threads=1,4 env=SCHED_OVERFLOW=refuse
+ * ctest: matrix with=threads deque=mutex,split,ring,chaselev idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
+ * ctest: matrix with=threads deque=mutex,split idle=spin threads=1,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
 enum { BODIES = 20, YIELDS = 3, TRIES = 2000 };
 
@@ -84,7 +84,7 @@ static void suspended_leaf(void *closure, struct scheduler *s)
 /* Until one is refused; others may take them out as fast. (In cont what waits in the queue are spawners.) */
 APART void suspended_fill(struct scheduler *s)
 {
-    int tries = kind_is("cont") ? 1 : TRIES;
+    int tries = spawn_calls() ? 1 : TRIES;
     while (tries-- > 0 && is_accepted(suspended_leaf, NULL, s))
         suspended_accepted++;
 }
@@ -120,7 +120,7 @@ static void post(void *closure, struct scheduler *s)
         yields(s);
     while (!of[i].begun)
         sched_task_yield(s);
-    if (kind_is("cont")) {
+    if (spawn_calls()) {
         post_deep(closure, s);
     } else {
         suspended_fill(s);
@@ -177,8 +177,8 @@ CASE(refuse_suspended)
 /* refuse_unseen: What the manual says of SCHED_OVERFLOW=refuse: a caller that does not look at the
  * result of sched_spawn loses the tasks that were refused. The run ends as any other, with those
  * that were accepted, once each; and nobody says so.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 overflow=refuse
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 overflow=refuse */
+ * ctest: matrix without=calls idle=park threads=1 overflow=refuse
+ * ctest: matrix without=calls idle=park threads=4 overflow=refuse */
 enum { UNSEEN_QLEN = 8, N = 1000 };
 
 static char unseen_ran[N];
@@ -236,9 +236,9 @@ CASE(refuse_unseen)
 /* refuse_yield: SCHED_OVERFLOW=refuse, and more tasks than a queue may hold that give way: they
  * take no room there from those that are spawned, so each that tries again after each of its turns
  * spawns at last.
- * ctest: matrix kind=lifo,fifo deque=mutex idle=park,nap threads=1,2,4 env=SCHED_OVERFLOW=refuse
+ * ctest: matrix with=threads without=deques deque=mutex idle=park,nap threads=1,2,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix kind=steal deque=ring,queue idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
- * ctest: matrix kind=lifo,fifo deque=spin idle=spin threads=2 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
+ * ctest: matrix with=threads without=deques deque=spin idle=spin threads=2 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
 enum { TASKS = 10, YIELD_QLEN = 2 };
 
 static atomic_int came, yield_ran;

@@ -243,7 +243,7 @@ CASE(order)
         long i = queued ? queue[head++] : queue[--tail];
         expected[n++] = i;
         for (long c = 0; c < order_children[i]; c++)
-            queue[tail++] = first_child[i] + (kind_is("cont") ? order_children[i] - 1 - c : c);
+            queue[tail++] = first_child[i] + (spawn_calls() ? order_children[i] - 1 - c : c);
     }
 
     CHECK_EQ(sched_init(1, 3, order_task, (void *)0), 0);
@@ -411,7 +411,7 @@ CASE(worker_index)
  * leaves before the next. No other task comes between, and nothing is lost, wherever the tasks go
  * on. Other calls leave the number as it is.
  * ctest: matrix
- * ctest: matrix kind=steal,cont idle=park threads=2,4 env=SCHED_WARM=0 */
+ * ctest: matrix with=deques idle=park threads=2,4 env=SCHED_WARM=0 */
 enum { WORKER_VALUES_N = 300 / SMALLER + 10, STEPS = 15 };
 
 struct part {
@@ -506,7 +506,7 @@ static void worker_values_task(void *closure, struct scheduler *s)
     CHECK_EQ(sched_sem_post(&sem), 0);
     if ((long)closure % 16 == 0) {
         int begun = sched_block_begin(s) == 0;
-        if (begun && !kind_is("serial"))
+        if (begun && has_threads())
             CHECK_ERRNO(sched_worker_index(s), EINVAL);
         if (begun)
             CHECK_EQ(sched_block_end(s), 0);
@@ -860,7 +860,7 @@ CASE(signals)
  * switches, idle workers, the end of runs. Nothing is lost, every walk ends, and the threads of the
  * library are sampled, too.
  * ctest: matrix deque=split,mutex idle=park,spin threads=4 timeout=60
- * ctest: matrix kind=steal,cont deque=split idle=park threads=4 env=SCHED_WARM=0 timeout=60 */
+ * ctest: matrix with=deques deque=split idle=park threads=4 env=SCHED_WARM=0 timeout=60 */
 enum { SIGPROF_N = 2000 / SMALLER, FRAMES = 64, WANTED = 30 };
 
 static atomic_int samples, elsewhere;

@@ -162,7 +162,7 @@ static void chain_link(void *closure, struct scheduler *s)
 static uint64_t chain_round(uint64_t n, uint64_t *random)
 {
     /* In kind cont a spawn calls the task, so the stacks of a whole chain exist at a time. */
-    cheap_size = kind_is("cont") && n > 1000 ? 1000 : n;
+    cheap_size = spawn_calls() && n > 1000 ? 1000 : n;
     one_run(chain_link, random);
     tally_check("chain", cheap_size);
     return cheap_size;

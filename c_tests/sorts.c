@@ -214,11 +214,11 @@ CASE(sort_wild)
  * small array meets all pairs of the settings.)
  * ctest: matrix stats=629 args=lcg,16384
  * ctest: matrix kind=serial,lifo,steal,cont deque=mutex,split idle=park threads=2 stats=36743 args=lcg,1048576
- * ctest: matrix kind=steal,cont deque=chaselev idle=park threads=1,16 stats=36743 args=lcg,1048576
+ * ctest: matrix with=deques deque=chaselev idle=park threads=1,16 stats=36743 args=lcg,1048576
  * ctest: matrix kind=lifo,steal deque=mutex idle=park threads=2 stats=368439 args=lcg,10485760 timeout=60
  * ctest: matrix kind=steal deque=split idle=nap threads=4 stats=458749 args=alt,10485760 timeout=60
  * ctest: matrix kind=lifo deque=spin idle=park threads=2 stats=28669 args=alt,1048576
- * ctest: matrix kind=cont deque=chaselev idle=park threads=4 stats=28669 args=alt,1048576 */
+ * ctest: matrix with=calls deque=chaselev idle=park threads=4 stats=28669 args=alt,1048576 */
 static int *quicksort_a;
 
 /* Hoare's partition around a[lo]: a[lo..=p] <= a[p+1..=hi]. */

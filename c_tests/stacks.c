@@ -114,8 +114,8 @@ CASE(stack_locked)
 /* stack_reuse: The stacks of tasks that wait are used again: 1,000 runs with tasks that wait take
  * no more memory, nor address space, than 20; and after a run with many they are given back.
  * ctest: matrix deque=mutex,split idle=park threads=1,4 timeout=60
- * ctest: matrix kind=steal,cont deque=split idle=park threads=4 env=SCHED_STACK=256K timeout=60
- * ctest: matrix kind=steal,cont deque=split idle=park threads=4 args=sizes timeout=60 */
+ * ctest: matrix with=deques deque=split idle=park threads=4 env=SCHED_STACK=256K timeout=60
+ * ctest: matrix with=deques deque=split idle=park threads=4 args=sizes timeout=60 */
 enum { RUNS = 1000 / SMALLER, STACK_REUSE_TASKS = 20, MANY = 3000 / SMALLER };
 
 static atomic_int there;
@@ -497,7 +497,7 @@ static void check(size_t size)
 
 CASE(overflow_frame)
 {
-    if (kind_is("serial"))
+    if (!has_threads())
         skip("there tasks have the stack of the thread, whose size is not SCHED_STACK");
     for (size_t more = 64 << 10; more <= 192 << 10; more += 64 << 10)
         check(OVERFLOW_FRAME_STACK + more);

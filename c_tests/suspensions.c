@@ -10,9 +10,9 @@
 /* suspend_nested: Runs within runs, and tasks that wait for those of another run: the outer's
  * within the inner, in a task or at its side, and a task of one run for a group whose tasks are
  * another run's.
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=4,16
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 trace env=SCHED_TRACE_LIVES=1 */
+ * ctest: matrix with=threads deque=mutex,split,chaselev idle=park,nap threads=4,16
+ * ctest: matrix with=threads deque=mutex,split idle=park threads=4 join=help
+ * ctest: matrix with=threads deque=mutex,split idle=park threads=4 trace env=SCHED_TRACE_LIVES=1 */
 enum { TASKS = 8, ROUNDS = 30 / SMALLER };
 
 static atomic_int outer_ran, inner_ran, done;
@@ -225,7 +225,7 @@ __attribute__((noinline)) static int count_here(int more)
     } while (0)
 
 /* In kind serial. */
-#define ONE_THREAD() CHECK(!kind_is("serial") || thread_id() == caller)
+#define ONE_THREAD() CHECK(has_threads() || thread_id() == caller)
 
 static void filler(void *closure, struct scheduler *s)
 {
@@ -350,7 +350,7 @@ static void suspension_points_root(void *closure, struct scheduler *s)
     ONE_THREAD();
     add_fillers(s);
     looks(s);
-    if (!kind_is("cont"))
+    if (!spawn_calls())
         adds(s);
     add_fillers(s);
     wakes(s);
@@ -370,7 +370,7 @@ CASE(suspension_points)
 {
     caller = thread_id();
     CHECK_EQ(sched_init(4, 10, suspension_points_root, NULL), 0);
-    if (!kind_is("serial"))
+    if (has_threads())
         CHECK_EQ(sched_init(4, 10, with_pools, NULL), 0);
 }
 

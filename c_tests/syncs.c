@@ -4,7 +4,7 @@
 
 /* barrier: As many tasks as there are workers may all wait for each other, run after run: each
  * worker runs one of them, however many there are for a processor.
- * ctest: matrix kind=lifo,fifo,steal,cont idle=park threads=2,4,16,64
+ * ctest: matrix with=threads idle=park threads=2,4,16,64
  * ctest: matrix kind=lifo,steal,cont deque=mutex,split idle=nap,backoff,spin threads=16,64
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 enum { RUNS = 10, BARRIER_ROUNDS = 3 };

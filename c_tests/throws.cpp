@@ -13,7 +13,7 @@
 
 /* cont_throw: Kind cont: a task that handles an exception spawns, and goes on in its handler, in
  * another thread perhaps; the child throws and catches meanwhile, and has none at first.
- * ctest: matrix kind=cont */
+ * ctest: matrix with=calls */
 enum { CONT_THROW_ROUNDS = 300, DEPTH = 4 };
 
 static std::atomic<int> cont_throw_caught;

@@ -3,8 +3,8 @@
  * its own s: it yields, joins a task that another worker has taken, waits for a group, locks a mutex that another task
  * holds. The stack is the plugin's, and the host's copy must not leave it.
  * ctest: plugin linked
- * ctest: matrix kind=steal,cont,fifo,lifo deque=split idle=park threads=4
- * ctest: matrix kind=steal,cont deque=split idle=park threads=4 join=help
+ * ctest: matrix with=threads deque=split idle=park threads=4
+ * ctest: matrix with=deques deque=split idle=park threads=4 join=help
  * ctest: env=SCHED_KIND=serial args=alone */
 #include "aside.h"
 #include "library.h"

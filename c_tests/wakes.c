@@ -12,7 +12,7 @@
 
 /* wake: A spawn wakes a sleeping worker: a task waits, on its worker, for a child that another
  * worker must run, over and over, the others asleep or about to be.
- * ctest: matrix refuse kind=lifo,fifo,steal,cont threads=2,4,16 */
+ * ctest: matrix refuse with=threads threads=2,4,16 */
 enum { WAKE_ROUNDS = 40 };
 
 static atomic_int ran;
@@ -64,7 +64,7 @@ CASE(few_wakes)
 
 /* few_wakes_shared: One task that spawns short ones, under one queue for all and with more workers
  * than processors, wakes few of those that sleep, though the queue runs empty again and again.
- * ctest: matrix kind=lifo,fifo idle=park threads=8 */
+ * ctest: matrix with=threads without=deques idle=park threads=8 */
 /* 1 wake-up for 7 to 20 tasks was seen before pushes relied on a worker that was woken. Now at most 1 for 120 with the
  * lock `sem`, for 700 with the others. */
 enum { FEW_WAKES_SHARED_TASKS = 100000, FEW_WAKES_SHARED_WAKES = FEW_WAKES_SHARED_TASKS / 50 };
@@ -89,7 +89,7 @@ CASE(few_wakes_shared)
 /* late: A worker spawns tasks and then computes without touching the scheduler until all have run:
  * the others reach every one of them, a thousand or a single one, also where membarrier is denied.
  * ctest: matrix kind=steal threads=2,4
- * ctest: matrix kind=lifo,fifo threads=2
+ * ctest: matrix with=threads without=deques threads=2
  * ctest: matrix kind=steal deque=split,chaselev threads=2 args=fenced */
 static void late_leaf(void *closure, struct scheduler *s)
 {
@@ -131,8 +131,8 @@ CASE(late)
 
 /* late_elsewhere: The same for a worker that did not start the run: it gets a task, spawns more,
  * and computes until others have run them, while the first worker sleeps, or computes as well.
- * ctest: matrix kind=lifo,fifo,steal,cont idle=park,nap threads=4
- * ctest: matrix kind=steal,cont deque=split idle=backoff,spin threads=4 */
+ * ctest: matrix with=threads idle=park,nap threads=4
+ * ctest: matrix with=deques deque=split idle=backoff,spin threads=4 */
 enum { LATE_ELSEWHERE_TASKS = 1000 };
 
 static void late_elsewhere_leaf(void *closure, struct scheduler *s)
@@ -172,9 +172,9 @@ CASE(late_elsewhere)
 /* idle_cpu: Idle workers that park cost next to nothing: when each has had a task, and then the
  * only one left sleeps for two seconds, the process uses less than 0.5 % of a processor.
  * ctest: sleeps
- * ctest: matrix kind=steal,cont deque=split,chaselev,mutex idle=park threads=8
- * ctest: matrix kind=steal,cont deque=split idle=park threads=2,64
- * ctest: matrix kind=lifo,fifo deque=mutex idle=park threads=8 */
+ * ctest: matrix with=deques deque=split,chaselev,mutex idle=park threads=8
+ * ctest: matrix with=deques deque=split idle=park threads=2,64
+ * ctest: matrix with=threads without=deques deque=mutex idle=park threads=8 */
 static atomic_int idle_cpu_arrived;
 static int workers;
 
@@ -202,7 +202,7 @@ CASE(idle_cpu)
 }
 
 /* spread: The workers run tasks at the same time: four tasks, each of which waits for the others.
- * ctest: matrix refuse kind=lifo,fifo,steal,cont threads=4,16 */
+ * ctest: matrix refuse with=threads threads=4,16 */
 enum { SPREAD_ROUNDS = 10, PARTY = 4 };
 
 static atomic_int spread_arrived[SPREAD_ROUNDS];
@@ -234,7 +234,7 @@ CASE(spread)
 
 /* starve: Two workers, and one computes without an end until a task it spawned has run: the other
  * must run it. No task may stay unreachable while a worker is idle.
- * ctest: matrix kind=lifo,fifo,steal,cont threads=2 */
+ * ctest: matrix with=threads threads=2 */
 enum { STARVE_ROUNDS = 20 };
 
 static void helper(void *closure, struct scheduler *s)

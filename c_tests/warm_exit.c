@@ -1,7 +1,7 @@
 /* The process ends at once though threads rest: by exit, quick_exit, _exit and the return from
  * main, from the first thread, another one, and a task; a run in a handler of exit works, too.
  * ctest: static
- * ctest: matrix kind=lifo,fifo,steal idle=park deque=mutex,split threads=4 */
+ * ctest: matrix with=threads without=calls idle=park deque=mutex,split threads=4 */
 #include "child.h"
 #include "leave.h"
 #include "where.h"

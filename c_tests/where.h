@@ -22,7 +22,7 @@ static inline void stay_here(void *closure, struct scheduler *s)
 static inline void seek_place(void *closure, struct scheduler *s)
 {
     struct deed *deed = (struct deed *)closure;
-    while (kind_is("cont") && on_caller() != deed->on_caller)
+    while (spawn_calls() && on_caller() != deed->on_caller)
         CHECK_EQ(sched_spawn(stay_here, closure, s), 0);
     if (on_caller() == deed->on_caller) {
         deed->act(s);

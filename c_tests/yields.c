@@ -84,7 +84,7 @@ CASE(yield_drift)
 
 /* yield_far: A task that yields until others have run gets its worker to take them, also from one
  * who computes meanwhile and never touches its own queue.
- * ctest: matrix kind=steal,lifo,fifo threads=2,4 */
+ * ctest: matrix with=threads without=calls threads=2,4 */
 enum { LEAVES = 10 };
 
 static atomic_int came, ran;

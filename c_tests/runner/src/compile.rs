@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::kinds::Kinds;
 use crate::options::Options;
 
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Toolchain {
     pub archive: PathBuf,
     /// The folder of the library's debug build, if it was built.
     pub debug: Option<PathBuf>,
+    /// What the kinds can do, for the programs.
+    pub kinds: Kinds,
     /// Programs are compiled with [`FORTIFIED`].
     pub fortified: bool,
 }
@@ -56,6 +59,7 @@ impl Toolchain {
             archive: libdir.join("libsched.a"),
             debug: debug.join("libsched.so.1").exists().then_some(debug),
             libdir: other.map_or(Ok(libdir), std::path::absolute)?,
+            kinds: Kinds::default(),
             fortified,
         })
     }
@@ -167,7 +171,7 @@ impl Program<'_> {
     pub fn plugin_command(&self, tools: &Toolchain) -> Command {
         let mut command = Command::new(&tools.cc);
         command.args(["-std=c11", "-O2", "-g", "-pthread", "-DPLUGIN", "-fPIC", "-shared"]);
-        command.args(WARNINGS).args(&tools.pc.cflags);
+        command.args(WARNINGS).args(&tools.pc.cflags).arg(tools.kinds.definition());
         command.arg("-o").arg(self.plugin).arg(self.source);
         command.arg(&tools.archive).args(&tools.pc.libs_private);
         command
@@ -213,6 +217,7 @@ impl Program<'_> {
             None => command.args(&tools.pc.cflags),
         };
         command.arg(format!("-DSMALLER={}", self.smaller));
+        command.arg(tools.kinds.definition());
         command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
         command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin.display()));
         Ok(command)

@@ -13,7 +13,7 @@
 //! fuzz/        random programs, and the corpus of those that have found something
 //! ```
 //! `matrix.rs` says with which settings (`setting.rs`) each program runs, `cover.rs` chooses a few
-//! of many, and `ask.rs` asks the library which there are. `options.rs` has the words of the
+//! of many, and `ask.rs` asks the library which there are and what the kinds can do (`kinds.rs`). `options.rs` has the words of the
 //! command line, and `session.rs` holds what all of them look up. `dispatch.rs` gives the jobs to
 //! threads, `exec.rs` runs a process with a time limit; `report.rs` counts and prints.
 
@@ -26,6 +26,7 @@ mod documents;
 mod exec;
 mod fuzz;
 mod header;
+mod kinds;
 mod makefile;
 mod marker;
 mod matrix;
@@ -80,11 +81,13 @@ fn run(options: Options) -> Result<bool> {
     });
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let tools = Toolchain::find(&prefix, &options)?;
+    let mut tools = Toolchain::find(&prefix, &options)?;
+    let (matrix, kinds) = ask::matrix(&tools, &work, &options)?;
+    tools.kinds = kinds;
     let context = Session {
         // Half of the tests wait for some of their time: for a lock, a timer or another process.
         jobs: options.jobs.unwrap_or(cores + cores.div_ceil(2)).max(1),
-        matrix: ask::matrix(&tools, &work, &options)?,
+        matrix,
         tools,
         options,
         root,

@@ -8,6 +8,8 @@
 //! kind= deque= idle= threads= steal= overflow= global= join=
 //!                         restrict the matrix to these values, separated by commas. A single value
 //!                         of one of the last four is set in all settings
+//! with= without=          restrict the matrix to the kinds that have, or have not, all of these
+//!                         properties: see kinds.rs
 //! refuse                  include overflow=refuse in the matrix
 //! few                     a few of the settings, but all with --knobs: what the program promises
 //!                         hardly depends on them
@@ -34,6 +36,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::kinds::Kinds;
 use crate::matrix::Matrix;
 use crate::setting::Part;
 
@@ -70,11 +73,17 @@ pub struct Markers {
 }
 
 /// The cases of a program and their markers.
-pub fn parse(program: &str, source: &str, matrix: &Matrix) -> Result<Vec<(String, Markers)>> {
+pub fn parse(
+    program: &str,
+    source: &str,
+    matrix: &Matrix,
+    kinds: &Kinds,
+) -> Result<Vec<(String, Markers)>> {
     let (mut cases, mut markers) = (Vec::new(), Markers::default());
     for line in source.lines() {
         if let Some((_, words)) = line.split_once("ctest:") {
-            parse_line(words, matrix, &mut markers).with_context(|| format!("marker:{words}"))?;
+            parse_line(words, matrix, kinds, &mut markers)
+                .with_context(|| format!("marker:{words}"))?;
         } else if let Some(name) = line.strip_prefix("CASE(").and_then(|s| s.strip_suffix(')')) {
             cases.push((name.to_string(), std::mem::take(&mut markers)));
         }
@@ -95,7 +104,7 @@ pub fn parse(program: &str, source: &str, matrix: &Matrix) -> Result<Vec<(String
     Ok(cases)
 }
 
-fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()> {
+fn parse_line(words: &str, matrix: &Matrix, kinds: &Kinds, markers: &mut Markers) -> Result<()> {
     let words = words.trim().trim_end_matches("*/");
     let (mut run, mut part, mut says_run) =
         (Run::default(), Part::default(), words.trim().is_empty());
@@ -133,6 +142,11 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
             "trace" => run.trace = true,
             "stats" => run.tasks = Some(value.parse()?),
             "args" => run.arguments = list(value),
+            "with" | "without" => {
+                for property in value.split(',') {
+                    part.restrict("KIND", &kinds.that(property, name == "with")?);
+                }
+            }
             "timeout" => run.timeout = Some(value.parse()?),
             "env" => {
                 let (name, value) = value.split_once('=').context("env=NAME=VALUE")?;

@@ -69,6 +69,13 @@ impl Matrix {
         Ok(Matrix { accepted: accepted.collect(), policies })
     }
 
+    /// Whether the kind takes the default of SCHED_DEQUE, which is a deque: kinds whose workers share a
+    /// queue take its lock.
+    pub fn has_deques(&self, kind: &str) -> bool {
+        let at = self.policies[0].values.iter().position(|value| value == kind);
+        self.accepted.iter().any(|row| Some(usize::from(row[0])) == at && row[1] == 0)
+    }
+
     /// A word of a part that is in no table: a mistake in a marker.
     pub fn unknown<'a>(&self, part: &'a Part) -> Option<&'a str> {
         part.only.iter().find_map(|(name, values)| {

@@ -33,7 +33,9 @@ pub fn jobs(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let mut names = HashSet::new();
     for source in &sources {
         let program = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let cases = marker::parse(&program, &fs::read_to_string(source)?, &session.matrix)
+        let text = fs::read_to_string(source)?;
+        let kinds = &session.tools.kinds;
+        let cases = marker::parse(&program, &text, &session.matrix, kinds)
             .with_context(|| source.display().to_string())?;
         let has_cases = cases.len() > 1 || cases[0].0 != program;
         ensure!(!has_cases || names.insert(program.clone()), "c_tests: {program} is there twice");
