@@ -1,5 +1,7 @@
 /* scene.h: the scenes that the sweep plays. A scene uses a part of the interface, checks that each accepted task runs
- * exactly once, and leaves nothing open. Calls that may fail are made by DONE. */
+ * exactly once, and leaves nothing open. Calls that may fail are made by DONE.
+ *
+ * Each file calls those above it alone: parts.c, foreign.c, whole.c, scenes.c, point.c, and sweep.c or ../limits. */
 #ifndef SCENE_H
 #define SCENE_H
 

@@ -1,65 +1,7 @@
-/* The scenes, and what they have in common. */
+/* The scenes. */
 #include "scene.h"
 
-struct outcome *outcome;
-enum phase phase;
-int injected = ENOMEM;
-
-enum { MOST_JOBS = 4096, ELEMENTS = LOOP_ELEMENTS };
-static struct job jobs[MOST_JOBS];
-static atomic_int used;
-
-struct job *new_job(void)
-{
-    int at = used++;
-    CHECK(at < MOST_JOBS);
-    return &jobs[at];
-}
-
-void run_job(void *arg, struct scheduler *s)
-{
-    struct job *job = arg;
-    (void)s;
-    job->ran++;
-}
-
-void check_jobs(void)
-{
-    for (int i = 0; i < used; i++)
-        CHECK_EQ(jobs[i].ran, jobs[i].accepted);
-    memset(jobs, 0, sizeof jobs);
-    used = 0;
-}
-
-int succeeded(const char *call, int result, int error, int repeated, const int *allowed)
-{
-    if (result != -1)
-        return 1;
-    char text[256];
-    int documented = 0;
-    for (; *allowed; allowed++)
-        documented |= *allowed == error;
-    const char *wrong = phase == STRICT ? "fails although nothing does" : repeated ? "fails again"
-                        : !documented ? "fails with an errno that is not documented" : NULL;
-    if (wrong) {
-        snprintf(text, sizeof text, "%s: %s (errno %d)\n", call, wrong, error);
-        check_say(text);
-        _exit(1);
-    }
-    outcome->errors++;
-    return 0;
-}
-
-void note_missing(struct scheduler *s)
-{
-    struct sched_stats stats;
-    if (s != NULL)
-        CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
-    else if (sched_last_stats(&stats, sizeof stats) != 0)
-        return; /* no run has ended yet */
-    if ((int)stats.threads_missing > outcome->missing)
-        outcome->missing = (int)stats.threads_missing;
-}
+enum { ELEMENTS = LOOP_ELEMENTS };
 
 static void run(void)
 {

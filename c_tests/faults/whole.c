@@ -2,67 +2,7 @@
  * sections, runs within runs, and the counts. */
 #include "scene.h"
 
-enum { SPAWNED = 24, LARGE = 200, ELEMENTS = LOOP_ELEMENTS, NUMBERS = 500 };
-
-struct large {
-    long sum;
-    char rest[LARGE - sizeof(long)];
-};
-
-static void count(size_t lo, size_t hi, void *ctx, struct scheduler *s)
-{
-    (void)s;
-    atomic_fetch_add((atomic_long *)ctx, (long)(hi - lo));
-}
-
-static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
-{
-    (void)ctx;
-    (void)s;
-    for (size_t i = lo; i < hi; i++)
-        ((struct large *)acc)->sum += (long)i;
-}
-
-static void plus(void *into, const void *from, void *ctx)
-{
-    (void)ctx;
-    ((struct large *)into)->sum += ((const struct large *)from)->sum;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-void use_loops(int *array, struct scheduler *s)
-{
-    atomic_long counted = 0;
-    struct large none = {0}, sum = {.sum = -1};
-    uint64_t x = 88172645463325252u;
-
-    if (DONE(sched_for(0, NUMBERS, 0, count, &counted, s), EAGAIN, ENOMEM))
-        CHECK_EQ(counted, NUMBERS);
-    else
-        CHECK_EQ(counted, 0);
-    if (DONE(sched_reduce(0, NUMBERS, 50, sizeof sum, &none, add, plus, NULL, &sum, s), EAGAIN, ENOMEM))
-        CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
-    else
-        CHECK_EQ(sum.sum, -1);
-    sum.sum = -1;
-    if (DONE(sched_reduce_relaxed(0, NUMBERS, 50, sizeof sum, &none, add, plus, NULL, &sum, s), EAGAIN, ENOMEM))
-        CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
-    else
-        CHECK_EQ(sum.sum, -1);
-    for (int i = 0; i < ELEMENTS; i++)
-        array[i] = (int)(next_random(&x) % 100000);
-    int first = array[0];
-    if (DONE(sched_sort(array, ELEMENTS, sizeof *array, by_value, s), EAGAIN, ENOMEM)) {
-        for (int i = 1; i < ELEMENTS; i++)
-            CHECK(array[i - 1] <= array[i]);
-    } else
-        CHECK_EQ(array[0], first);
-}
+enum { SPAWNED = 24, ELEMENTS = LOOP_ELEMENTS };
 
 struct copy {
     struct job *job;

@@ -40,6 +40,7 @@ static void do_nothing(int signal)
 int main(int argc, char **argv)
 {
     CHECK_EQ(sigaction(SIGALRM, &(struct sigaction){.sa_handler = do_nothing}, NULL), 0);
+    execute_statement = do_statement;
     int repeat = 1, threads = 4, count = 0;
     for (int option; (option = getopt(argc, argv, "r:t:")) != -1;)
         if (option == 'r')

@@ -1,4 +1,6 @@
-/* program.h: a small language of tasks, and what its interpreter shares between its files.
+/* program.h: a small language of tasks, and what its interpreter shares between its files. Each file calls those above
+ * it alone: parse.c, predict.c, task.c, loops.c, together.c, meet.c, outside.c, statements.c, main.c. From below a
+ * statement is executed by `execute_statement`.
  *
  * A program is a block. A block is statements between braces; a statement is a word, its numbers, and its blocks:
  *
@@ -168,26 +170,24 @@ void run_copied(void *task, struct scheduler *s);
 void run_alone(void *task, struct scheduler *s);
 /* The task has ended, and its value is there. */
 uint64_t value_of_ended(const struct task *task);
+/* Executes one statement; main sets it to do_statement. */
+typedef uint64_t statement_function(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+extern statement_function *execute_statement;
 /* Executes the block as a part of the task. */
 uint64_t execute(const struct block *block, uint64_t path, struct task *task, struct scheduler *s);
 /* Spawns the block as a task that nobody waits for. */
 void spawn_alone(const struct block *block, uint64_t path, struct task *task, struct scheduler *s);
+/* A copy of the task in memory of its own, for run_alone. */
+struct task *new_task(struct task task);
 /* Whether a call that adds a task has done so. If not, its queue is full. */
 int accepted(int result);
 
-/* The statements, by file: loops.c, together.c, meet.c, outside.c. */
+/* The statements, by file: loops.c, together.c, meet.c, outside.c, statements.c. */
 /* Executes the blocks, in turn, as the bodies of a loop; the sum of their values. */
 uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
-uint64_t do_crowd(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_sem(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_barrier(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_foreign(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_pool(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
-uint64_t do_run(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_foreign, do_pool, do_run, do_statement;
 
 /* The value of the block, without the library; adds to the totals what its execution adds. */
 uint64_t predict(const struct block *block, uint64_t path, struct totals *totals);

@@ -114,7 +114,7 @@ static void play_point(void *arg)
     play(limit->flags & AT_START && !(limit->flags & FITS) ? LASTING : STRICT);
 }
 
-void start_again(void)
+static void start_this_again(void)
 {
     char text[4][16];
     const int words_of[4] = {playing.kind, playing.scene, playing.limit, playing.rounds};
@@ -137,7 +137,7 @@ static void have_folder(int is_begun)
     _exit(1);
 }
 
-/* The report lies in a file without a name, of which the program knows the descriptor after `start_again`, too. */
+/* The report lies in a file without a name, of which the program knows the descriptor after `start_this_again`, too. */
 static void share_report(void)
 {
     const char *known = getenv("LIMITS_REPORT");
@@ -400,6 +400,7 @@ int main(int argc, char **argv)
     double began = now();
     list_limits();
     program = realpath("/proc/self/exe", NULL);
+    start_again = start_this_again;
     if (argc == 6 && strcmp(argv[1], "again") == 0) {
         struct point point = {atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5])};
         share_report();

@@ -48,7 +48,7 @@ void unlimit_group(void);
 /* How many processes the kernel has killed there, for want of memory. */
 long killed_in_group(void);
 
-/* limits.c: this program again, in this process, with the arguments and environment that it has now. */
-void start_again(void);
+/* For table.c, set by limits.c: this program again, in this process, with the arguments and environment that it has now. */
+extern void (*start_again)(void);
 
 #endif

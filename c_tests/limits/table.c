@@ -83,6 +83,8 @@ static void lift_locked(void)
     CHECK_EQ(munlockall(), 0);
 }
 
+void (*start_again)(void);
+
 /* The C library reads it when a program starts. */
 static const char *limit_stack(long most)
 {

@@ -7,7 +7,7 @@
 faults=$ROOT/c_tests/faults limits=$ROOT/c_tests/limits
 flags='-std=gnu11 -O2 -g -Wall -Wextra -Werror'
 quietly $CC $flags -shared -fPIC -o inject.so "$faults/inject.c" -ldl
-quietly $CC $flags -I"$PREFIX/include/libsched" -o limits "$limits"/*.c "$faults"/point.c "$faults"/scenes.c \
+quietly $CC $flags -I"$PREFIX/include/libsched" -o limits "$limits"/*.c "$faults"/p*.c "$faults"/scenes.c \
         "$faults"/foreign.c "$faults"/whole.c -L"$PREFIX/lib" -lsched -pthread -Wl,-rpath,"$PREFIX/lib"
 
 # The document has the calls of the list, and no others.

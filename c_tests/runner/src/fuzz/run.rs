@@ -55,8 +55,16 @@ impl Interpreter {
             header: None,
         };
         let mut command = build.command(&session.tools).map_err(anyhow::Error::msg)?;
-        let parts =
-            ["execute.c", "loops.c", "together.c", "meet.c", "outside.c", "parse.c", "predict.c"];
+        let parts = [
+            "parse.c",
+            "predict.c",
+            "task.c",
+            "loops.c",
+            "together.c",
+            "meet.c",
+            "outside.c",
+            "statements.c",
+        ];
         command.args(parts.map(|part| folder.join(part)));
         ensure!(command.status()?.success(), "{}", shown(&command));
         Ok(())
