@@ -167,10 +167,7 @@ CASE(block_no_memory)
 /* One of them. */
 static int ran;
 
-static void pool_alloc_task(void *closure, struct scheduler *s)
-{
-    ran++;
-}
+COUNTING_TASK(pool_alloc_task, ran)
 
 static long created_with(long allocations)
 {

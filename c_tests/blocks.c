@@ -186,10 +186,6 @@ static void forgets_outer(void *closure, struct scheduler *s)
     end(s);
 }
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void spawned(void *closure, struct scheduler *s)
 {
     spawn_all(10, nothing, s);
@@ -1112,10 +1108,7 @@ static sched_sem sem = SCHED_SEM_INIT(0);
 static atomic_int counted;
 static long locked, rounds;
 
-static void count(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&counted, 1);
-}
+COUNTING_TASK(count, counted)
 
 static void blocks_and_counts(void *closure, struct scheduler *s)
 {

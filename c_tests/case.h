@@ -27,6 +27,17 @@ static struct test_case *test_cases;
     }                                                                                       \
     static void case_##name(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)
 
+/* Tasks that many cases need: one that does nothing, and one that adds 1 to a variable. */
+static inline void nothing(void *closure, struct scheduler *s)
+{
+}
+
+#define COUNTING_TASK(name, variable)                          \
+    static void name(void *closure, struct scheduler *s)       \
+    {                                                          \
+        (variable)++;                                          \
+    }
+
 int main(int argc, char **argv)
 {
     for (struct test_case *one = test_cases; one && argc > 1; one = one->next)

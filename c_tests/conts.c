@@ -79,10 +79,7 @@ static void chain_link_of_chain(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(chain_link_of_chain, (void *)(left - 1), s), 0);
 }
 
-static void chain_leaf(void *closure, struct scheduler *s)
-{
-    ran++;
-}
+COUNTING_TASK(chain_leaf, ran)
 
 /* Spawns the next; after that, in serial order, all deeper ones have ended. */
 static void nested(void *closure, struct scheduler *s)
@@ -440,10 +437,7 @@ CASE(cont_refuse)
  * ctest: matrix with=calls idle=park threads=1 overflow=refuse */
 enum { REFUSED_N = 1000, REFUSED_QLEN = 4, REFUSED_DEPTH = 3, REFUSED_MOST_KB = 64 << 10 };
 
-static void refused_leaf(void *closure, struct scheduler *s)
-{
-    shared_ran++;
-}
+COUNTING_TASK(refused_leaf, shared_ran)
 
 /* Spawns this deep, and then more than the queue has room for. */
 static void refused_deeper(void *closure, struct scheduler *s)
@@ -538,10 +532,6 @@ static void is_nearest(void *closure, struct scheduler *s)
 {
     CHECK_EQ(mode_now(), FE_TONEAREST);
     atomic_fetch_add((atomic_int *)closure, 1);
-}
-
-static void nothing(void *closure, struct scheduler *s)
-{
 }
 
 static atomic_int strangers;

@@ -175,10 +175,7 @@ static void errors_task(void *copy, struct scheduler *s)
     atomic_fetch_add(&errors_ran, 1);
 }
 
-static void never(void *copy, struct scheduler *s)
-{
-    atomic_fetch_add(&wrong, 1);
-}
+COUNTING_TASK(never, wrong)
 
 static void errors_root(void *closure, struct scheduler *s)
 {
@@ -288,10 +285,7 @@ enum { SPAWNED = 300 };
 static atomic_int inits_ran;
 static char inits_argument[SCHED_COPY_MAX];
 
-static void inits_leaf(void *copy, struct scheduler *s)
-{
-    atomic_fetch_add(&inits_ran, 1);
-}
+COUNTING_TASK(inits_leaf, inits_ran)
 
 static void *inits_stranger(void *s)
 {

@@ -91,10 +91,7 @@ static struct sched_stats last;
 static struct scheduler *_Atomic api_run;
 static atomic_int started, done;
 
-static void api_leaf(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&done, 1);
-}
+COUNTING_TASK(api_leaf, done)
 
 static void check_errors(struct scheduler *s)
 {
@@ -189,14 +186,10 @@ CASE(stats_api)
  * ctest: */
 static const char *words[] = {"busy", "searching", "parked", "blocked"};
 
-static void bars_root(void *closure, struct scheduler *s)
-{
-}
-
 static void runs(void *workers)
 {
     setenv("SCHED_STATS", "1", 1);
-    CHECK_EQ(sched_init(*(int *)workers, 64, bars_root, NULL), 0);
+    CHECK_EQ(sched_init(*(int *)workers, 64, nothing, NULL), 0);
 }
 
 static void on_terminal(int workers)
@@ -579,10 +572,6 @@ static const char *const phases[] = {"busy_ns", "searching_ns", "parked_ns", "bl
 static sched_mutex mutex;
 static sched_sem ends;
 static long sum;
-
-static void nothing(void *closure, struct scheduler *s)
-{
-}
 
 static void times_leaf(void *closure, struct scheduler *s)
 {

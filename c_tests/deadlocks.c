@@ -642,10 +642,6 @@ static void by_signal(void)
     sched_init(2, 10, takes, NULL);
 }
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 /* No task is left, and a thread waits outside. */
 static void at_rest(void)
 {

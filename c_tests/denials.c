@@ -204,10 +204,7 @@ enum { FUTEX_FOREIGN_LEAVES = 30000 };
 static struct scheduler *_Atomic futex_foreign_run;
 static atomic_int futex_foreign_ran, done;
 
-static void futex_foreign_leaf(void *closure, struct scheduler *s)
-{
-    futex_foreign_ran++;
-}
+COUNTING_TASK(futex_foreign_leaf, futex_foreign_ran)
 
 static void futex_foreign_root(void *closure, struct scheduler *s)
 {
@@ -250,10 +247,7 @@ enum { FUTEX_MIDWAY_LEAVES = 100 };
 
 static atomic_int futex_midway_ran;
 
-static void futex_midway_leaf(void *closure, struct scheduler *s)
-{
-    futex_midway_ran++;
-}
+COUNTING_TASK(futex_midway_leaf, futex_midway_ran)
 
 static void futex_midway_root(void *closure, struct scheduler *s)
 {

@@ -269,10 +269,7 @@ enum { CANCEL_SPAWN_ROUNDS = 5 };
 static struct scheduler *_Atomic cancel_spawn_run;
 static atomic_int cancel_spawn_ran, spawned, gone;
 
-static void task(void *closure, struct scheduler *s)
-{
-    cancel_spawn_ran++;
-}
+COUNTING_TASK(task, cancel_spawn_ran)
 
 static void *stranger(void *arg)
 {

@@ -47,7 +47,7 @@ static void wait_for_it(int times)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Blocks for a task that was spawned beside it, one that it spawns itself when its waiter has gone to
+/* Blocks for a task that was mark_number beside it, one that it spawns itself when its waiter has gone to
  * sleep, and one that comes from outside then. */
 static void blocks_child(void *closure, struct scheduler *s)
 {
@@ -173,10 +173,6 @@ CASE(fork_counted)
  * ctest: debug=only
  * ctest: matrix few idle=park threads=1,4 */
 static sched_task t;
-
-static void nothing(void *closure, struct scheduler *s)
-{
-}
 
 static void forks_null(void *closure, struct scheduler *s)
 {
@@ -521,17 +517,12 @@ enum { FULL_N = 40, FULL_QLEN = 5 };
 
 static int refuse;
 
-static void full_leaf(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 /* What a child run at once forks finds no room either. */
 static void branch(void *closure, struct scheduler *s)
 {
     long i = (long)closure;
     sched_task t;
-    sched_fork(&t, full_leaf, (void *)(FULL_N + i), s);
+    sched_fork(&t, mark_number, (void *)(FULL_N + i), s);
     mark(i);
     sched_join(&t, s);
 }
@@ -574,7 +565,7 @@ static void spawns(void *closure, struct scheduler *s)
     long before = 0;
     for (int tries = 0; tries < FULL_N; tries++) {
         set_errno(0);
-        if (sched_group_spawn(&g, full_leaf, (void *)accepted, s) == 0)
+        if (sched_group_spawn(&g, mark_number, (void *)accepted, s) == 0)
             accepted++;
         else
             CHECK_EQ(get_errno(), EAGAIN);
@@ -661,7 +652,7 @@ CASE(fork_misuse)
 }
 
 /* fork_order: All of a thousand descriptors are joined, in the order of forking, its opposite or
- * any other, and beside spawned tasks: when a join returns, its task has run, once, and what it
+ * any other, and beside mark_number tasks: when a join returns, its task has run, once, and what it
  * wrote is seen.
  * ctest: static debug
  * ctest: matrix */
@@ -677,11 +668,6 @@ static void order_leaf(void *closure, struct scheduler *s)
     struct order_child *child = closure;
     mark(child->i);
     child->result = 3 * child->i;
-}
-
-static void spawned(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
 }
 
 static void shuffle(int order[ORDER_N], int how)
@@ -707,7 +693,7 @@ static void order_root(void *closure, struct scheduler *s)
         children[i].i = i;
         children[i].result = 0;
         if (how == 3 && i % 3 == 0)
-            CHECK_EQ(sched_spawn(spawned, (void *)(long)(ORDER_N + i / 3), s), 0);
+            CHECK_EQ(sched_spawn(mark_number, (void *)(long)(ORDER_N + i / 3), s), 0);
         sched_fork(&children[i].task, order_leaf, &children[i], s);
         forked[i] = 1;
         while (how == 3 && joined < ORDER_N && i % 7 == 0 && forked[order[joined]]) {
@@ -796,15 +782,11 @@ CASE(fork_over)
 static size_t page;
 static char *filling; /* what the words of the descriptor become; NULL: the descriptor is unmapped */
 
-static void overwritten_leaf(void *closure, struct scheduler *s)
-{
-}
-
 static void forgets(void *closure, struct scheduler *s)
 {
     char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);
-    sched_fork((sched_task *)memory, overwritten_leaf, NULL, s);
+    sched_fork((sched_task *)memory, nothing, NULL, s);
     if (filling == NULL)
         munmap(memory, page);
     for (size_t at = 0; filling && at < sizeof(sched_task); at += sizeof filling)

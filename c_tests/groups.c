@@ -16,10 +16,7 @@ enum { CANCEL_N = 200 };
 static sched_group cancel_g, other;
 static atomic_int cancel_ran, asked, begun;
 
-static void count(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&cancel_ran, 1);
-}
+COUNTING_TASK(count, cancel_ran)
 
 static void asks(void *closure, struct scheduler *s)
 {
@@ -148,10 +145,7 @@ static void check_most(void *copy, struct scheduler *s)
     atomic_fetch_add(&sum, 1);
 }
 
-static void copy_nothing(void *copy, struct scheduler *s)
-{
-    atomic_fetch_add(&sum, 1);
-}
+COUNTING_TASK(copy_nothing, sum)
 
 static void never(void *copy, struct scheduler *s)
 {
@@ -244,11 +238,6 @@ static sched_group elsewhere_g;
 static struct scheduler *run;
 static atomic_int spawned, elsewhere_through, slow_done;
 
-static void leaf(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void elsewhere_slow(void *closure, struct scheduler *s)
 {
     pause_us(300);
@@ -258,7 +247,7 @@ static void elsewhere_slow(void *closure, struct scheduler *s)
 static void elsewhere_spawn(long from, long to, struct scheduler *s)
 {
     for (long i = from; i < to; i++)
-        CHECK_EQ(sched_group_spawn(&elsewhere_g, leaf, (void *)i, s), 0);
+        CHECK_EQ(sched_group_spawn(&elsewhere_g, mark_number, (void *)i, s), 0);
 }
 
 /* --- from outside --------------------------------------------------------- */
@@ -379,10 +368,7 @@ static sched_group g = SCHED_GROUP_INIT;
 static struct scheduler *kept;
 static int ran;
 
-static void errors_task(void *closure, struct scheduler *s)
-{
-    ran++;
-}
+COUNTING_TASK(errors_task, ran)
 
 static void errors_root(void *closure, struct scheduler *s)
 {
@@ -505,7 +491,7 @@ static void many_root(void *closure, struct scheduler *s)
         CHECK_EQ(sched_group_wait(&local, s), 0); /* once more */
     }
     for (long i = 0; i < MANY_N; i++) {
-        CHECK_EQ(sched_group_spawn(&local, leaf, (void *)i, s), 0);
+        CHECK_EQ(sched_group_spawn(&local, mark_number, (void *)i, s), 0);
         if (i % 50 == 0)
             CHECK_EQ(sched_group_wait(&local, s), 0);
     }
@@ -630,15 +616,11 @@ CASE(group_signal)
  * ctest: matrix few kind=steal deque=split,chaselev,mutex,ring threads=1,2 idle=park join=suspend */
 static atomic_int is_enough, has_begun;
 
-static void starve_nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void goes_on(void *closure, struct scheduler *s)
 {
     while (!is_enough) {
         sched_group g = SCHED_GROUP_INIT;
-        CHECK_EQ(sched_group_spawn(&g, starve_nothing, NULL, s), 0);
+        CHECK_EQ(sched_group_spawn(&g, nothing, NULL, s), 0);
         CHECK_EQ(sched_group_wait(&g, s), 0);
     }
 }

@@ -290,10 +290,6 @@ static void goes_on(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(goes_on, closure, s), 0);
 }
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void *starve_stranger(void *s)
 {
     CHECK_EQ(sched_group_spawn(&g, starve_leaf, NULL, s), 0);

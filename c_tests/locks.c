@@ -129,10 +129,6 @@ __attribute__((noinline)) static void dig(int depth, int locks, struct scheduler
     frame[1] = frame[0];
 }
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void mutex_holder_task(void *closure, struct scheduler *s)
 {
     long i = (long)closure;

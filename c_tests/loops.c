@@ -792,16 +792,12 @@ static void refuse_plus(void *into, const void *from, void *ctx)
     *(size_t *)into += *(const size_t *)from;
 }
 
-static void refuse_task(void *closure, struct scheduler *s)
-{
-}
-
 static void refuse_root(void *closure, struct scheduler *s)
 {
     static int a[REFUSE_N];
     size_t sum = 0, zero = 0;
     for (int round = 0; round < 10; round++) {
-        while (sched_spawn(refuse_task, NULL, s) == 0)
+        while (sched_spawn(nothing, NULL, s) == 0)
             ;
         CHECK_EQ(errno, EAGAIN);
         parts = 0;

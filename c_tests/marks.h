@@ -14,6 +14,12 @@ static inline void mark(long i)
     CHECK_EQ(atomic_fetch_add_explicit(&marks[i], 1, memory_order_relaxed), 0);
 }
 
+/* As a task. */
+static inline void mark_number(void *i, struct scheduler *s)
+{
+    mark((long)i);
+}
+
 /* Checks that each of the first n tasks ran once, and none of the next 64. Clears the marks. */
 static inline void check_marks(long n)
 {

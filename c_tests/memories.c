@@ -102,7 +102,7 @@ static void never(void *closure, struct scheduler *s)
 
 static void *volatile taken; /* else a compiler need not ask for it */
 
-static void nothing(void *arg)
+static void where_memory_ends(void *arg)
 {
     limit_to(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
@@ -116,7 +116,7 @@ CASE(memory)
 {
     in_child(little, NULL);
     CHECK_CHILD_EXITED(0);
-    in_child(nothing, NULL);
+    in_child(where_memory_ends, NULL);
     CHECK_CHILD_EXITED(0);
 }
 

@@ -131,10 +131,6 @@ static sched_mutex m = SCHED_MUTEX_INIT;
 static sched_cond c = SCHED_COND_INIT;
 static atomic_int calls; /* so that no call is the last of its function */
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void guest(void *closure, struct scheduler *s)
 {
     nothing(closure, s);

@@ -16,11 +16,6 @@ enum { OUTER = 3, INNER = 20 };
 
 static struct scheduler *volatile outer_run;
 
-static void from_inside(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void nested_inner(void *closure, struct scheduler *s)
 {
     long i = (long)closure;
@@ -28,7 +23,7 @@ static void nested_inner(void *closure, struct scheduler *s)
     if (i % INNER == 0)
         for (long k = 1; k < INNER; k++)
             CHECK_EQ(sched_spawn(nested_inner, (void *)(i + k), s), 0);
-    CHECK_EQ(sched_spawn(from_inside, (void *)(OUTER * INNER + i), outer_run), 0);
+    CHECK_EQ(sched_spawn(mark_number, (void *)(OUTER * INNER + i), outer_run), 0);
 }
 
 static void nested_outer(void *closure, struct scheduler *s)
@@ -62,17 +57,12 @@ enum { DEPTH = 50, DEEP_TASKS = 8 };
 
 static struct scheduler *_Atomic runs[DEPTH + 1];
 
-static void deep_leaf(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void level(void *closure, struct scheduler *s)
 {
     long depth = (long)closure;
     runs[depth] = s;
     for (long i = 0; i < DEEP_TASKS; i++) /* half of them for the run around this one */
-        CHECK_EQ(sched_spawn(deep_leaf, (void *)(depth * DEEP_TASKS + i), i % 2 && depth > 0 ? runs[depth - 1] : s), 0);
+        CHECK_EQ(sched_spawn(mark_number, (void *)(depth * DEEP_TASKS + i), i % 2 && depth > 0 ? runs[depth - 1] : s), 0);
     if (depth + 1 < DEPTH)
         CHECK_EQ(sched_init(2, 4, level, (void *)(depth + 1)), 0);
     for (long i = 0; depth + 1 < DEPTH && i < DEEP_TASKS; i += 2)
@@ -141,10 +131,6 @@ static void *posts_alone(void *unused)
 {
     null_posts(unused, NULL);
     return NULL;
-}
-
-static void nothing(void *unused, struct scheduler *s)
-{
 }
 
 static void inner_alone(void *unused, struct scheduler *s)

@@ -19,18 +19,13 @@ enum { FOREIGN_THREADS = 2, FOREIGN_N = 500 };
 static struct scheduler *_Atomic shared_run;
 static atomic_int gone;
 
-static void foreign_task(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void *foreign_stranger(void *arg)
 {
     long base = (long)arg * FOREIGN_N;
     while (!shared_run)
         sched_yield();
     for (long i = 0; i < FOREIGN_N; i++) {
-        CHECK_EQ(sched_spawn(foreign_task, (void *)(base + i), shared_run), 0);
+        CHECK_EQ(sched_spawn(mark_number, (void *)(base + i), shared_run), 0);
         if (i == FOREIGN_N / 2)
             pause_us(3000);
     }
@@ -64,10 +59,7 @@ enum { END_ROUNDS = 25 };
 static atomic_long accepted, end_ran;
 static long seen_both;
 
-static void end_task(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&end_ran, 1);
-}
+COUNTING_TASK(end_task, end_ran)
 
 static void *end_stranger(void *arg)
 {
@@ -241,10 +233,7 @@ enum { THREADS_THREADS = 12, THREADS_ROUNDS = 12, THREADS_N = 300, THREADS_SPAWN
 static struct sched_pool *pool;
 static atomic_long spawned, looped;
 
-static void threads_add(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&spawned, 1);
-}
+COUNTING_TASK(threads_add, spawned)
 
 static void nested(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
@@ -313,10 +302,7 @@ enum { TURN_SPAWNED = 200 };
 static struct scheduler *s_of;
 static atomic_int turn_ran, turn_busy;
 
-static void turn_count(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&turn_ran, 1);
-}
+COUNTING_TASK(turn_count, turn_ran)
 
 static void yields(void *closure, struct scheduler *s)
 {

@@ -90,10 +90,7 @@ enum { POOLS = 3, CIRCLE_ROUNDS = 300 / SMALLER };
 static struct sched_pool *circle_pools[POOLS];
 static atomic_int circle_ran, circle_refused;
 
-static void circle_count(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&circle_ran, 1);
-}
+COUNTING_TASK(circle_count, circle_ran)
 
 /* What a chain of waits ends with. */
 enum how { BY_RUN, BY_WAIT, BY_DESTROY, WAYS };
@@ -323,21 +320,16 @@ enum { SUBMITTERS = 4, RUNNERS = 2, EACH = 400 };
 static struct sched_pool *pool;
 static atomic_int left = SUBMITTERS;
 
-static void crowd_task(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void two(void *closure, struct scheduler *s)
 {
-    CHECK_EQ(sched_spawn(crowd_task, (void *)((long)closure + 1), s), 0);
+    CHECK_EQ(sched_spawn(mark_number, (void *)((long)closure + 1), s), 0);
     mark((long)closure);
 }
 
 static void *submitter(void *arg)
 {
     for (long i = 0; i < EACH; i++) {
-        CHECK_EQ(sched_pool_submit(pool, crowd_task, (void *)((long)arg * EACH + i)), 0);
+        CHECK_EQ(sched_pool_submit(pool, mark_number, (void *)((long)arg * EACH + i)), 0);
         if (i % 64 == 0)
             pause_us(200);
     }
@@ -419,10 +411,7 @@ CASE(pool_destroy)
 static struct scheduler *outer; /* of the pool */
 static atomic_int shared_ran;
 
-static void errors_task(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&shared_ran, 1);
-}
+COUNTING_TASK(errors_task, shared_ran)
 
 static void wait_for_self(void *closure, struct scheduler *s)
 {
@@ -555,10 +544,7 @@ static void blocker(void *closure, struct scheduler *s)
         pause_us(100);
 }
 
-static void full_task(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&full_ran, 1);
-}
+COUNTING_TASK(full_task, full_ran)
 
 CASE(pool_full)
 {
@@ -788,7 +774,7 @@ static void little(void *arg)
 
 static void *volatile taken; /* else a compiler need not ask for it */
 
-static void nothing(void *arg)
+static void where_memory_ends(void *arg)
 {
     limit_to(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
@@ -802,7 +788,7 @@ CASE(pool_memory)
 {
     in_child(little, NULL);
     CHECK_CHILD_EXITED(0);
-    in_child(nothing, NULL);
+    in_child(where_memory_ends, NULL);
     CHECK_CHILD_EXITED(0);
 }
 
@@ -1237,10 +1223,7 @@ static void add(void *copy, struct scheduler *s)
     atomic_fetch_add(&tools_ran, *(int *)copy);
 }
 
-static void one(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&tools_ran, 1);
-}
+COUNTING_TASK(one, tools_ran)
 
 static void root(void *closure, struct scheduler *s)
 {
@@ -1291,10 +1274,7 @@ CASE(pool_tools)
  * ctest: matrix refuse */
 static struct sched_pool *a, *b;
 
-static void within_count(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&shared_ran, 1);
-}
+COUNTING_TASK(within_count, shared_ran)
 
 static void with_own_pool(void *closure, struct scheduler *s)
 {

@@ -230,10 +230,6 @@ static void process_root(void *closure, struct scheduler *s)
     }
 }
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 /* The group is not over as long as its own task waits. */
 static void process_waits(void *closure, struct scheduler *s)
 {
@@ -457,14 +453,10 @@ enum { RUNNERS = 2 };
 
 static const double SECONDS = 0.5;
 
-static void task(void *closure, struct scheduler *s)
-{
-}
-
 static void *runner(void *arg)
 {
     while (!over)
-        CHECK_EQ(sched_init(4, 4, task, arg), 0);
+        CHECK_EQ(sched_init(4, 4, nothing, arg), 0);
     return arg;
 }
 
@@ -479,7 +471,7 @@ static void stats_body(void *arg)
         CHECK(pid >= 0);
         if (pid == 0) {
             alarm(20);
-            CHECK_EQ(sched_init(1, 4, task, arg), 0);
+            CHECK_EQ(sched_init(1, 4, nothing, arg), 0);
             _exit(0);
         }
         CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -506,10 +498,7 @@ CASE(fork_stats)
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int holding, forking, atfork_ran;
 
-static void atfork_task(void *closure, struct scheduler *s)
-{
-    atfork_ran++;
-}
+COUNTING_TASK(atfork_task, atfork_ran)
 
 static void atfork_run(void)
 {
@@ -600,7 +589,7 @@ enum { FORKS = 150 };
 
 static void atfork_busy_run(void)
 {
-    CHECK_EQ(sched_init(2, 4, task, NULL), 0);
+    CHECK_EQ(sched_init(2, 4, nothing, NULL), 0);
 }
 
 static void *atfork_busy_runs(void *arg)

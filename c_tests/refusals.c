@@ -11,18 +11,13 @@
 static atomic_long refuse_accepted;
 static long refuse_limit;
 
-static void refuse_leaf(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 /* With one thread the queue is empty now and nobody takes from it: exactly `limit` fit. */
 static void refuse_fill(void *closure, struct scheduler *s)
 {
     for (long i = 0; i < refuse_limit; i++)
-        CHECK_EQ(sched_spawn(refuse_leaf, (void *)i, s), 0);
+        CHECK_EQ(sched_spawn(mark_number, (void *)i, s), 0);
     for (int again = 0; again < 3; again++)
-        CHECK_ERRNO(sched_spawn(refuse_leaf, (void *)refuse_limit, s), EAGAIN);
+        CHECK_ERRNO(sched_spawn(mark_number, (void *)refuse_limit, s), EAGAIN);
     refuse_accepted = refuse_limit;
 }
 
@@ -31,7 +26,7 @@ static void push(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < 20000; i++) {
         errno = 0;
-        if (sched_spawn(refuse_leaf, (void *)(long)refuse_accepted, s) == 0)
+        if (sched_spawn(mark_number, (void *)(long)refuse_accepted, s) == 0)
             refuse_accepted++;
         else
             CHECK_EQ(errno, EAGAIN);
@@ -76,10 +71,7 @@ APART int is_accepted(taskfunc f, void *closure, struct scheduler *s)
     return 0;
 }
 
-static void suspended_leaf(void *closure, struct scheduler *s)
-{
-    suspended_ran++;
-}
+COUNTING_TASK(suspended_leaf, suspended_ran)
 
 /* Until one is refused; others may take them out as fast. (In cont what waits in the queue are spawners.) */
 APART void suspended_fill(struct scheduler *s)
@@ -252,10 +244,7 @@ static void spawn(taskfunc f, struct scheduler *s)
     }
 }
 
-static void yield_leaf(void *closure, struct scheduler *s)
-{
-    yield_ran++;
-}
+COUNTING_TASK(yield_leaf, yield_ran)
 
 static void task(void *closure, struct scheduler *s)
 {

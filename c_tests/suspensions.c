@@ -151,10 +151,7 @@ static void look(void *closure, struct scheduler *s)
     all_there = 1;
 }
 
-static void member(void *closure, struct scheduler *s)
-{
-    grouped++;
-}
+COUNTING_TASK(member, grouped)
 
 /* Each waits for a group. */
 static void wait_for_group(void *closure, struct scheduler *s)
@@ -382,10 +379,7 @@ enum { RUNS = 30, KEPT = 64 };
 static struct scheduler *kept[RUNS][KEPT];
 static atomic_int count, wrong;
 
-static void never(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&wrong, 1);
-}
+COUNTING_TASK(never, wrong)
 
 static void leaf(void *closure, struct scheduler *s)
 {

@@ -156,10 +156,7 @@ CASE(default_threads)
  * ctest: timeout=60 */
 static atomic_long many_threads_ran;
 
-static void many_threads_leaf(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&many_threads_ran, 1);
-}
+COUNTING_TASK(many_threads_leaf, many_threads_ran)
 
 static void many_threads_root(void *closure, struct scheduler *s)
 {

@@ -18,14 +18,10 @@ static char cut_folder[] = "/tmp/sched-trace-XXXXXX", cut_path[64], cut_text[4 <
 static size_t length;
 static int is_over;
 
-static void leaf(void *closure, struct scheduler *s)
-{
-}
-
 static void cut_root(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < CUT_TASKS; i++)
-        CHECK_EQ(sched_spawn(leaf, closure, s), 0);
+        CHECK_EQ(sched_spawn(nothing, closure, s), 0);
 }
 
 static void *cut_run(void *unused)
@@ -161,15 +157,11 @@ enum { SHARED_TASKS = 1000 };
 
 static char file_path[] = "/tmp/sched-trace-XXXXXX", file_text[4 << 20];
 
-static void a_static_function(void *closure, struct scheduler *s)
-{
-}
-
 static void file_first_function(void *closure, struct scheduler *s)
 {
     long n = (long)closure;
     for (long i = 0; i < n; i++)
-        CHECK_EQ(sched_spawn(a_static_function, NULL, s), 0);
+        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
 }
 
 static void file_run(long tasks)
@@ -223,7 +215,7 @@ static void file_several(void *unused)
         CHECK_EQ(file_count("\"process_name\""), i);
         CHECK_EQ(file_count("\"begins\":true"), i * (SHARED_TASKS + 1));
         CHECK(file_count("\"name\":\"file_first_function\",\"args\":{\"task\"") >= i);
-        CHECK(file_count("\"name\":\"a_static_function\"") >= i * SHARED_TASKS);
+        CHECK(file_count("\"name\":\"nothing\"") >= i * SHARED_TASKS);
     }
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -248,7 +240,7 @@ static void merging(void *unused)
     read_events(file_path, 3);
     CHECK_EQ(merged() + file_count("\"begins\":true"), SHARED_TASKS + 1);
     CHECK(file_count("\"begins\":true") <= SHARED_TASKS / 2);
-    CHECK(strstr(file_text, " × a_static_function\"") != NULL);
+    CHECK(strstr(file_text, " × nothing\"") != NULL);
 }
 
 static void dropping(void *unused)
@@ -284,14 +276,10 @@ CASE(trace_file)
  * ctest: matrix deque=split idle=park threads=2 */
 static char gzip_folder[] = "/tmp/sched-gzip-XXXXXX", gzip_path[64], gzip_text[4 << 20];
 
-static void gzip_task(void *closure, struct scheduler *s)
-{
-}
-
 static void gzip_first_function(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < SHARED_TASKS; i++)
-        CHECK_EQ(sched_spawn(gzip_task, NULL, s), 0);
+        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
 }
 
 static int gzip_run(void)
@@ -389,7 +377,7 @@ static int begun_by;
 static void kills_root(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < KILLS_TASKS; i++)
-        CHECK_EQ(sched_spawn(leaf, closure, s), 0);
+        CHECK_EQ(sched_spawn(nothing, closure, s), 0);
 }
 
 static void runs(void *unused)
@@ -491,10 +479,7 @@ CASE(trace_kills)
 static char paths_folder[] = "/tmp/sched-paths-XXXXXX", paths_text[1 << 20];
 static int paths_ran;
 
-static void paths_task(void *closure, struct scheduler *s)
-{
-    paths_ran++;
-}
+COUNTING_TASK(paths_task, paths_ran)
 
 static void paths_run(void)
 {

@@ -518,29 +518,3 @@ CASE(inline)
     CHECK_EQ(sched_init(0, 0, inline_first, NULL), 0);
     CHECK_EQ(inline_spawned, SPAWNED + 1);
 }
-
-/* inline_layout: sched_inline.h: a program that includes it, and calls nothing but sched_spawn,
- * needs the symbol that stands for the library's layout.
- * ctest: static */
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
-static void inline_layout_first(void *closure, struct scheduler *s)
-{
-    CHECK_EQ(sched_spawn(nothing, closure, s), 0);
-}
-
-CASE(inline_layout)
-{
-    char command[64], line[256];
-    int found = 0;
-    snprintf(command, sizeof command, "nm /proc/%ld/exe", (long)getpid());
-    FILE *symbols = popen(command, "r");
-    CHECK(symbols != NULL);
-    while (fgets(line, sizeof line, symbols))
-        found |= strstr(line, " sched_layout_1") != NULL;
-    CHECK_EQ(pclose(symbols), 0);
-    CHECK(found);
-    CHECK_EQ(sched_init(0, 0, inline_layout_first, NULL), 0);
-}

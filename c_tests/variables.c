@@ -322,10 +322,7 @@ static const char *const help_elsewhere[] = {
     "SCHED_PIN", "SCHED_FUZZ", "this version",
 };
 
-static void help_task(void *closure, struct scheduler *s)
-{
-    ran++;
-}
+COUNTING_TASK(help_task, ran)
 
 static void body(void *arg)
 {
@@ -412,15 +409,10 @@ CASE(args)
  * ctest: matrix few idle=park threads=1,4 */
 enum { QLEN_N = 1000 };
 
-static void qlen_leaf(void *closure, struct scheduler *s)
-{
-    mark((long)closure);
-}
-
 static void qlen_root(void *closure, struct scheduler *s)
 {
     for (long i = 0; i < QLEN_N; i++)
-        CHECK_EQ(sched_spawn(qlen_leaf, (void *)i, s), 0);
+        CHECK_EQ(sched_spawn(mark_number, (void *)i, s), 0);
 }
 
 CASE(qlen)

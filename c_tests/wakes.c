@@ -17,10 +17,7 @@ enum { WAKE_ROUNDS = 40 };
 
 static atomic_int ran;
 
-static void wake_child(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&ran, 1);
-}
+COUNTING_TASK(wake_child, ran)
 
 static void wake_root(void *closure, struct scheduler *s)
 {
@@ -69,14 +66,10 @@ CASE(few_wakes)
  * lock `sem`, for 700 with the others. */
 enum { FEW_WAKES_SHARED_TASKS = 100000, FEW_WAKES_SHARED_WAKES = FEW_WAKES_SHARED_TASKS / 50 };
 
-static void empty(void *closure, struct scheduler *s)
-{
-}
-
 static void spawner(void *closure, struct scheduler *s)
 {
     for (int i = 1; i < FEW_WAKES_SHARED_TASKS; i++)
-        CHECK_EQ(sched_spawn(empty, NULL, s), 0);
+        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
 }
 
 CASE(few_wakes_shared)
@@ -135,10 +128,7 @@ CASE(late)
  * ctest: matrix with=deques deque=split idle=backoff,spin threads=4 */
 enum { LATE_ELSEWHERE_TASKS = 1000 };
 
-static void late_elsewhere_leaf(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&ran, 1);
-}
+COUNTING_TASK(late_elsewhere_leaf, ran)
 
 static void compute(struct scheduler *s)
 {
@@ -237,10 +227,7 @@ CASE(spread)
  * ctest: matrix with=threads threads=2 */
 enum { STARVE_ROUNDS = 20 };
 
-static void helper(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&ran, 1);
-}
+COUNTING_TASK(helper, ran)
 
 static void starve_root(void *closure, struct scheduler *s)
 {

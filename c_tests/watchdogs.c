@@ -250,10 +250,6 @@ enum { MOST = 4096 / SMALLER, STEP = 32 };
 
 static atomic_int over;
 
-static void nothing(void *closure, struct scheduler *s)
-{
-}
-
 static void *looker(void *arg)
 {
     while (!over) {

@@ -31,10 +31,7 @@ static int most_apart(void)
     return APART + (int)(1000 * (now() - drift_begun));
 }
 
-static void other(void *closure, struct scheduler *s)
-{
-    others++;
-}
+COUNTING_TASK(other, others)
 
 static void drift_turn(void *closure, struct scheduler *s)
 {
@@ -89,10 +86,7 @@ enum { LEAVES = 10 };
 
 static atomic_int came, ran;
 
-static void far_leaf(void *closure, struct scheduler *s)
-{
-    atomic_fetch_add(&ran, 1);
-}
+COUNTING_TASK(far_leaf, ran)
 
 static void waits(void *closure, struct scheduler *s)
 {
