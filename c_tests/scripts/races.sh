@@ -21,14 +21,16 @@ export SCHED_THREADS=4
 # shellcheck disable=SC2086
 built() { quietly $CC $flags $cflags -DSMALLER=20 -o "$1" "$2" $3 -lm; }
 
-for name in fork_elsewhere copy_tree reduce cond pool suspend_nested inline \
-    $(more fork_fib group_many for sort sync_barrier); do
-    built $name "$ROOT/c_tests/$name.c" "$shared"
-    quietly ./$name
+# PROGRAM/CASE
+for test in forks/fork_elsewhere copies/copy_tree reduces/reduce locks/cond pools/pool suspensions/suspend_nested \
+    typed_tasks/inline $(more forks/fork_fib groups/group_many loops/for sorts/sort syncs/sync_barrier); do
+    program=${test%/*}
+    [ -x $program ] || built $program "$ROOT/c_tests/$program.c" "$shared"
+    quietly ./$program ${test#*/}
 done
-for name in fork_fib $(more pool); do
-    built $name "$ROOT/c_tests/$name.c" "$static"
-    quietly ./$name
+for test in forks/fork_fib $(more pools/pool); do
+    built static "$ROOT/c_tests/${test%/*}.c" "$static"
+    quietly ./static ${test#*/}
 done
 
 # found PROGRAM RACE...: each race is reported, and nothing where there is none.

@@ -29,9 +29,11 @@ for tool in helgrind drd; do
 done
 
 export SCHED_THREADS=3
-for name in fork_elsewhere cond $(more fork_fib copy_tree sync_barrier pool); do
-    built $name "$ROOT/c_tests/$name.c" "$shared"
-    for tool in helgrind drd; do watched 0 $tool ./$name; done
+# PROGRAM/CASE
+for test in forks/fork_elsewhere locks/cond $(more forks/fork_fib copies/copy_tree syncs/sync_barrier pools/pool); do
+    program=${test%/*}
+    [ -x $program ] || built $program "$ROOT/c_tests/$program.c" "$shared"
+    for tool in helgrind drd; do watched 0 $tool ./$program ${test#*/}; done
 done
 
 # found TOOL PROGRAM KIND RACE...: each of these races is reported, and nothing where there is none.
