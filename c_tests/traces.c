@@ -373,6 +373,9 @@ enum { KILLS_TASKS = 400 };
 
 static char kills_path[] = "/tmp/sched-kills-XXXXXX", kills_text[32 << 20];
 static int begun_by;
+static const int kills_signals[] = {SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM,
+                                    SIGXCPU, SIGSYS, SIGUSR1, SIGUSR2};
+enum { SIGNALS = sizeof kills_signals / sizeof *kills_signals, HANDLED = SIGNALS - 2 };
 
 static void kills_root(void *closure, struct scheduler *s)
 {
@@ -382,6 +385,8 @@ static void kills_root(void *closure, struct scheduler *s)
 
 static void runs(void *unused)
 {
+    for (int i = 0; i < SIGNALS; i++)
+        signal(kills_signals[i], SIG_DFL); /* nohup, and a shell in the background, leave some ignored */
     setenv("SCHED_TRACE", kills_path, 1);
     for (;;) {
         CHECK_EQ(sched_init(2, 64, kills_root, NULL), 0);
@@ -436,9 +441,6 @@ static int kills_check_file(void)
 
 CASE(trace_kills)
 {
-    static const int signals[] = {SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU,
-                                  SIGSYS, SIGUSR1, SIGUSR2};
-    enum { SIGNALS = sizeof signals / sizeof *signals, HANDLED = SIGNALS - 2 };
     const char *asked = getenv("KILLS");
     int kills = asked ? atoi(asked) : 40 / SMALLER, pipe_ends[2];
     uint64_t seed = (uint64_t)getpid();
@@ -446,7 +448,7 @@ CASE(trace_kills)
     CHECK(fd >= 0);
     close(fd);
     for (int i = 0; i < kills * SIGNALS; i++) {
-        int signal = signals[i % SIGNALS], said;
+        int signal = kills_signals[i % SIGNALS], said;
         size_t got = 0;
         char byte;
         CHECK_EQ(pipe(pipe_ends), 0);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 /* yield_drift: With one worker, tasks that yield in a loop keep step: never more than 10 turns
- * apart, and one more for each millisecond, in which tasks from outside may go before others once
+ * apart, and one more for each millisecond begun, in which tasks from outside may go before others once
  * (policy::turns); whatever else is queued, and whether they are in the worker's own queue or come
  * from outside; also (args: its room) where the own queue has room for few of them.
  * ctest: static debug
@@ -28,7 +28,7 @@ static double drift_begun;
 
 static int most_apart(void)
 {
-    return APART + (int)(1000 * (now() - drift_begun));
+    return APART + 1 + (int)(1000 * (now() - drift_begun));
 }
 
 COUNTING_TASK(other, others)

@@ -13,7 +13,7 @@
 //! deadlock does not list the waiter below it. If the group's memory is overwritten, the waiter may
 //! not notice it. And a program's loop that spawns into a group and waits for the group never
 //! returns to the worker's loop, so the worker never looks at the injector, and the tasks in the
-//! injector starve (`c_tests/group_starve.c`).
+//! injector starve (`c_tests/groups.c`).
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};

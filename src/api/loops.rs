@@ -48,7 +48,7 @@
 //!
 //! Rejected: to look at the pace while the range is halved at first. Another worker may have
 //! measured it already, in quick units; then the rest of the owner's part is out of reach while the
-//! owner does its first unit, however long that takes (c_tests/for_spread.c).
+//! owner does its first unit, however long that takes (c_tests/loops.c).
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half

@@ -43,7 +43,7 @@
 //! alone.
 //!
 //! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all
-//! others would sleep until its end (c_tests/for_spread.c).
+//! others would sleep until its end (c_tests/loops.c).
 
 use crate::api::fork::Forked;
 use crate::pace::Pace;

@@ -148,7 +148,7 @@ impl LongWait {
 /// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While
 /// some worker searches, nobody is woken. So this worker searches for twice as long before it
 /// sleeps again, up to `LONGEST`. (Without this rule, a chain of 2 µs tasks took twice as long on 8
-/// workers as on one, on 2 processors, with a wake-up for every second task: c_tests/few_wakes.c.)
+/// workers as on one, on 2 processors, with a wake-up for every second task: c_tests/wakes.c.)
 /// But once a worker has spent `ALLOWANCE` and a tenth of its time on searches in vain, it dozes
 /// for the rest of each search that may take longer than `LONG`. It still counts as searching, so a
 /// task may wait for as long as the worker dozes.

@@ -7,7 +7,7 @@
 //! other waiting.
 //!
 //! Rejected: all tasks from outside that wait at any time of the turn. Tasks that yield are among
-//! them, and would have many turns in a millisecond, and the own tasks none (c_tests/yield_drift.c).
+//! them, and would have many turns in a millisecond, and the own tasks none (c_tests/yields.c).
 //!
 //! Only the worker itself uses its record, and reads the clock only while a task from outside waits.
 

@@ -94,7 +94,7 @@
 //! queues the children of its spawns, too; otherwise each such wait would put another `MOST_NESTED`
 //! spawners into the deque. (Without this rule, a chain of a million tasks that each spawn the
 //! next, compute for 0.2 µs and lock one mutex took 300 to 500 MB and 3 s on two workers, instead
-//! of 10 MB and 0.3 s: c_tests/cont_chain_waits.c.)
+//! of 10 MB and 0.3 s: c_tests/conts.c.)
 //!
 //! The price is the order: one worker runs a program in its serial order only as far as spawns are
 //! nested no deeper.

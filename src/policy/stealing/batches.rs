@@ -42,7 +42,7 @@
 //!    exchange, not a batch. A batch would contain all yielding tasks except this one. So the last
 //!    task of each batch would miss the next batch.
 //!
-//! Without one of the rules some tasks get more turns than others (c_tests/yield_drift.c). A deque
+//! Without one of the rules some tasks get more turns than others (c_tests/yields.c). A deque
 //! that is popped at the oldest end needs neither rule, because there the tasks of a batch come
 //! before the tasks that yield later. But a worker that waits in the middle of a task (`help`) pops
 //! every deque at its youngest end, so it follows rule 1 in every deque.
