@@ -487,3 +487,33 @@ CASE(help_round)
 {
     CHECK_EQ(sched_init(1, 8, help_round_root, NULL), 0);
 }
+
+/* help_turn: A worker that helps comes to the awaited task, although a younger task always adds a
+ * younger one, where the oldest task is the next.
+ * ctest: matrix with=threads without=calls,newest idle=park,nap threads=1 join=help */
+static int awaited_ran;
+
+static void awaited(void *closure, struct scheduler *s)
+{
+    awaited_ran = 1;
+}
+
+static void adds_itself(void *closure, struct scheduler *s)
+{
+    if (!awaited_ran)
+        CHECK_EQ(sched_spawn(adds_itself, closure, s), 0);
+}
+
+static void help_turn_root(void *closure, struct scheduler *s)
+{
+    sched_group g = SCHED_GROUP_INIT;
+    CHECK_EQ(sched_group_spawn(&g, awaited, NULL, s), 0);
+    CHECK_EQ(sched_spawn(adds_itself, NULL, s), 0);
+    CHECK_EQ(sched_group_wait(&g, s), 0);
+    CHECK_EQ(awaited_ran, 1);
+}
+
+CASE(help_turn)
+{
+    CHECK_EQ(sched_init(1, 8, help_turn_root, NULL), 0);
+}

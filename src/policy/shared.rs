@@ -85,7 +85,7 @@ use crate::policy::guests::{Guests, Purpose, Taken};
 use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{
-    Activity, Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Plan, Policy, Step,
+    Activity, Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Plan, Policy, Step, TICK,
 };
 use crate::queue::injector::Refused;
 use crate::queue::length::{Length, Lengths};
@@ -232,10 +232,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     }
 
     /// Like `next`, for a worker that waits in the middle of a task; None when `awaited` is over.
+    /// `first`: `AtHome` takes the youngest task, if that has not begun.
     fn next_until<P: Place>(
         &self,
         awaited: &dyn Awaited,
         place: &P,
+        first: LookFirst,
         naps: &mut Naps,
     ) -> Option<Task> {
         self.monitor.lock();
@@ -255,7 +257,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 return None;
             }
             let task = match state.queue.peek(End::Youngest) {
-                Some(youngest) if !P::is_continuation(youngest) => {
+                Some(youngest) if first == LookFirst::AtHome && !P::is_continuation(youngest) => {
                     state.queue.pop::<P>(End::Youngest)
                 }
                 _ => self.counted(state.queue.next::<O, P>(place), state).map(Next::task),
@@ -425,11 +427,17 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     #[cold]
     fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
+        let mut countdown = TICK;
         loop {
             if self.is_turn_due(stack.place()) {
                 stack.give_way();
             }
-            let Some(task) = self.next_until(awaited, &*stack.place(), &mut naps) else { return };
+            // The youngest task is often the awaited one. But if the youngest task always adds a
+            // younger one, the awaited one must have its turn.
+            let first = if countdown == 1 { LookFirst::Outside } else { LookFirst::AtHome };
+            countdown = if countdown == 1 { TICK } else { countdown - 1 };
+            let next = self.next_until(awaited, &*stack.place(), first, &mut naps);
+            let Some(task) = next else { return };
             stack.run(task);
         }
     }
