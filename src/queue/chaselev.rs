@@ -41,9 +41,9 @@
 //!
 //! The owner copies the tasks into a buffer of twice the size. A thief may still read the old
 //! buffer, so it stays, unchanged, until the deque is dropped (all old buffers together are smaller
-//! than the newest). The owner may meanwhile reuse a slot of the new buffer for a later position.
-//! Then `top` has moved on, and the compare-and-swap of a thief that read the old slot fails.
-//! Otherwise both buffers hold the same task there.
+//! than the newest). The owner may reuse a slot of the new buffer for a later position. In that
+//! case `top` has moved past the old position, and the compare-and-swap of a thief that read the
+//! old slot fails. Otherwise both buffers hold the same task there.
 //!
 //! # Giving memory back
 //!
@@ -52,8 +52,8 @@
 //! thief that reads such a slot has seen a task at position t = top. The deque is empty by then, so
 //! the task at t was taken, which has moved `top`: the thief's exchange fails. (The owner reads
 //! `top` with Acquire first. So a thief that did take the task at t had read its slot before the
-//! pages went.) Rejected: a short buffer in place of the long ones. These would have to stay all
-//! the same, and each time of many tasks would add others.
+//! owner discarded the pages.) Rejected: replacing the long buffers by a short one. The long ones
+//! would have to stay anyway, and each later peak would add more.
 //!
 //! # Orderings
 //!
@@ -90,10 +90,10 @@ const FIRST_CAPACITY: usize = 256;
 #[cfg(loom)]
 const FIRST_CAPACITY: usize = 2;
 
-/// How many positions the owner passes after it has given memory back, before it does so again.
+/// After giving memory back, the owner passes this many positions before it does so again.
 const FEW: isize = if cfg!(loom) { 1 } else { 4096 };
 
-/// True if the pages of a buffer with so many slots are worth a system call.
+/// True if returning the pages of a buffer with `slots` slots is worth a system call.
 fn is_long(slots: usize) -> bool {
     if cfg!(loom) {
         return slots > FIRST_CAPACITY;
@@ -109,14 +109,14 @@ pub struct ChaseLev {
     seldom: Pad<Seldom>,
 }
 
-/// What a push reads; thieves do not write these lines.
+/// Fields that a push reads, on cache lines that thieves never write.
 struct Seldom {
     buffer: AtomicPtr<Buffer>,
     /// The position at which push must read `top` again: the buffer is full or the limit is reached
     /// there, according to the last look at `top`. Used by the owner only.
     full_at: AtomicIsize,
-    /// The buffer is long, and more than a few of its pages may have memory. Used by the owner only.
-    /// (std's atomic, which the models do not explore.)
+    /// True if the buffer is long and more than a few of its pages may be resident. Used by the
+    /// owner only. (std's atomic, which the models do not explore.)
     is_touched: AtomicBool,
     /// The most tasks that the deque may hold.
     limit: usize,

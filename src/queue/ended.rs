@@ -1,10 +1,10 @@
-//! The tasks whose blocking section has ended, and which wait for a worker: first in, first out. They
-//! are a part of the queue for all workers, under its lock.
+//! A FIFO of tasks whose blocking section has ended and which wait for a worker. It is part of the
+//! queue for all workers, under that queue's lock.
 //!
-//! They go before the other tasks of that queue, because each of them keeps a stack. (Behind a
-//! million tasks that have a section each, a million stacks would be in use before the first of
-//! these tasks ends.) But tasks that begin and end sections for ever must not keep the others
-//! waiting. So one of the others has its turn after every [`TURNS`] tasks of this line.
+//! Workers take these tasks before the other tasks of that queue, because each of them keeps a
+//! stack. (Behind a million tasks that have a section each, a million stacks would be in use before
+//! the first of these tasks ends.) But tasks that begin and end sections forever must not starve
+//! the others. So after every [`TURNS`] tasks of this FIFO a worker takes one of the others.
 
 use crate::queue::length::Length;
 use crate::sys::memory::NoMemory;
@@ -12,21 +12,19 @@ use crate::task::Task;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
-/// So many tasks of the line go before one of the others.
+/// The number of tasks of this FIFO that go before one of the others.
 pub const TURNS: u32 = if cfg!(loom) { 2 } else { 61 };
 
 #[derive(Default)]
 pub struct Ended {
     tasks: VecDeque<Task>,
-    /// How many tasks were taken since one of the others had its turn.
+    /// The number of tasks taken since one of the others was taken.
     turns: u32,
 }
 
 impl Ended {
-    /// Where a debugger finds the length.
     pub const LENGTH: Length = Length::of_vec_deque(offset_of!(Ended, tasks));
 
-    /// Makes room for `n` tasks.
     pub fn reserve(&mut self, n: usize) -> Result<(), NoMemory> {
         self.tasks.try_reserve(n.saturating_sub(self.tasks.len())).map_err(|_| NoMemory)
     }
@@ -47,7 +45,7 @@ impl Ended {
         self.tasks.is_empty()
     }
 
-    /// Takes the oldest task; None if there is none, or if others wait and one of them has its turn.
+    /// Takes the oldest task; None if there is none, or if other tasks wait and it is their turn.
     #[inline(always)]
     pub fn next(&mut self, others_wait: bool) -> Option<Task> {
         if self.is_empty() { None } else { self.next_of_some(others_wait) }

@@ -1,5 +1,6 @@
 //! The queue for tasks that do not come from a worker of the run, first in, first out. It also
-//! takes tasks that yield, and tasks for which a worker's own queue has no room: the *spilled* ones.
+//! takes tasks that yield, and tasks for which a worker's own queue has no room: the *spilled*
+//! ones.
 //!
 //! Spilled tasks have a queue of their own, and the two queues give their oldest tasks in turn. In
 //! one queue a task from outside would wait behind a flood of spilled ones.
@@ -46,13 +47,14 @@ use std::mem::offset_of;
 
 pub struct Injector {
     state: Mutex<State>,
-    /// The queue's length, readable without the lock. Its Release stores pair with the load in
-    /// `looks_empty`; a thread that then takes a task synchronises by the lock.
+    /// The queue's length, readable without the lock. A thread that then takes a task synchronises
+    /// by the lock.
     len: AtomicUsize,
-    /// How many of the tasks are not spilled ones. Relaxed: a hint.
+    /// The number of tasks that are not spilled. Relaxed: a hint.
     outside: AtomicUsize,
-    /// The number of tasks that a task that yields may be exchanged for; 0 if a task of a section waits,
-    /// which must go first, or a spilled one, which must have its turn. A hint.
+    /// The number of queued tasks for which a yielding task may be exchanged. It is 0 while a task
+    /// whose section has ended is queued, since that task goes first, and while a spilled task is
+    /// queued, since it must have its turn. A hint.
     exchangeable: AtomicUsize,
     /// The number of tasks whose blocking section has ended. A hint.
     ended: AtomicUsize,
@@ -64,19 +66,17 @@ pub struct Injector {
 
 struct State {
     queue: TaskQueue,
-    /// Tasks for which their worker's own queue had no room. They are apart from the others, which do
-    /// not wait behind a flood of them.
+    /// Tasks for which their worker's own queue had no room.
     spilled: TaskQueue,
-    /// The next task is a spilled one, if there are both.
+    /// If both queues have tasks, the next task is a spilled one.
     spilled_next: bool,
-    /// The capacity for tasks that have begun, beside that for new tasks.
+    /// The capacity for tasks that have begun, in addition to the capacity for new tasks.
     reserved: usize,
     ended: Ended,
     gate: RunGate,
 }
 
 impl State {
-    /// Reserves capacity for `n` new tasks.
     fn make_room(&mut self, n: usize, is_long: &IsLong) -> Result<(), NoMemory> {
         self.queue.make_room(self.reserved.saturating_add(n), is_long)
     }
@@ -101,7 +101,6 @@ impl State {
     }
 }
 
-/// Why a task was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Closed,
@@ -146,8 +145,8 @@ impl Injector {
         }
     }
 
-    /// Adds a task from outside the run. This function and those that put tasks back return the number
-    /// of tasks from outside in the queue, that one included.
+    /// Adds a task from outside the run. This function and those that put tasks back return the
+    /// number of tasks from outside in the queue, including the added one.
     pub fn push(&self, task: Task) -> Result<usize, Refused> {
         self.state.with(|state| {
             if state.gate.is_closed() {
@@ -192,7 +191,7 @@ impl Injector {
         })
     }
 
-    /// True if a task whose blocking section has ended is in the queue. A hint.
+    /// True if a task whose blocking section has ended is queued. A hint.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed) > 0
     }
@@ -207,10 +206,10 @@ impl Injector {
         others + ended
     }
 
-    /// Adds spilled tasks, whether the gate is open or not; they take no reserved slots. Calls `give`
-    /// with the number of tasks to pass on: at most `n`, and so few that the queue does not exceed
-    /// `limit`. `give` may pass on fewer. The queue is locked meanwhile. Full: not even one task has
-    /// room.
+    /// Adds spilled tasks, whether or not the gate is open; they take no reserved slots. Calls
+    /// `give` with the number of tasks to pass on: at most `n`, and at most as many as `limit`
+    /// leaves room for. `give` may pass on fewer. The queue is locked during the call. Full: there
+    /// is no room for even one task.
     pub fn spill(
         &self,
         n: usize,
@@ -238,7 +237,7 @@ impl Injector {
     }
 
     /// Takes the oldest task, and then offers the others to `keep`, from the end `from`, until
-    /// `keep` refuses one. The queue is locked meanwhile.
+    /// `keep` refuses one. `keep` is called under the queue's lock.
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.state.with(|state| {
             let first = state.next();
@@ -274,7 +273,7 @@ impl Injector {
         })
     }
 
-    /// Takes the oldest task that is not a spilled one.
+    /// Takes the oldest task that is not spilled.
     #[cold]
     #[inline(never)]
     pub fn take_outside(&self) -> Option<Task> {
@@ -312,14 +311,14 @@ impl Injector {
     pub unsafe fn end_exchange(&self, task: Task) {
         // SAFETY: by the caller's promise this thread holds the lock, and has no other reference.
         unsafe {
-            // There is room, because a task was taken out; and the length is as before.
+            // There is room, because a task was taken out; and the length is unchanged.
             self.state.locked().queue.push_back(task);
             self.state.unlock();
         }
     }
 
-    /// Calls `work` under the lock that decides the end of the run, unless the run has ended: then
-    /// returns false.
+    /// Calls `work` under the lock that decides the end of the run. If the run has ended, returns
+    /// false instead.
     pub fn while_open(&self, work: impl FnOnce()) -> bool {
         self.state.with(|state| {
             let is_open = !state.gate.is_closed();
@@ -357,8 +356,8 @@ impl Injector {
         !state.gate.is_closed() && state.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
-    /// Calls `then` with the number of tasks, and of the threads that wait for a rest, if the gate
-    /// is open. The queue is locked meanwhile.
+    /// If the gate is open, calls `then` under the queue's lock, with the number of tasks and the
+    /// number of threads that wait for a rest.
     pub fn when_open(&self, then: impl FnOnce(usize, usize)) {
         self.state.with(|state| {
             if !state.gate.is_closed() {
@@ -367,7 +366,7 @@ impl Injector {
         });
     }
 
-    /// True if a queue keeps memory of a time when it was long. A hint.
+    /// True if a queue still has the memory of an earlier peak. A hint.
     pub fn keeps_memory(&self) -> bool {
         self.is_long.get() || self.is_spilled_long.get()
     }
@@ -388,17 +387,16 @@ impl Injector {
         }
     }
 
-    /// The number of tasks that are not spilled ones. A hint.
+    /// The number of tasks that are not spilled. A hint.
     pub fn outside(&self) -> &AtomicUsize {
         &self.outside
     }
 
-    /// The number of tasks. A hint.
     pub fn len_hint(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// For a thread that waits for a rest.
+    /// The rests of the run, for a thread that waits for one.
     pub fn rests(&self) -> &Rests {
         &self.rests
     }

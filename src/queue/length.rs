@@ -1,7 +1,7 @@
-//! Where a debugger finds the length of a queue, and its tasks. Each queue counts its tasks in its
-//! own way, and a debugger cannot call it: so a queue describes its length as numbers, from which
-//! tools/libsched-gdb.py computes what `len_hint` returns, and where its slots lie. The library
-//! itself does not use them.
+//! Describes to a debugger where it finds the length of a queue, and its tasks. Each queue counts
+//! its tasks in its own way, by a function that a debugger cannot call. So a queue describes its
+//! length as numbers, from which tools/libsched-gdb.py computes what `len_hint` returns, and finds
+//! the slots. The library itself does not use them.
 
 use crate::task;
 use std::mem::offset_of;
@@ -19,7 +19,7 @@ pub struct Length {
     slots: Slots,
 }
 
-/// Where the tasks of a queue lie, one behind the other, the oldest first.
+/// Where the tasks of a queue lie, in consecutive slots, the oldest first.
 ///
 /// If `address` is absent, the word `low` is the address of the oldest task. Otherwise the slots
 /// are a ring. If `via` is absent, the word at `address` is the ring's address, and the word at
@@ -41,7 +41,7 @@ pub struct Slots {
 /// There is no such word; it counts as 0.
 const ABSENT: usize = usize::MAX;
 
-/// The offsets of the words of a `VecDeque`: build.rs has found them.
+/// The offset of this word of a `VecDeque`; build.rs has found the offsets.
 const fn vec_deque(word: usize) -> usize {
     let digits = env!("LIBSCHED_VEC_DEQUE").as_bytes();
     (digits[word] - b'0') as usize * size_of::<usize>()
@@ -56,7 +56,7 @@ const SLICE_PLACES: usize = 0;
 const SLICE_COUNT: usize = size_of::<usize>();
 
 impl Slots {
-    /// `low` is an address.
+    /// The word `low` is the address of the oldest task.
     const AT_LOW: Slots = Slots {
         address: ABSENT,
         via: ABSENT,
@@ -86,7 +86,7 @@ const fn moved(word: usize, by: usize) -> usize {
 }
 
 impl Length {
-    /// No queue.
+    /// The length of an absent queue: 0.
     pub const NONE: Length = Length::difference([ABSENT, ABSENT], ABSENT, 1, size_of::<usize>());
 
     pub const fn difference(high: [usize; 2], low: usize, unit: usize, bytes: usize) -> Length {
@@ -108,20 +108,20 @@ impl Length {
         Length { slots: Slots::of_vec_deque(at), ..self }
     }
 
-    /// The tasks are in the boxed slice at this offset, that at `low` first.
+    /// The tasks are in the boxed slice at this offset; `low` is the position of the oldest.
     pub const fn in_slice(self, at: usize) -> Length {
         let (address, count) = (at + SLICE_PLACES, at + SLICE_COUNT);
         Length { slots: Slots { address, count, ..Slots::AT_LOW }, ..self }
     }
 
-    /// The same, if the boxed slice is at the offset `slice` of the record to which the word at
-    /// this offset leads.
+    /// Like `in_slice`, for a boxed slice at the offset `slice` of the record to which the word at
+    /// the offset `at` leads.
     pub const fn in_slice_via(self, at: usize, slice: usize) -> Length {
         let (via, count) = (slice + SLICE_PLACES, slice + SLICE_COUNT);
         Length { slots: Slots { address: at, via, count, ..Slots::AT_LOW }, ..self }
     }
 
-    /// The slots take so many bytes each.
+    /// A slot takes `size` bytes.
     pub const fn with_slots_of(mut self, size: usize) -> Length {
         self.slots.size = size;
         self
@@ -135,13 +135,14 @@ impl Length {
     }
 }
 
-/// The lengths of a policy.
+/// The lengths of a policy's queues.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Lengths {
-    /// Of the queue of a worker: from the worker's deque, or from the policy if there is none.
+    /// A worker's queue. The offsets start at the worker's deque, or at the policy if there is
+    /// none.
     pub each: Length,
-    /// Of the queues for all workers: from the policy.
+    /// The queues for all workers. The offsets start at the policy.
     pub for_all: [Length; QUEUES_FOR_ALL],
 }
 

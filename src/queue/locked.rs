@@ -1,7 +1,7 @@
-//! A deque under a lock: the course's section 4 to the letter. It has two type parameters. The lock
-//! is one, so that programs can compare the primitives. The end at which the owner pops is the
-//! other. With [`Oldest`] the owner pops at the thieves' end, and the deque is a queue, like those
-//! of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`).
+//! A deque under a lock: the course's section 4 to the letter. It has two type parameters: the
+//! lock, so that programs can compare the primitives, and the end at which the owner pops. With
+//! [`Oldest`] the owner pops at the thieves' end, and the deque is a FIFO queue like those of the
+//! fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`).
 //!
 //! # Orderings
 //!

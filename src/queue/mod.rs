@@ -10,14 +10,14 @@
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 //! | [`ended`] | part of the queue for all workers: tasks whose blocking section has ended | |
 //!
-//! [`length`] tells a debugger where it finds the length of each; [`room`] has the memory of those
-//! that are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the list of the
-//! tasks that wait for a whole run.
+//! [`length`] tells a debugger where it finds the length of each queue; [`room`] manages the memory
+//! of the queues that are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the
+//! list of the tasks that wait for a whole run.
 //!
 //! # Roles
 //!
-//! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. What
-//! only some deques can do is a trait of its own, and a policy asks for it by capability:
+//! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. A
+//! capability that only some deques have is a trait of its own:
 //!
 //! | trait | capability | implemented by |
 //! | --- | --- | --- |
@@ -54,7 +54,6 @@ use std::convert::Infallible;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// An end of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Where thieves take tasks.
@@ -72,7 +71,6 @@ impl End {
     }
 }
 
-/// The outcome of a theft.
 #[derive(Debug)]
 pub enum Steal {
     Empty,
@@ -81,13 +79,13 @@ pub enum Steal {
     Taken(Task),
 }
 
-/// The most tasks that a thief takes at once: half of Tokio's ring. Nobody else can take the tasks
-/// that a thief has in its hands.
+/// The most tasks that a thief takes at once: half of Tokio's ring. The number is bounded because
+/// nobody else can reach the tasks that a thief carries.
 pub const BATCH: usize = 128;
 
-/// A double-ended queue. One owner pushes and pops at the bottom; any thread steals at the top.
-/// (The owner of a FIFO deque pops at the top, too.) The safe methods are the thieves'. The unsafe
-/// ones are the owner's, and are called through [`Owner`].
+/// A double-ended queue. One owner pushes and pops at the bottom (the owner of a FIFO deque pops at
+/// the top); any thread steals at the top. Thieves call the safe methods. The owner calls the
+/// unsafe ones, through [`Owner`].
 pub trait Deque: Send + Sync + Sized + 'static {
     /// An empty deque that refuses to hold more than `limit` tasks.
     fn new(limit: usize) -> Result<Self, NoMemory>;
@@ -133,8 +131,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint. The owner may have private tasks if the call returns
-    /// false: see [`PrivatePart::ask`].
+    /// True if `steal` may succeed now. A hint. The owner may have private tasks if the call
+    /// returns false: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
     }
@@ -147,7 +145,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// A hint, read without a lock: it may be out of date when the call returns.
     fn looks_empty(&self) -> bool;
 
-    /// The number of tasks. A hint, too.
+    /// The number of tasks. A hint.
     fn len_hint(&self) -> usize;
 
     /// The most tasks that a pop has found.
@@ -201,7 +199,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
         unsafe { self.pop() }
     }
 
-    /// True if the deque keeps memory of a time when it was long.
+    /// True if the deque still has the memory of an earlier peak.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -269,9 +267,11 @@ pub trait PrivatePart: Sized {
     /// to steal afterwards.
     fn raid(&self) -> bool;
 
-    /// Sets an alarm, unless one is set that stops each pop: from the owner's next pop or join on, each
-    /// takes its slow path, and `pop_into` takes nothing, until the owner silences or defers the alarm.
-    /// The caller has written the reason of the alarm and has executed a full fence since, or is the
+    /// Sets an alarm, unless an alarm that stops each pop is set already. From the owner's next pop
+    /// or join on, each pop and join takes its slow path, and `pop_into` takes nothing, until the
+    /// owner silences or defers the alarm. The caller is the owner, or has written the reason of
+    /// the alarm and then executed a full fence. So the owner sees the reason after it has silenced
+    /// the alarm.
     /// owner. Then the owner sees the reason when it has silenced the alarm.
     fn alarm(&self);
 
@@ -298,9 +298,9 @@ pub trait PrivatePart: Sized {
     /// The caller is the one [`Owner`].
     unsafe fn publish(&self, portion: Portion) -> Published;
 
-    /// Makes puts silent until somebody asks again. The call ends with a full fence. The call may
-    /// overwrite the question of a thread that has first written something and executed a fence.
-    /// Then the owner's reads after the call see what that thread wrote.
+    /// Makes puts silent until somebody asks again. The call ends with a full fence. It may
+    /// overwrite the null of a thread that has asked. If that thread wrote something and executed a
+    /// fence before it asked, the owner's reads after this call see what that thread wrote.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -313,8 +313,8 @@ pub trait PrivatePart: Sized {
 /// The outcome of [`PrivatePart::press`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
-    /// No raid: the owner has no private tasks, or has not been requested, or has answered; or
-    /// another thief holds the deque.
+    /// No raid: the owner has no private tasks, has not been requested, or has answered; or another
+    /// thief holds the deque.
     NoRaid,
     /// The raid found nothing.
     RaidedInVain,
@@ -325,9 +325,9 @@ pub enum Press {
 /// Which private tasks an owner publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Portion {
-    /// The older half; not a task that is alone, which its owner will most likely take next.
+    /// The older half. A single task stays private: its owner will most likely take it next.
     Half,
-    /// The older half, or a task that is alone.
+    /// The older half, or a single task.
     HalfOrLone,
     /// All, if thieves have no task to steal.
     AllIfNone,
@@ -342,7 +342,7 @@ pub enum Published {
     Some,
     /// The owner has no task to spare.
     None,
-    /// A thief holds the lock: thieves should go on asking.
+    /// A thief holds the lock: thieves should continue to ask.
     Busy,
 }
 

@@ -5,7 +5,7 @@ use crate::task::Task;
 use std::marker::PhantomData;
 
 /// The owner's end of a deque, or of a capability of it. It belongs to one thread at a time and
-/// cannot be shared. Its functions are those of the traits for the owner, where they are described.
+/// cannot be shared. The traits document its functions.
 pub struct Owner<'a, D>(&'a D, PhantomData<*mut ()>);
 
 /// The owner's functions of a trait.
@@ -46,7 +46,7 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop_into(then) }
     }
 
-    /// Adds a task, and leaves the threads that asked without an answer.
+    /// Adds a task, without answering the threads that asked.
     pub fn push(&mut self, task: Task) -> Result<(), Full> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
@@ -84,9 +84,9 @@ impl<P: PrivatePart> Owner<'_, P> {
         self.0.alarm();
     }
 
-    /// Does what the owner was asked for: thieves want tasks, and get this `portion`; sleepers want
-    /// to be woken for tasks. The next push answers again, as long as `anybody` says that there is a
-    /// worker to be woken.
+    /// Answers the threads that asked for the owner's attention: publishes `portion`, or the older
+    /// half or a single task if `anybody` says that there is a worker to be woken. In that case the
+    /// next push answers again. Otherwise puts become silent, unless a thief holds the lock.
     pub fn answer(&mut self, portion: Portion, anybody: impl Fn() -> bool) {
         let wakes = anybody();
         let published = self.publish(if wakes { Portion::HalfOrLone } else { portion });

@@ -1,7 +1,8 @@
 //! A ring of fixed size with the positions of owner and thief in one word. It is the local queue of
 //! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019). Tokio's queue is
 //! Go's (D. Vyukov, "Scalable Go scheduler design doc", 2012) with a second head position, `steal`,
-//! which protects the slots that a thief is copying. First in, first out, also for the owner.
+//! which protects the slots that a thief is copying. The owner also takes the oldest task: the ring
+//! is FIFO.
 //!
 //! # State
 //!
@@ -88,7 +89,7 @@ pub struct Ring<const N: usize = SLOTS> {
     seldom: Pad<Seldom>,
 }
 
-/// What the owner reads; thieves do not write these lines.
+/// Fields that the owner reads, on cache lines that thieves never write.
 struct Seldom {
     slots: Box<[Slot]>,
     /// The position at which put must read `word` again: the ring is full or the limit is reached
@@ -117,7 +118,7 @@ enum BesideThief {
     TakeNone,
 }
 
-/// The tasks that the owner has taken: `n` from position `from` on, of `queued` tasks.
+/// The owner has taken `n` of `queued` tasks, from position `from` on.
 struct Taken {
     from: u32,
     n: u32,

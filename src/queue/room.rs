@@ -1,9 +1,9 @@
 //! A queue of tasks under a lock, whose memory goes back to the system when the queue is empty.
 //!
 //! The queue then gets a short buffer, and the pages of the long one are discarded. The long buffer
-//! itself is kept as a *spare*, for the next time that the queue grows. Rejected: to free it. From
-//! then on glibc takes buffers of that size from its heap, and what they leave behind when they grow
-//! stays resident there.
+//! itself is kept as a *spare*, for the next time that the queue grows. Rejected: freeing it. glibc
+//! would then serve later buffers of that size from its heap, where the memory that they leave
+//! behind when they grow stays resident.
 
 use crate::sys::memory::{self, NoMemory};
 use crate::task::Task;
@@ -18,11 +18,10 @@ pub struct QueueOf<T> {
     spare: Long<T>,
 }
 
-/// The usual one.
 pub type TaskQueue = QueueOf<Task>;
 
-/// Whether a queue has a long buffer. Written under the queue's lock, read without it, as a hint.
-/// (std's atomic, which the models do not explore.)
+/// True while a queue has a long buffer. Written under the queue's lock, read without it, as a
+/// hint. (std's atomic, which the models do not explore.)
 #[derive(Default)]
 pub struct IsLong(AtomicBool);
 
@@ -55,7 +54,6 @@ impl<T> QueueOf<T> {
         QueueOf { tasks: VecDeque::new(), spare: Long(Vec::new()) }
     }
 
-    /// Makes room for `n` more tasks.
     #[inline(always)]
     pub fn make_room(&mut self, n: usize, is_long: &IsLong) -> Result<(), NoMemory> {
         if self.tasks.capacity() - self.tasks.len() >= n { Ok(()) } else { self.grow(n, is_long) }

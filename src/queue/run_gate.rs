@@ -12,11 +12,11 @@
 //! # Protocol
 //!
 //! A worker that finds, under the lock, that no task is left calls `rest`. This closes the gate;
-//! or, if the gate is held, announces the rest to the waiting threads. A waiting thread reads the
-//! count first, then checks, under the lock, whether the run is at rest. If not, and if the count
-//! is still the same, it adds itself to `awaited`, and sleeps until the count has changed. A thread
-//! that stops holding the gate does so under the lock, and there checks, too, whether the run is at
-//! rest. If so, this thread ends the run; otherwise the worker that later finds the run at rest
+//! or, if the gate is held open, announces the rest to the waiting threads. A waiting thread reads
+//! the count first, then checks, under the lock, whether the run is at rest. If not, and if the
+//! count is unchanged, it adds itself to `awaited`, and sleeps until the count changes. A thread
+//! that stops holding the gate open does so under the lock, where it also checks whether the run is
+//! at rest. If so, this thread ends the run; otherwise the worker that later finds the run at rest
 //! ends it.
 //!
 //! # The bad interleavings
@@ -25,14 +25,14 @@
 //! lock after the check, finds `awaited`, and changes the count before the sleep; so the sleep does
 //! not begin.
 //!
-//! *A wait that is over is taken for one that goes on.* A thread has found the run at rest, but has
-//! not left its wait; a new task of the run asks whether the wait goes on. So the thread notes
+//! *A finished wait is taken for a pending one.* A thread has found the run at rest, but has not
+//! left its wait, when a new task of the run asks whether the wait is pending. So the thread notes
 //! under the lock that it has found a rest, and an announced rest changes the count under the lock.
 //! The new task came in under that lock, later, so whoever runs it sees the note and the count.
 //!
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It
-//! counts for this thread, too, whatever tasks have come in since.
+//! counts for this thread as well, whatever tasks have come in since.
 //!
 //! # Orderings
 //!
@@ -41,14 +41,13 @@
 //! | `announce`: addition to the count | Release | the load in `wait`: what the run's tasks wrote |
 //! | `wait`: loads of the loop | Acquire | `announce` |
 //! | `begin`: load | Relaxed | none: an old count only makes the wait look again |
-//! | `expect_rest`: load and stores | Relaxed | the lock, under which `announce` is called, too |
+//! | `expect_rest`: load and stores | Relaxed | the lock, under which `announce` is called |
 //! | `is_over`: loads | Relaxed | the lock, by the task that came in after the rest |
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 
-/// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// At the first rest.
@@ -74,8 +73,8 @@ impl RunGate {
         self.closed
     }
 
-    /// To be called when no task is left. Closes the gate unless it is held open; true if it closed
-    /// the gate.
+    /// Called when no task is left. Closes the gate unless it is held open; true if it closed the
+    /// gate.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.ends == Ends::AfterRelease {
             if std::mem::take(&mut self.awaited) > 0 {
@@ -87,9 +86,9 @@ impl RunGate {
         true
     }
 
-    /// Returns `rests`, which tells whether no task is left now. If a task is left, requests that
-    /// the next rest is announced to this thread, unless the rest for which it waits has come.
-    /// Called under the lock, like `rest`.
+    /// Returns `rests`: whether no task is left now. If a task is left, counts this thread in
+    /// `awaited`, so that the next rest is announced to it, unless the rest for which it waits has
+    /// already come. Called under the lock, like `rest`.
     pub fn expect_rest(&mut self, rests: bool, thread: &RestAwaited) -> bool {
         // Relaxed: the lock orders these accesses with those of `announce`
         if rests {
@@ -116,7 +115,7 @@ pub struct RestAwaited<'a> {
     rests: &'a Rests,
     /// The number of rests when the wait began, or one of the values below.
     state: AtomicUsize,
-    /// The thread is in `awaited`, until the next rest.
+    /// The thread is counted in `awaited`, until the next rest.
     counted: AtomicBool,
 }
 
@@ -137,8 +136,8 @@ impl<'a> RestAwaited<'a> {
     }
 
     /// For other threads: true if the run was at rest after the wait began. The caller knows a task
-    /// of the run that has not ended, and sees what was written before that task began. The caller
-    /// excludes `begin`.
+    /// of the run that has not ended, and sees what was written before that task began. No `begin`
+    /// runs concurrently: the caller excludes it.
     pub fn is_over(&self) -> bool {
         // Relaxed: the lock of the run, under which that task came in
         match self.state.load(Ordering::Relaxed) {
@@ -148,7 +147,7 @@ impl<'a> RestAwaited<'a> {
         }
     }
 
-    /// The rest for which the thread waits has not been announced.
+    /// True if the rest for which the thread waits has not been announced.
     fn count_is_same(&self) -> bool {
         self.rests.0.load(Ordering::Relaxed) as usize == self.state.load(Ordering::Relaxed)
     }

@@ -9,7 +9,7 @@
 //! ```text
 //! not in the list   the task does not wait
 //! in the list       until its thread has returned from the wait
-//!   goes on         the run has not ended, or has not rested since the wait began
+//!   pending         the run has not ended, or has not rested since the wait began
 //!   over            the thread is about to leave the list
 //! ```
 //!
@@ -18,24 +18,25 @@
 //! A task of run C is about to wait for run A. Under the lock of the list, either it finds that the
 //! wait would never end, and is refused; or it enters its wait into the list. It finds the runs
 //! that are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If
-//! a wait for a kept run goes on, the run of the task that waits is kept, too. If A is kept, there
+//! a wait for a kept run is pending, the run of the waiting task is also kept. If A is kept, there
 //! is a circle.
 //!
 //! # Proof
 //!
-//! *No wait is refused that could end.* Claim: each kept run has a task that does not end before the
-//! caller's wait ends, so the run neither rests nor ends before that. By induction: for C, the task
-//! is the caller. Suppose that the claim holds for K, and that the search then sees a task T whose
-//! wait for K goes on. This wait ends only when K rests or ends, so not before the caller's wait.
-//! So T is the task of its run. Therefore, if A is kept, the caller would wait for a rest of A that
-//! comes only after the caller's wait.
+//! *No wait is refused that could end.* Claim: each kept run has a task that does not end before
+//! the caller's wait ends, so the run neither rests nor ends before that. By induction: for C, the
+//! task is the caller. Suppose that the claim holds for K, and that the search then sees a task T
+//! whose wait for K is pending. This wait ends only when K rests or ends, so not before the
+//! caller's wait. So the claim holds for T's run, by T. Therefore, if A is kept, the caller would
+//! wait for a rest of A that comes only after the caller's wait.
 //!
-//! The order of the steps matters. Suppose that a wait for K was looked at before K was known to be
-//! kept. Then K could have rested in between, and have got the task that keeps it later.
+//! The order of the steps matters. Suppose that the search looked at a wait for K before it knew
+//! that K is kept. Then K could have rested in between, and the task that keeps K could have come
+//! later.
 //!
 //! *Each circle is found.* The waits of a circle are entered one after the other, under the lock.
-//! The one that is entered last finds all others in the list. They would go on for ever, so none of
-//! them is taken for one that is over.
+//! The one that is entered last finds all others in the list. They would never end, so none of them
+//! is taken for a finished wait.
 //!
 //! # The bad interleavings
 //!
@@ -46,19 +47,20 @@
 //! that came in after each rest before (`queue::run_gate`).
 //!
 //! *The wait that has not begun.* `sched_pool_run` enters its wait into the list, adds a task, and
-//! then waits for a rest that comes after the task. A rest before the task does not end the wait. So
-//! the `RestAwaited` begins after the task was added; until then the wait counts as going on. It
+//! then waits for a rest that comes after the task. A rest before the task does not end the wait.
+//! So the `RestAwaited` begins after the task was added; until then the wait counts as pending. It
 //! begins under the lock of the list: otherwise an observer could miss the beginning and a rest
-//! after it, and take a wait that is over for one that goes on.
+//! after it, and take a finished wait for a pending one.
 //!
-//! *Two at once.* Two tasks are about to wait for each other's run. If each entered its wait before it
-//! searched, both would be refused. Under one lock the first one finds no circle, and waits.
+//! *Two at once.* Two tasks are about to wait for each other's run. If each entered its wait before
+//! it searched, both would be refused. Under one lock the first one finds no circle, and waits.
 //!
 //! # What is not in the list
 //!
-//! A thread that is not in a task may wait for a run, but no run waits for that thread. A circle with
-//! other waits (for a mutex, a group, a semaphore) is not certain when it closes, since any task may
-//! end such a wait: `inspect::deadlock` finds the circle when nothing happens any more.
+//! A thread that is not in a task may wait for a run, but no run waits for that thread. A circle
+//! with other waits (for a mutex, a group, a semaphore) is not certain when it closes, since any
+//! task may end such a wait. `inspect::deadlock` finds that circle when no task can continue any
+//! more.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::RestAwaited;
@@ -90,7 +92,7 @@ pub struct RunWait<'a> {
     /// The run that is awaited.
     pub run: usize,
     pub until: Until<'a>,
-    /// Under the lock of the list, like `keeps`.
+    /// Used under the lock of the list, like `keeps`.
     next: Cell<*const RunWait<'static>>,
     /// The waiter's run is kept.
     keeps: Cell<bool>,
@@ -115,8 +117,8 @@ impl<'a> RunWait<'a> {
         RunWait { waiter, run, until, next: Cell::new(ptr::null()), keeps: Cell::new(false) }
     }
 
-    /// True if the wait is not over. The caller knows that the run has a task that does not end
-    /// meanwhile.
+    /// True if the wait is pending. The caller knows that the run has a task that does not end
+    /// during the call.
     pub fn goes_on(&self) -> bool {
         match self.until {
             Until::End => true, // a run with a task has not ended
@@ -214,7 +216,7 @@ impl RunWaits {
         self.0.with(|list| list.iter().for_each(look));
     }
 
-    /// Empties the list, in the child of a fork, which has none of the threads.
+    /// Empties the list in the child of a fork, where the waiting threads do not exist.
     ///
     /// # Safety
     /// No other thread of this process uses the list.

@@ -26,7 +26,7 @@
 //! | `split` | under the lock | owner at each pop; thieves |
 //! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
-//! | `alarm` | under the lock; null by the owner alone | owner on its slow path; who sets an alarm |
+//! | `alarm` | under the lock; null by the owner alone | owner on its slow path; a thread that sets an alarm |
 //! | `top` | under the lock | thieves; owner on its slow path |
 //! | slots | owner: at and above `open`, or under the lock | owner; thieves, locked, below `open` |
 //!
@@ -40,11 +40,11 @@
 //! # Protocol
 //!
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
-//! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
-//! A thief that finds no public task asks now and then, and a worker asks when it is about to sleep.
+//! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null. A
+//! thief that finds no public task asks now and then, and a worker asks when it is about to sleep.
 //! The owner then publishes the older half of its private tasks, or all of them if several workers
 //! search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The owner of a
-//! loop also looks for null between two chunks, and then does the same (`Policy::share`).
+//! loop also checks for null between two chunks, and answers there (`Policy::share`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
@@ -67,8 +67,8 @@
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
 //! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
 //! `alarm` until the owner removes it. So the next pop or join takes the slow path, and the owner
-//! looks at what the alarm was set for. If it is too early for that, the owner may lower the alarm to
-//! the present `bot`: then only the pops of the tasks that are queued now take the slow path. To
+//! looks at what the alarm was set for. If it is too early for that, the owner may lower the alarm
+//! to the present `bot`: then only the pops of the tasks that are queued now take the slow path. To
 //! thieves an alarm looks like a request, so they can raid an owner that computes.
 //!
 //! # The bad interleavings
@@ -103,15 +103,16 @@
 //!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
 //!    with `split`, the deque of an idle owner would look filled for ever, and no worker would
 //!    sleep.)
-//! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is another
-//!    one. A sleeper's last look between the two misses that task, and the owner may compute for
-//!    long before it pops. So the owner looks for sleepers after it has restored the task, as it
-//!    does after a push (`Policy::restored`): it sees the sleeper, or the sleeper sees the restored
-//!    `bot`. A pop that an alarm stops restores its task, too.
-//! 6. *The alarm for what the owner has seen already.* A thread writes what the alarm is for, fences,
-//!    finds an alarm set, and does not set another; the owner has just looked, seen nothing, and
-//!    removes that alarm. So the owner removes the alarm first, fences, and then looks. If the thread
-//!    has found the alarm set, its fence comes before the owner's, and the owner sees what it wrote.
+//! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is not the
+//!    awaited one. A sleeper's last look between claim and restoration misses that task, and the
+//!    owner may compute for long before it pops. So the owner looks for sleepers after it has
+//!    restored the task, as it does after a push (`Policy::restored`): it sees the sleeper, or the
+//!    sleeper sees the restored `bot`. A pop that an alarm stops also restores its task.
+//! 6. *The alarm for what the owner has seen already.* A thread writes what the alarm is for,
+//!    fences, finds an alarm set, and does not set another; the owner has just looked, seen
+//!    nothing, and removes that alarm. So the owner removes the alarm first, fences, and then
+//!    looks. If the thread has found the alarm set, its fence comes before the owner's, and the
+//!    owner sees what it wrote.
 //!
 //! # Cost
 //!
@@ -175,13 +176,15 @@ use std::ptr;
 use std::sync::atomic::AtomicBool;
 
 impl<M: Mode> Split<M> {
-    /// Abandons a forked child's copy, made in a task: from now on pop finds nothing.
+    /// Abandons the copy of the deque in a child that a task has forked: from now on pop finds
+    /// nothing.
     pub fn abandon(&self) {
         self.watched.alarm.store(ptr::null_mut(), Ordering::Relaxed);
         self.watched.split.store(ABANDONED, Ordering::Relaxed);
     }
 
-    /// `pop_public`, for a loop that an alarm stops: if one is set, undoes the pop and returns None.
+    /// `pop_public`, for a loop that an alarm stops: if one is set, undoes the pop and returns
+    /// None.
     #[cold]
     #[inline(never)]
     fn pop_public_unless_alarmed(&self) -> Option<Task> {
@@ -337,8 +340,8 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     unsafe fn pop_slowly(&self) -> Option<Task> {
-        // A raid may have come or gone since the first look at `split`. This look comes after the
-        // claim, too, and is as good.
+        // A raid may have come or gone since the first look at `split`. This second look also comes
+        // after the claim, so it is as good.
         let last = self.bot();
         if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
     }

@@ -1,5 +1,5 @@
-//! Compares each deque with a `VecDeque`, on one thread. The models check what threads do to each
-//! other.
+//! Compares each deque with a `VecDeque`, on one thread. The models check the interleavings of
+//! threads.
 
 use crate::lock::bell::{Adaptive, Fair, Spin};
 use crate::lock::posix::{PthreadMutex, Semaphore};

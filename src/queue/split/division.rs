@@ -26,7 +26,7 @@ impl<M: Mode> PrivatePart for Split<M> {
         false
     }
 
-    /// (Certain, if the caller holds the lock.)
+    /// Exact if the caller holds the lock.
     fn is_requested(&self) -> bool {
         self.open() < self.split()
     }
@@ -108,10 +108,10 @@ impl<M: Mode> PrivatePart for Split<M> {
 }
 
 impl<M: Mode> Split<M> {
-    /// The lock, if it is free. An owner that should publish all of its tasks tries more than once:
-    /// what stays private is out of reach while the owner runs a task. (With one try, thieves that
-    /// took turns at the lock kept the owner out: loops of 300 µs on 16 workers took 66 µs, and take
-    /// 49 with more tries.) If a raid holds the lock, it publishes half of the tasks itself.
+    /// The lock, if it is free. An owner that should publish all of its tasks tries several times,
+    /// because its private tasks are out of reach while it runs a task. (With one try, thieves kept
+    /// the owner out: loops of 300 µs on 16 workers took 66 µs instead of 49.) If a raid holds the
+    /// lock, the raid itself publishes half of the tasks.
     fn hold_to_publish(&self, portion: Portion) -> Option<Held<'_>> {
         let held = Held::try_now(&self.thieves);
         if held.is_none() && portion == Portion::All {

@@ -40,10 +40,10 @@ impl<M: Mode> Split<M> {
         }
     }
 
-    /// Completes a claim that failed. If the youngest task is `task`, though a public one, and no
-    /// thief has it, takes it and returns true. Otherwise undoes the claim; the slot was not
-    /// changed meanwhile. A sleeper that looked during the claim may have missed the youngest task:
-    /// the caller then looks for sleepers, as after a push (`Policy::restored`).
+    /// Completes a claim that failed. If the youngest task is `task`, is public, and was not
+    /// stolen, takes it and returns true. Otherwise undoes the claim; the slot was not changed
+    /// meanwhile. A sleeper that looked during the claim may have missed the youngest task: the
+    /// caller then looks for sleepers, as after a push (`Policy::restored`).
     ///
     /// # Safety
     /// The caller is the owner, and `claim_this` has just returned false.

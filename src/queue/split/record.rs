@@ -1,4 +1,4 @@
-//! The words of a split deque, and the steps that each side is made of. The essay says which thread
+//! The words of a split deque, and the steps that its operations share. The essay says which thread
 //! reads or writes which word, and when.
 
 use crate::lock::trylock::TryLock;
@@ -18,8 +18,8 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
-/// How often the owner tries to get the lock before it waits longer, or goes on without it. Thieves
-/// hold the lock for a fraction of a microsecond; but a raid holds it for ten.
+/// The number of times that the owner tries to get the lock before it waits longer, or continues
+/// without it. A thief holds the lock for a fraction of a microsecond, a raid for ten.
 const TRIES: u32 = if cfg!(loom) { 0 } else { 64 };
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
@@ -117,8 +117,8 @@ pub(super) struct Watched {
     pub(super) split: AtomicPtr<Slot>,
     /// A push here or beyond takes the slow path; null: somebody asks for the owner's attention.
     pub(super) lim: AtomicPtr<Slot>,
-    /// `split` is not below this: a pop below it takes the slow path, where the owner finds the alarm.
-    /// Null: no alarm is set.
+    /// `split` is not below this: a pop below it takes the slow path, where the owner finds the
+    /// alarm. Null: no alarm is set.
     pub(super) alarm: AtomicPtr<Slot>,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Thieves {
     pub(super) lock: TryLock,
     /// True while the owner tries to get the lock and others hold it: thieves then leave the lock
     /// to the owner. Relaxed, and std's atomic, which the models do not explore: a thief that sees
-    /// the value late does no more than take its turn before the owner.
+    /// the value late merely takes its turn before the owner.
     pub(super) owner_tries: AtomicBool,
 }
 
@@ -156,7 +156,7 @@ pub(super) fn slots(a: *mut Slot, b: *mut Slot) -> isize {
 pub(super) struct Held<'a>(&'a Thieves);
 
 impl<'a> Held<'a> {
-    /// For the owner.
+    /// For the owner: waits for the lock.
     pub(super) fn wait(thieves: &'a Thieves) -> Self {
         if !cfg!(loom)
             && let Some(held) = Self::try_now(thieves).or_else(|| Self::try_often(thieves))
@@ -167,8 +167,8 @@ impl<'a> Held<'a> {
         Held(thieves)
     }
 
-    /// For the owner: tries a few times, while thieves pass by. (With 15 thieves around its lock, an
-    /// owner that took its turn among them waited for 3 to 29 µs now and then.)
+    /// For the owner: tries a few times, while thieves leave the lock to it. (An owner that
+    /// competed with 15 thieves sometimes waited for 3 to 29 µs.)
     #[cold]
     pub(super) fn try_often(thieves: &'a Thieves) -> Option<Self> {
         thieves.owner_tries.store(true, Ordering::Relaxed);
@@ -180,12 +180,12 @@ impl<'a> Held<'a> {
         held
     }
 
-    /// For the owner, once.
+    /// For the owner: tries once.
     pub(super) fn try_now(thieves: &'a Thieves) -> Option<Self> {
         thieves.lock.try_lock().then(|| Held(thieves))
     }
 
-    /// For a thief, once.
+    /// For a thief: tries once.
     pub(super) fn as_thief(thieves: &'a Thieves) -> Option<Self> {
         if thieves.owner_tries.load(Ordering::Relaxed) {
             return None;
@@ -235,8 +235,8 @@ impl<M: Mode> Split<M> {
         self.watched.split.store(end.max(self.alarm()), Ordering::Relaxed);
     }
 
-    /// Sets the alarm, or removes it (null). The caller holds the lock; if it removes the alarm, it is
-    /// the owner.
+    /// Sets the alarm, or removes it (null). The caller holds the lock; if it removes the alarm, it
+    /// is the owner.
     pub(super) fn set_alarm(&self, alarm: *mut Slot) {
         self.watched.alarm.store(alarm, Ordering::Relaxed);
         self.divide(self.open());

@@ -91,9 +91,9 @@ impl<M: Mode> Split<M> {
         block.count() * size_of::<Slot>() >= memory::LONG
     }
 
-    /// Replaces the block of an empty deque by that of a new one. Without memory for that, or in a
-    /// forked child, the block stays. Nobody reads a slot of the old block any more: thieves read
-    /// slots under the lock, and only if there are public tasks.
+    /// Replaces the block of an empty deque by a block of a new deque's length. If memory for that
+    /// is refused, or in a forked child, the block stays. Nobody reads a slot of the old block any
+    /// more: thieves read slots under the lock, and only if there are public tasks.
     #[cold]
     pub(super) fn shorten(&self) {
         let held = Held::wait(&self.thieves);
