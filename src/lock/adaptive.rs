@@ -1,29 +1,29 @@
 //! A lock whose waiters spin for a while and then sleep. It is the library's mutex
 //! ([`super::mutex`]) with a spin before its first sleep; only that differs from a pthread mutex.
 //!
-//! # What it stands for
+//! # The model: Windows
 //!
 //! Windows' critical section with a spin count, as `InitializeCriticalSectionAndSpinCount` makes
 //! it. A thread that finds it held looks again as often as the count says, and then waits on a
-//! semaphore. An unlock frees it, whoever waits, so a thread that comes along may overtake a
-//! sleeper on its way (since Windows Server 2003 SP1; before, it was handed over). [`SPINS`] is the
-//! count of Windows' heap, "roughly 4000" in that function's manual; on the machine of docs/LAB.md
-//! so many looks take 100 µs. With a single processor the count is 0, there and here, because the
-//! holder does not run while the waiter spins. (glibc's `PTHREAD_MUTEX_ADAPTIVE_NP` does the same
-//! with at most 100 looks.)
+//! semaphore. An unlock frees it whether or not threads wait, so a newcomer may overtake a woken
+//! sleeper (since Windows Server 2003 SP1; earlier versions handed it over). [`SPINS`] is the count
+//! of Windows' heap, "roughly 4000" in that function's manual; on the machine of docs/LAB.md 4000
+//! looks take 100 µs. With a single processor both locks use the count 0, because the holder does
+//! not run while the waiter spins. (glibc's `PTHREAD_MUTEX_ADAPTIVE_NP` does the same with at most
+//! 100 looks.)
 //!
 //! # Why it is right
 //!
 //! A thread that spins has not changed the state, and needs no wake-up. It takes the lock only from
-//! the state FREE by a compare-and-swap. It never overwrites the WANTED of a sleeper: then the
-//! holder would wake nobody. When it gives up, it is in the same position as a newcomer of
+//! the state FREE by a compare-and-swap. It never overwrites the WANTED of a sleeper, because the
+//! holder would then wake nobody. When it stops spinning, it acts like a newcomer of
 //! [`super::mutex`].
 //!
 //! # Rejected
 //!
-//! Exponential backoff between looks, as in [`super::trylock`]: a count of looks is what Windows'
-//! interface takes. Spinning as long as the holder runs, as the mutexes of Solaris do: Linux does
-//! not tell a program which threads run.
+//! Exponential backoff between looks, as in [`super::trylock`]: Windows' interface takes a count of
+//! looks. Spinning as long as the holder runs, like the mutexes of Solaris: Linux does not tell a
+//! program which threads run.
 
 use crate::lock::monitor::RawLock;
 use crate::lock::mutex::ThreeStates;
@@ -35,7 +35,7 @@ use crate::sys::processors;
 /// How often a waiter looks before it sleeps.
 #[cfg(not(loom))]
 const SPINS: u32 = 4000;
-/// In the models one look reaches every interleaving that more would.
+/// One look under the models reaches every interleaving that more looks would.
 #[cfg(loom)]
 const SPINS: u32 = 1;
 
@@ -44,7 +44,7 @@ pub struct AdaptiveLock {
     spins: u32,
 }
 
-// SAFETY: `ThreeStates` has one holder at a time, and orders.
+// SAFETY: `ThreeStates` has one holder at a time, and a holder acquires what the last one released.
 unsafe impl RawLock for AdaptiveLock {
     fn new() -> Self {
         #[cfg(not(loom))]

@@ -1,23 +1,23 @@
 //! A lock of threads that is handed over to the oldest waiter. A waiter sleeps at once, and owns
-//! the lock when it wakes. It is here to be compared: with it a queue shows the *lock convoy*.
+//! the lock when it wakes. The library has it for comparison: it shows the *lock convoy*.
 //!
-//! # What it stands for
+//! # The model: macOS
 //!
 //! macOS has this order for pthread mutexes with `PTHREAD_MUTEX_POLICY_FAIRSHARE_NP`, its default
 //! until libpthread 330 (macOS 10.14). Since then the default is first fit, in which newcomers may
 //! overtake, as in Apple's `os_unfair_lock` (ulock) and in Linux's pthread mutex
-//! ([`super::posix`]). The queue of macOS's waiters is in its kernel. Here it is in the lock
-//! ([`super::handover`]), and each waiter sleeps on a futex of its own.
+//! ([`super::posix`]). macOS keeps the queue of waiters in its kernel. Here the queue is in the
+//! lock ([`super::handover`]), and each waiter sleeps on a futex of its own.
 //!
 //! # The convoy
 //!
 //! M. Blasgen, J. Gray, M. Mitoma and T. Price ("The convoy phenomenon", 1979) found it in System
-//! R. The lock is free most of the time, until a holder loses its processor. Meanwhile all threads
-//! that want the lock line up. From then on each unlock hands the lock to a thread that sleeps, and
-//! the thread that has unlocked comes back before that one has woken and used the lock, and so goes
-//! to the end of the line. Each use of the lock now costs a switch between threads, and the lock is
-//! held during the switch, so the line does not become shorter. Their cure is to free the lock and
-//! let threads compete, which all the defaults named above now do.
+//! R. The lock is free most of the time, until a holder is preempted. Then all threads that want
+//! the lock line up. From then on each unlock hands the lock to a thread that sleeps. The thread
+//! that has unlocked wants the lock again before the new holder has woken and used it, and goes to
+//! the end of the line. Each use of the lock now costs a context switch, during which the lock is
+//! held, so the line does not become shorter. Their cure is to free the lock and let threads
+//! compete, as all the defaults named above now do.
 //!
 //! # Protocol
 //!
@@ -34,16 +34,16 @@
 //! the futex finds 1 and does not sleep.
 //!
 //! *Freed under the waker.* The granted waiter need not have slept: it may have seen 1, returned
-//! and used its stack for something else before the holder wakes it. So the wake-up names only an
-//! address. At worst it wakes a thread that sleeps on another word at this address, and every
-//! sleeper looks at its word again ([`SpentWord`]).
+//! and reused its stack before the holder wakes it. So the wake-up names only an address. At worst
+//! it wakes a thread that sleeps on another word at this address, and every sleeper checks its word
+//! again ([`SpentWord`]).
 //!
 //! # Rejected
 //!
 //! A ticket lock (D. Reed and R. Kanodia, 1979) with one futex: either each unlock wakes all
 //! sleepers to find the one whose turn it is, or the tickets share a few futexes, and some unlocks
-//! wake others in vain. Spinning before the sleep, as in the kernel's part of `os_unfair_lock`: it
-//! hides what is to be compared.
+//! wake other threads in vain. Spinning before the sleep, as the kernel does for `os_unfair_lock`:
+//! it hides the effect to be compared.
 //!
 //! # Orderings
 //!
@@ -51,7 +51,7 @@
 //! | --- | --- | --- |
 //! | `grant`: store of the waiter's word | Release | the waiter's load: it sees what the last holder wrote |
 //! | a waiter's load of its word | Acquire | `grant` |
-//! | all else | as in [`super::handover`] | |
+//! | all other accesses | as in [`super::handover`] | |
 
 use crate::lock::handover::{Handover, Link};
 use crate::lock::monitor::RawLock;
@@ -89,8 +89,8 @@ unsafe impl Link for Waiter {
     }
 }
 
-// SAFETY: `Handover` has one holder at a time. A new holder acquires what the last one released:
-// by the state, or by its own word.
+// SAFETY: `Handover` has one holder at a time. A new holder acquires what the last one released: by
+// the state, or by its own word.
 unsafe impl RawLock for FairLock {
     fn new() -> Self {
         FairLock { line: Handover::default() }

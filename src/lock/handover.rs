@@ -1,6 +1,7 @@
-//! A lock that newcomers may take before its waiters, for a bounded number of times: its word, and
-//! the line of its waiters. What a waiter is, how it sleeps and how often it may be overtaken is
-//! the user's: a thread that is never overtaken in [`super::fair`], a task in `sync::mutex`.
+//! A lock that newcomers may take before its waiters, a bounded number of times. This file has its
+//! word and the line of its waiters. The user decides what a waiter is, how it sleeps and how often
+//! it may be overtaken: [`super::fair`] has threads that are never overtaken, `sync::mutex` has
+//! tasks.
 //!
 //! ```text
 //! state   bit 0   LOCKED: the lock is held
@@ -34,46 +35,48 @@
 //!                         out
 //! CALLED, LOCKED are on   CALLED on -> off: it waits again in its place, and will be called again
 //! ```
-//! A newcomer turns LOCKED on if it is off, whoever waits. So a lock that is wanted all the time
-//! stays with a thread that runs, and the memory that it guards in that thread's cache, while a
-//! waiter is on its way. If each unlock handed the lock over, each use of it would cost a switch
-//! (the *convoy*: see [`super::fair`]).
+//! A newcomer turns LOCKED on if it is off, whether or not others wait. So a contended lock stays
+//! with a running thread, and the guarded memory stays in that thread's cache, while a waiter is
+//! waking up. If each unlock handed the lock over, each use of it would cost a context switch (the
+//! *convoy*: see [`super::fair`]).
 //!
 //! # Why it is right
 //!
-//! *Lost waiters.* A waiter could see the lock held, the holder could unlock it and find nobody to
-//! wake, and the waiter would then wait. This is excluded: the compare-and-swap that links the
-//! node, or turns CALLED off, also shows that the lock is still held; and the one that frees the
-//! lock shows that no node was linked and no waiter went back to wait. So while the lock is free,
-//! either nobody waits, or a waiter is called.
+//! *Lost waiters.* The bad interleaving: a waiter sees the lock held, the holder unlocks it and
+//! finds nobody to wake, and then the waiter waits. It is excluded, because the compare-and-swap
+//! that links the node, or turns CALLED off, fails unless the lock is still held; and the one that
+//! frees the lock fails if a node was linked or a waiter went back to wait. So while the lock is
+//! free, either nobody waits, or a waiter is called.
 //!
-//! *Handed over, or not?* Only a holder turns CALLED on, and only the called waiter, or a holder
-//! that hands the lock over to it, turns it off. From then on that waiter is the holder, though it
-//! may not know yet, and CALLED stays off until it unlocks. So a called waiter that finds CALLED
-//! off holds the lock, and its compare-and-swap back to waiting fails if the lock was handed over.
+//! *Handed over, or not?* Only a holder turns CALLED on. The called waiter turns it off, or a
+//! holder that hands the lock over to that waiter. From a hand-over on, the waiter is the holder,
+//! even before it knows, and CALLED stays off until it unlocks. So a called waiter that finds
+//! CALLED off holds the lock, and its compare-and-swap back to waiting fails if the lock was handed
+//! over.
 //!
-//! *Overtaking.* A node is the oldest from the time that the one before it was taken out until it
-//! is taken out itself. Meanwhile each unlock that frees the lock is counted, and their number is
-//! bounded. So with `n` for the bound, a waiter behind `k` others is overtaken at most
-//! `n * (k + 1)` times, and waiters get the lock in the order in which their nodes were linked.
+//! *Overtaking.* A node is the oldest from the removal of its predecessor until its own removal.
+//! During that time each unlock that frees the lock is counted, and at most `n` are allowed. So a
+//! waiter behind `k` others is overtaken at most `n * (k + 1)` times, and waiters get the lock in
+//! the order in which their nodes were linked.
 //!
 //! *A node that is gone.* A node belongs to its waiter again when the waiter holds the lock. A
-//! holder reads the node's link before it hands the lock over, and changes `queue` before. A node
-//! that is called is granted after the lock was freed; its waiter does not look at the state before
-//! it is granted, so the node is there.
+//! holder reads the node's link and changes `queue` before it hands the lock over. The node of a
+//! called waiter is granted after the lock was freed; the waiter does not look at the state before
+//! the grant, so the node still exists.
 //!
 //! *A lock that is gone.* An unlock's last access to the lock is one compare-and-swap, or none if
-//! it hands over to a waiter that it then grants. A waiter needs the lock until it has held it.
+//! it hands the lock over to a waiter that it then grants. Each waiter keeps the lock alive until
+//! it has held it.
 //!
 //! # Rejected
 //!
 //! The lines of J. Mellor-Crummey and M. Scott (MCS, 1991) and of the K42 kernel (M. Auslander and
 //! others, 2003; without a node for the holder). In both a newcomer first swaps itself into the
 //! tail and then links itself to its predecessor. A holder that unlocks in between must wait for
-//! the link. If there are more threads than processors, the newcomer may have lost its processor.
+//! the link, and the newcomer may have been preempted.
 //!
 //! Taking the node of a called waiter out of the queue, and linking it in front of all others if it
-//! waits again, as Go's mutex does: while it is out, nobody can count how often it is overtaken.
+//! waits again, as Go's mutex does: nobody could count the overtakings of a node outside the queue.
 //!
 //! Freeing the lock first and then looking for a waiter, as the futex mutex does ([`super::mutex`]):
 //! the lock may be gone by then.
@@ -91,8 +94,8 @@
 //! | `try_lock_again`: load, failed exchange | Acquire | `unlock_before_waiters` that hands over |
 //! | other loads | Relaxed | none: the exchange fails if they are stale |
 //!
-//! Where the lock is handed over to a waiter that was not called, the grant of its node orders the
-//! two holders; that is the user's.
+//! If the lock is handed over to a waiter that was not called, the grant of its node, which the
+//! user implements, orders the two holders.
 
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use std::ptr;
@@ -116,8 +119,9 @@ pub unsafe trait Link: Sized {
     /// The node is the caller's: not linked yet, or in a list that is the caller's.
     unsafe fn set_next(this: *const Self, to: *const Self);
 
-    /// The holder would free the lock, although this node is the oldest in line. True: it may, and
-    /// this is counted. False: the node's owner has been overtaken as often as it may be.
+    /// The caller is about to free the lock, although this node is the oldest in line. True: it
+    /// may, and this overtaking is counted. False: the waiter has been overtaken as often as it may
+    /// be.
     ///
     /// # Safety
     /// The caller is the holder, and the node is in its queue.
@@ -133,7 +137,7 @@ pub struct Handover<N: Link> {
 
 // SAFETY: only the holder uses the queue, and the nodes in it belong to waiters.
 unsafe impl<N: Link> Send for Handover<N> {}
-// SAFETY: only the holder uses the queue, and the nodes in it belong to waiters.
+// SAFETY: as above.
 unsafe impl<N: Link> Sync for Handover<N> {}
 
 /// The lock is not held.
@@ -174,8 +178,8 @@ impl<N: Link> Handover<N> {
         false
     }
 
-    /// True if the caller now holds the lock. Else the node is linked, and will be granted: see
-    /// `lock_again_or_wait`.
+    /// True if the caller now holds the lock. Otherwise the node is linked, and will be granted;
+    /// its owner then calls `lock_again_or_wait`.
     ///
     /// # Safety
     /// The node is in no list, and lives until its owner holds the lock.
@@ -191,18 +195,18 @@ impl<N: Link> Handover<N> {
         }
     }
 
-    /// Links the node as one that waits for the lock, whether it is held or not. Returns a node for
-    /// the caller to grant, if there is one.
+    /// Links the node, which will wait for the lock, whether or not the lock is held. Returns a
+    /// node for the caller to grant, if there is one.
     ///
     /// # Safety
-    /// As for `lock_or_link`.
+    /// The node is in no list, and lives until its owner holds the lock.
     pub unsafe fn link(&self, node: *const N) -> Option<*const N> {
         // SAFETY: by the caller's promise.
         if !unsafe { self.lock_or_link(node) } {
             return None;
         }
-        // The caller holds the lock, on behalf of nobody.
-        // SAFETY: as above. The node was not linked.
+        // The lock was free, and the caller has locked it for a moment.
+        // SAFETY: by the caller's promise; the node was not linked.
         let _linked = unsafe { self.link_if_locked(node) };
         debug_assert!(_linked);
         self.unlock_before_waiters()
@@ -211,7 +215,7 @@ impl<N: Link> Handover<N> {
     /// Links the node if the lock is held. False: it is free.
     ///
     /// # Safety
-    /// As for `lock_or_link`.
+    /// The node is in no list, and lives until its owner holds the lock.
     unsafe fn link_if_locked(&self, node: *const N) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & LOCKED != 0 {
@@ -256,11 +260,11 @@ impl<N: Link> Handover<N> {
         true
     }
 
-    /// As `try_lock_again`; but if the lock is held, the node waits again, in its place, and will be
-    /// granted again.
+    /// Like `try_lock_again`. But if the lock is held, the node waits again, still the first in the
+    /// queue, and will be granted again.
     ///
     /// # Safety
-    /// As for `try_lock_again`. The node is ready to be granted.
+    /// The node was linked, and was granted since it last began to wait. It is ready to be granted.
     pub unsafe fn lock_again_or_wait(&self, node: *const N) -> bool {
         loop {
             // SAFETY: by the caller's promise.
@@ -273,7 +277,8 @@ impl<N: Link> Handover<N> {
         }
     }
 
-    /// The called waiter waits again, if the lock is held. False: it is free, or was handed over.
+    /// If the lock is held, the called waiter waits again. False: the lock is free, or was handed
+    /// over.
     fn wait_if_locked(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & FLAGS == FLAGS {
@@ -305,7 +310,7 @@ impl<N: Link> Handover<N> {
         Ok(self.unlock_before_waiters())
     }
 
-    /// `unlock`, if somebody waits.
+    /// `unlock`, if the queue or the stack has waiters.
     fn unlock_before_waiters(&self) -> Option<*const N> {
         // SAFETY: the queue is the holder's, who is the caller.
         let mut oldest = self.queue.with(|queue| unsafe { *queue });
@@ -353,8 +358,8 @@ impl<N: Link> Handover<N> {
         self.state.load(Ordering::Relaxed)
     }
 
-    /// Takes the waiters on the stack, and returns them with the oldest first. Called by the holder
-    /// when the stack is not empty, and the queue is.
+    /// Takes all nodes from the stack, and returns them with the oldest first. Called by the holder
+    /// when the stack is not empty and the queue is.
     #[cold]
     fn take_stack(&self) -> *const N {
         let state = self.state.swap(LOCKED, Ordering::Acquire); // pairs with `link_if_locked`

@@ -3,13 +3,13 @@
 //!
 //! | type | lock | the next holder is | a waiter | place to wait |
 //! | --- | --- | --- | --- | --- |
-//! | `posix::PthreadMutex` | pthread_mutex_t | who comes first | sleeps | pthread_cond_t |
-//! | `posix::Semaphore` | sem_t at 1 | who comes first | sleeps | sem_t at 0 |
-//! | `bell::Spin` | test-and-test-and-set | who comes first | spins ever longer, yields | futex |
-//! | `bell::Adaptive` | three-state futex | who comes first | spins, then sleeps | futex |
+//! | `posix::PthreadMutex` | pthread_mutex_t | whoever comes first | sleeps | pthread_cond_t |
+//! | `posix::Semaphore` | sem_t at 1 | whoever comes first | sleeps | sem_t at 0 |
+//! | `bell::Spin` | test-and-test-and-set | whoever comes first | spins ever longer, yields | futex |
+//! | `bell::Adaptive` | three-state futex | whoever comes first | spins, then sleeps | futex |
 //! | `bell::Fair` | hand-over | the oldest waiter | sleeps | futex |
 //!
-//! The models of whole runs bring a monitor of their own.
+//! The models of whole runs use a monitor of their own.
 
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but for at most `limit`, and
-    /// locks again. May return spuriously: callers loop on their condition. `limit` is at most
+    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but at most for `limit`,
+    /// and locks again. May return spuriously: callers loop on their condition. `limit` is at most
     /// `futex::LONGEST`.
     ///
     /// # Safety

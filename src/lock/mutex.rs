@@ -1,9 +1,10 @@
 //! The library's own lock, for data that is rarely contended: a futex with three states (U.
-//! Drepper, "Futexes are tricky", 2004, the third mutex). [`super::adaptive`] spins before it.
+//! Drepper, "Futexes are tricky", 2004, the third mutex). [`super::adaptive`] adds a spin before
+//! the sleep.
 //!
 //! ```text
 //! FREE     nobody holds the lock; sleepers that were woken may be on their way
-//! HELD     held; nobody sleeps who relies on being woken by this holder
+//! HELD     held; no sleeper relies on this holder's wake-up
 //! WANTED   held, and perhaps a thread sleeps: the holder wakes one when it unlocks
 //! ```
 //! A thread writes WANTED before it sleeps. A woken thread takes the lock by writing WANTED again,
@@ -12,7 +13,7 @@
 //! writes WANTED next and the holder's unlock still wakes a sleeper.
 //!
 //! This is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
-//! waiter must not wait for ever when a filter forbids the holder to wake it (`futex::LONGEST`).
+//! waiter must not wait forever if a filter forbids the holder to wake it (`futex::LONGEST`).
 //!
 //! # Orderings
 //!
@@ -22,8 +23,8 @@
 //! | `unlock`: swap | Release | the next holder's swap or exchange |
 //! | `looks_free`: load | Relaxed | none: a hint |
 //!
-//! A swap that fails to take the lock continues the release sequence of the last `unlock`, so it
-//! does not matter how many of them come in between.
+//! A swap that fails to take the lock continues the release sequence of the last `unlock`, so any
+//! number of failed swaps may come in between.
 
 pub use real::Mutex;
 
@@ -34,7 +35,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WANTED: u32 = 2;
 
-/// The lock alone.
+/// The lock without a value.
 pub struct ThreeStates(Futex);
 
 impl ThreeStates {
@@ -137,7 +138,7 @@ mod real {
             result
         }
 
-        /// As `with`, if the lock is free.
+        /// Like `with`, if the lock is free; otherwise None.
         pub fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
             self.state.try_lock().then(|| {
                 // SAFETY: as in `with`.
@@ -189,7 +190,7 @@ mod real {
         }
 
         /// Frees the lock, whichever thread held it, and replaces the value: for the child of a
-        /// fork, which does not have the holder.
+        /// fork, where the holder does not exist.
         ///
         /// # Safety
         /// No other thread of this process uses the lock.

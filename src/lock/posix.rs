@@ -14,7 +14,7 @@ pub struct PthreadMutex {
 
 // SAFETY: pthread objects are made to be shared, and all accesses are pthread calls.
 unsafe impl Send for PthreadMutex {}
-// SAFETY: pthread objects are made to be shared, and all accesses are pthread calls.
+// SAFETY: as above.
 unsafe impl Sync for PthreadMutex {}
 
 // SAFETY: a pthread mutex excludes and orders. The pointers in all methods name initialised objects
@@ -78,7 +78,7 @@ pub struct Semaphore {
 
 // SAFETY: semaphores are made to be shared, and all accesses are sem_ calls.
 unsafe impl Send for Semaphore {}
-// SAFETY: semaphores are made to be shared, and all accesses are sem_ calls.
+// SAFETY: as above.
 unsafe impl Sync for Semaphore {}
 
 fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
@@ -115,8 +115,7 @@ unsafe impl Monitor for Semaphore {
         // SAFETY: the semaphore has its final address, by the caller's promise; the value is in
         // range.
         self.free.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 1) });
-        // SAFETY: the semaphore has its final address, by the caller's promise; the value is in
-        // range.
+        // SAFETY: as above.
         self.bell.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 0) });
     }
 
@@ -132,9 +131,9 @@ unsafe impl Monitor for Semaphore {
         sem_post(&self.free);
         let uncancelled = Uncancelled::begin();
         let until = time::wall_clock_after(limit);
-        // SAFETY: `initialize_in_place` has initialised the semaphore. After a signal, too, the
-        // caller looks again. (A post for a thread that has slept for too long stays for the next
-        // wait, which then returns spuriously.)
+        // SAFETY: `initialize_in_place` has initialised the semaphore. The caller also looks again
+        // after a signal. (If the wait times out, a later post for it remains, and the next wait
+        // returns spuriously.)
         self.bell.with_mut(|s| unsafe { libc::sem_timedwait(s.cast(), &raw const until) });
         drop(uncancelled);
         sem_wait(&self.free);

@@ -104,8 +104,8 @@ fn adaptive() {
     wakes::<Adaptive>();
 }
 
-/// Three threads come one after the other while the lock is held; the holder unlocks it, and at
-/// once wants it again. It gets it after all of them.
+/// While the lock is held, three threads come one after the other. The holder unlocks it, and at
+/// once locks it again. The holder gets it after the three threads.
 #[test]
 fn the_fair_lock_keeps_the_order() {
     let lock = &FairLock::new();

@@ -2,7 +2,7 @@
 //! if it is held; threads that must have it spin.
 //!
 //! Test-and-test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff (T. Anderson,
-//! 1990). The holder may have lost its processor. So after about a microsecond of pauses the waiter
+//! 1990). The holder may have been preempted. So after about a microsecond of pauses the waiter
 //! yields its own processor at each try. After some milliseconds it sleeps briefly at each try, in
 //! case the holder has a lower priority.
 //!
@@ -26,7 +26,7 @@ const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
 #[cfg(not(loom))]
 const YIELDS_BEFORE_SLEEPING: u32 = 4096;
 
-/// The waiting times of a thread that tries such a lock again and again.
+/// The waiting times of a thread that tries to take such a lock repeatedly.
 #[derive(Default)]
 pub struct Backoff {
     /// The number of pauses in the next round, as a power of two.
@@ -82,8 +82,7 @@ impl TryLock {
         !self.0.swap(true, Ordering::Acquire)
     }
 
-    /// In loom, a failing swap may be ordered after the unlocking store again and again, without
-    /// end.
+    /// In loom, a failing swap may be ordered after the unlocking store without end.
     #[cfg(loom)]
     fn try_set(&self) -> bool {
         self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
