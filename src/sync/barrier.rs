@@ -1,12 +1,12 @@
-//! A barrier of n tasks, for any number of rounds. Everything happens under the list's lock. A task
-//! that arrives links its node, unless it is the n-th: the n-th task takes all other nodes out, and
+//! A barrier of n tasks, for any number of rounds. Everything happens under the list's lock. Each
+//! of the first n - 1 tasks that arrive links its node; the n-th task takes these nodes out, and
 //! grants them. The next round begins when they are out of the list. So a task that arrives early
 //! for the next round never meets a task that is late to leave the round before.
 //!
 //! (The usual simple barrier is a counter and a flag that changes with each round; all tasks spin
 //! or sleep on the flag. See the sense-reversing centralized barrier in J. Mellor-Crummey and M.
 //! Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991. Such a
-//! barrier does not record which tasks wait, and so which tasks are to be continued.)
+//! barrier does not record which tasks wait, so a scheduler cannot resume them.)
 //!
 //! # Orderings
 //!
@@ -30,7 +30,7 @@ pub struct Barrier {
 
 // SAFETY: `arrived` is only used under the list's lock.
 unsafe impl Send for Barrier {}
-// SAFETY: `arrived` is only used under the list's lock.
+// SAFETY: as above.
 unsafe impl Sync for Barrier {}
 
 impl Barrier {

@@ -2,13 +2,13 @@
 //!
 //! # Protocol
 //!
-//! A thread cancels the group by a store. The group's tasks that begin later, and tasks that ask,
-//! load it. A wait that has seen the group's last task end takes the cancellation back, by a swap:
-//! of several waits, one reports it.
+//! A thread cancels the group by a store. The group's tasks load it when they begin, and when they
+//! ask. A wait that has seen the group's last task end takes the cancellation back by a swap, so
+//! only one of several waits reports it.
 //!
 //! A task that cancels its own group does so before it leaves the group, so each wait for that task
-//! sees the cancellation: the state of the group (`super::members`) orders the two. A cancellation
-//! by another thread beside the wait is reported by this wait or by the next one.
+//! sees the cancellation: the state of the group (`super::members`) orders the two. If another
+//! thread cancels the group concurrently with the wait, this wait or the next one reports it.
 //!
 //! # Orderings
 //!
@@ -21,7 +21,7 @@
 use crate::sync::members::no_group;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 
-/// Zero is a group that is not cancelled.
+/// Zero is the state of a group that is not cancelled.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Cancellation(AtomicUsize);

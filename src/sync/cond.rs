@@ -1,10 +1,10 @@
 //! A condition: a list of waiters. A signalled waiter moves to the line of its mutex, as if it had
-//! just come to lock it ("wait morphing"). So no waiter wakes while the signaller holds the mutex;
-//! of many that hear a broadcast, one at a time wakes; and they get the mutex in their order.
+//! just come to lock it ("wait morphing"). So no waiter wakes while the signaller holds the mutex.
+//! After a broadcast one waiter at a time wakes, and the waiters get the mutex in their order.
 //!
 //! If the mutex is free, the signaller locks it for a moment, links the node and unlocks, which
-//! calls the waiter. (It could lock the mutex for the waiter. But then nobody else could have the
-//! mutex while the waiter is on its way.)
+//! calls the waiter. (Rejected: locking the mutex for the waiter. Nobody else could have the mutex
+//! until the waiter has woken.)
 //!
 //! A waiter links its node while it holds the mutex, and unlocks the mutex afterwards. A signaller
 //! has held the mutex while, or after, it changed what the waiters test. So either the signaller
@@ -34,7 +34,7 @@ pub struct Waiting {
     pub node: Node,
     pub mutex: *const Mutex,
     /// The condition; null once the waiter was signalled, and waits for the mutex. Only an observer
-    /// reads it. (A std atomic: no part of what the models explore.)
+    /// reads it. (std's atomic, which the models do not explore.)
     pub cond: AtomicPtr<Cond>,
 }
 

@@ -6,15 +6,15 @@
 //!          over     it has ended
 //!          joined   joined by a task that found it in its own queue
 //!          0        joined otherwise, or never forked
-//!          WAITED | the waiter's name, whether the task has begun or not
-//! closure  the argument; once the task has begun, the worker that runs it (but if fork calls the
-//!          task at once, still the argument)
+//!          WAITED | the waiter's name, whether or not the task has begun
+//! closure  the argument; once the task has begun, the worker that runs it (but still the argument
+//!          if fork calls the task at once)
 //! f        the function, if somebody waited before the task began, or if fork calls it at once;
 //!          0 once it has begun
 //! check    debug builds only
 //! ```
-//! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and
-//! *joined* are functions, too: a join that finds its task in its own queue calls the function in
+//! Functions and names lie below 2^63, so the highest bit marks a name. *Begun*, *over* and
+//! *joined* are also functions: a join that finds its task in its own queue calls the function in
 //! the state without comparing it with anything. If a descriptor was passed to sched_fork twice,
 //! its task is in the queue twice. The second join then calls one of these three functions, which
 //! end the process with a message.
@@ -61,8 +61,8 @@ const WAITED: usize = 1 << 63;
 /// Names are addresses, which have fewer bits, even with a memory tag.
 const NAMES_END: usize = 1 << 60;
 
-/// A state that is a function: see the essay above. The bodies differ, since a compiler may merge
-/// functions with equal bodies.
+/// A state that is a function. The bodies differ, since a compiler may merge functions with equal
+/// bodies.
 macro_rules! state {
     ($(#[$doc:meta])* $name:ident, $function:ident, $happened:literal) => {
         extern "C" fn $function(_: *mut c_void, _: *mut Scheduler) {
@@ -81,7 +81,7 @@ state!(begun, join_of_begun, "while its task ran");
 state!(over, join_of_over, "when its task had ended, but was not joined");
 
 /// A join that finds its task in its own queue calls the function in the state, and leaves this
-/// function there; so does sched_inline.h. So a second join of the same task calls this function.
+/// function there, as does sched_inline.h. So a second join of the same task calls this function.
 #[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
 pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
     joins_one_of_two("before its task was joined")
@@ -128,7 +128,8 @@ pub enum SeenForked {
     Over,
 }
 
-/// The name in a state, or in the word of a `sync::node::Node`. Without a waiter, no name.
+/// The name in a state, or in the word of a `sync::node::Node`. If nobody waits, the result is not
+/// a name.
 pub fn name_in(word: usize) -> usize {
     if word & WAITED != 0 || word < NAMES_END { word & !WAITED } else { 0 }
 }
@@ -168,7 +169,6 @@ impl Forked {
         }
     }
 
-    /// A descriptor that has not been forked.
     #[inline(always)]
     pub fn unset() -> Self {
         Forked {
@@ -187,7 +187,7 @@ impl Forked {
     }
 
     /// Like `set`, for a spawn that calls the task at once: the worker that receives the task
-    /// begins it, and does not store itself as the runner.
+    /// begins it, and is not stored as the runner.
     #[inline(always)]
     pub fn set_begun(&self, f: TaskFn, closure: *mut c_void) {
         self.f.store(f as usize, Ordering::Relaxed);
@@ -280,16 +280,15 @@ impl Forked {
         self.state.load(Ordering::Acquire) == over() // pairs with `end`
     }
 
-    /// True if a join may find the task in a queue: nobody waits for it, and nobody is known to
-    /// have begun it.
+    /// True if a join may find the task in a queue: nobody waits for it, and it is not known to
+    /// have begun.
     #[inline]
     pub fn is_fresh(&self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
         state & WAITED == 0 && state != begun() && state != over()
     }
 
-    /// True if `set_begun` has stored the task. To be called before any other thread has the
-    /// descriptor.
+    /// True if `set_begun` has stored the task. Called before any other thread has the descriptor.
     pub fn is_set_begun(&self) -> bool {
         self.state.load(Ordering::Relaxed) == begun()
     }
@@ -297,11 +296,11 @@ impl Forked {
     /// Like `task`, for a join; notes that the task was joined.
     ///
     /// # Safety
-    /// As for `task`.
+    /// The task has not begun, and only the caller may begin it.
     #[inline(always)]
     pub unsafe fn take(&self) -> Task {
         // SAFETY: by the caller's promise the state is a function. (After a mistake of the program
-        // it is one of the three special functions, which may be called, too.)
+        // it may be one of the three special functions, which may also be called.)
         let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         self.state.store(joined(), Ordering::Relaxed);
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
@@ -314,7 +313,7 @@ impl Forked {
     }
 
     /// Makes this descriptor lead to `shadow`, the descriptor that is queued in its place: a join
-    /// of this one must join that one. `mark` is a function that no program can fork.
+    /// of this descriptor must join `shadow`. `mark` is a function that no program can fork.
     pub fn lead_to(&self, shadow: *const Forked, mark: TaskFn) {
         self.forget();
         self.closure.store(shadow.cast_mut().cast(), Ordering::Relaxed);
@@ -328,13 +327,13 @@ impl Forked {
         if is { self.closure.load(Ordering::Relaxed).cast() } else { std::ptr::null_mut() }
     }
 
-    /// Keeps the address of another descriptor for an observer. To be called on a descriptor with
-    /// which no task is forked.
+    /// Keeps the address of another descriptor for an observer. Called on a descriptor of which no
+    /// forked task exists.
     pub fn note(&self, other: *const Forked) {
         self.closure.store(other.cast_mut().cast(), Ordering::Relaxed);
     }
 
-    /// The descriptor leads nowhere any more: it counts as joined.
+    /// Ends `lead_to`: the descriptor counts as joined.
     pub fn forget_shadow(&self) {
         self.f.store(0, Ordering::Relaxed);
     }
@@ -348,7 +347,7 @@ impl Forked {
         state == 0 || state == joined()
     }
 
-    /// The function that was forked, if the descriptor still has it: for a message.
+    /// The forked function, for a message, if the descriptor still has it.
     pub fn function(&self) -> usize {
         let f = self.f.load(Ordering::Relaxed);
         let state = self.state.load(Ordering::Relaxed);

@@ -15,10 +15,10 @@
 //! added, or another waiter has come: the last task puts the nodes back, and begins again.
 //!
 //! A waiter links its node, and then changes the state: it sets 1 and clears the mark 2. If no task
-//! is left by then, no task may come for the nodes any more, and the waiter grants all linked nodes
-//! itself. The last task may have taken the waiter's own node just before; the waiter waits for its
-//! grant in any case. So a node may be granted before the group is over, and a waiter that
-//! continues looks again.
+//! is left by then, no last task will take the nodes, and the waiter grants all linked nodes
+//! itself. The last task may have taken the waiter's own node just before; so the waiter waits for
+//! its grant in any case. A node may therefore be granted before the group is over, and a waiter
+//! that continues looks again.
 //!
 //! # The bad interleaving
 //!
@@ -91,7 +91,7 @@ impl Members {
         }
     }
 
-    /// Ends the process with a message if this is visibly no group.
+    /// Ends the process with a message if the state shows that this is not a group.
     pub fn check(&self, function: &str) {
         let state = self.state.load(Ordering::Relaxed);
         if !has_tasks(state) && state != 0 {
@@ -129,7 +129,7 @@ impl Members {
                 }
             }
             let nodes = self.take();
-            // As for the exchange above: pairs with `is_over`, `leave` and `link`.
+            // Pairs with `is_over`, `leave` and `link`, like the exchange above.
             match self.state.compare_exchange(new, 0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(nodes),
                 Err(now) => state = now,

@@ -1,5 +1,5 @@
-//! The states of mutex, condition, semaphore, barrier, forked task and group. How a task waits is
-//! decided on a higher floor (`api::sync`), so that the models can run these files.
+//! The states of mutex, condition, semaphore, barrier, forked task and group. A higher floor
+//! (`api::sync`) decides how a task waits, so that the models can run these files.
 //!
 //! | file | contents |
 //! | --- | --- |

@@ -1,58 +1,50 @@
-//! A mutex that a task may take before those that wait for it, for a bounded number of times and a
-//! limited time: the lock of [`crate::lock::handover`], whose waiters are tasks.
+//! A mutex that newcomers may take before its waiters, a bounded number of times and for a limited
+//! time: the lock of [`crate::lock::handover`], whose waiters are tasks.
 //!
 //! # How long a waiter is overtaken
 //!
-//! When the mutex is unlocked, its oldest waiter is woken and competes with others. It is on its
-//! way for less than a microsecond, if a worker takes its task at once, and for 50 µs, if a
-//! sleeping thread must be woken. Others get the mutex meanwhile, but at most `PATIENCE` times
-//! ([`super::node`]). After that an unlock hands the mutex over to the waiter. It also does so if
-//! the waiter was overtaken for longer than `PATIENT_FOR`. The clock is read when the count reaches
-//! a power of two, so this may take a little more than twice that time, and the section of one
-//! holder. It matters where sections are long: a task that holds the mutex for a millisecond, and
-//! locks it again at once, would otherwise keep others waiting for seconds.
+//! When the mutex is unlocked, its oldest waiter is woken and competes with newcomers. It needs
+//! less than a microsecond to arrive if a worker takes its task at once, and 50 µs if a sleeping
+//! thread must be woken. Others may get the mutex first, but at most `PATIENCE` times
+//! ([`super::node`]). After that an unlock hands the mutex over to the waiter. An unlock also hands
+//! it over if the waiter was overtaken for longer than `PATIENT_FOR`. The clock is read when the
+//! count reaches a power of two, so this may take a little more than twice that time, and the
+//! section of one holder. The time limit matters for long sections: a task that holds the mutex for
+//! a millisecond, and locks it again at once, would otherwise keep others waiting for seconds.
 //!
 //! An empty section by a task that overtakes takes 14 ns, so 4096 of them take as long as a
-//! sleeping thread needs. A smaller number hands the mutex over to threads that do not run yet.
-//!
-//! Times of an empty section in ns, with 2 workers on 2 processors that other programs wanted, too
-//! (median of 5 or 7; time of the processors in parentheses):
-//!
-//! | | pthread | each unlock hands over | at most 1024 | 4096 |
-//! | --- | --- | --- | --- | --- |
-//! | 8 tasks and 8 threads | 12-29 (14) | 21,000-38,000 (8800) | 79 | 40 (29) |
-//! | 8 threads | 10-35 (10) | 12,000-13,000 (4600) | 53 | 57 (30) |
-//! | 8 tasks on 8 workers | 16-42 (11) | 126-212 (40) | 66 | 89 (20) |
-//! | 2 tasks | 44-55 (11) | 129-143 (25) | 173 | 99-116 (23) |
-//! | one worker, four tasks | | 42 | 14 | 14 |
+//! sleeping thread needs to wake. A smaller number would hand the mutex over to threads that do not
+//! run yet.
 //!
 //! # Looking again
 //!
 //! A caller that finds the mutex locked looks again for about a microsecond before it waits
-//! ([`Look`]), and so does a waiter that was woken. This is only useful where the holder can run at
-//! the same time, so the caller does it only if the process has two processors, and the caller's
-//! run has several workers, but not more than processors.
+//! ([`Look`]), and so does a waiter that was woken. This is only useful if the holder can run at
+//! the same time. So the caller does it only if the process has two processors, and the caller's
+//! run has several workers but no more than processors.
 //!
 //! # Rejected
 //!
-//! Handing over at each unlock, the rule until version 1.0: the convoy of the table. Never handing
-//! over: in the same series a thread waited during 700,000 sections of others, and some threads
-//! got no section at all before the others had finished. A time alone, as in parking_lot (half a
-//! millisecond on average) and WebKit (a millisecond): no test can tell such a promise from a
-//! machine that is busy. Counting wake-ups in vain instead of reading the clock: it does nothing
-//! for a task that waits in the queue of the holder's own worker, and is never woken in vain.
+//! Handing over at each unlock, the rule until version 1.0: with 8 tasks and 8 threads on 2
+//! processors the convoy made an empty section take 21,000 to 38,000 ns instead of 40. Never
+//! handing over: in the same series a thread waited during 700,000 sections of others, and some
+//! threads got no section at all before the others had finished. A time limit alone, as in
+//! parking_lot (half a millisecond on average) and WebKit (a millisecond): a test cannot
+//! distinguish a broken limit from a busy machine. Counting wake-ups in vain instead of reading the
+//! clock: a task that waits in the queue of the holder's own worker is never woken in vain.
 //!
 //! # The holder
 //!
 //! A holder may write its name into `holder` once it has locked the mutex, and removes it before it
 //! unlocks. No other task writes the field meanwhile. So a caller that finds its own name there
-//! holds the mutex. A caller that finds 0 or another name learns only that it has not written its
-//! own: it may hold the mutex all the same, since `try_lock` writes no name.
+//! holds the mutex. A caller that finds 0 or another name may still hold the mutex, since
+//! `try_lock` writes no name.
 //!
 //! # Orderings
 //!
-//! Those of [`crate::lock::handover`]. A waiter that was not called is ordered after the last holder
-//! by the grant of its node (`super::node`). `holder` is Relaxed: a caller looks for its own name only.
+//! The orderings are those of [`crate::lock::handover`]. The grant of its node (`super::node`)
+//! orders a waiter that was not called after the last holder. `holder` is Relaxed: a caller only
+//! looks for its own name.
 
 pub use crate::lock::handover::NotLocked;
 
@@ -63,7 +55,7 @@ use crate::sys::atomic::spin_loop;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::mem::offset_of;
 
-/// How often a caller looks, with a pause of the processor in between.
+/// The number of looks of a caller, with a pause of the processor in between.
 #[cfg(not(loom))]
 const LOOKS: u32 = 32;
 
@@ -91,7 +83,7 @@ impl Mutex {
         self.holder.store(name, Ordering::Relaxed);
     }
 
-    /// The holder's name, if it is known: see the essay above.
+    /// The holder's name, if it is known: see "The holder" above.
     #[inline]
     pub fn holder(&self) -> usize {
         self.holder.load(Ordering::Relaxed)
@@ -108,8 +100,8 @@ impl Mutex {
         look.until(|| self.lock.try_overtake())
     }
 
-    /// True if the caller now holds the mutex. Else the node is linked, and will be granted: see
-    /// `lock_again_or_wait`.
+    /// True if the caller now holds the mutex. Otherwise the node is linked, and will be granted;
+    /// its owner then calls `lock_again_or_wait`.
     ///
     /// # Safety
     /// The node is in no list, and lives until its owner holds the mutex.
@@ -118,18 +110,18 @@ impl Mutex {
         unsafe { self.lock.lock_or_link(node) }
     }
 
-    /// Links the node, whether the mutex is held or not. Returns a node for the caller to grant, if
+    /// Links the node, whether or not the mutex is held. Returns a node for the caller to grant, if
     /// there is one.
     ///
     /// # Safety
-    /// As for `lock_or_link`.
+    /// The node is in no list, and lives until its owner holds the mutex.
     pub unsafe fn link(&self, node: *const Node) -> Option<*const Node> {
         // SAFETY: by the caller's promise.
         unsafe { self.lock.link(node) }
     }
 
-    /// Called by the owner of a node that was granted. True if it now holds the mutex. Else the
-    /// node waits again, in its place, and will be granted again.
+    /// Called by the owner of a node that was granted. True if it now holds the mutex. Otherwise
+    /// the node waits again, still the first in line, and will be granted again.
     ///
     /// # Safety
     /// The node was linked, and was granted since it last began to wait.
@@ -150,7 +142,7 @@ impl Mutex {
     }
 }
 
-/// How long a caller that finds the mutex locked looks again before it waits.
+/// For how long a caller that finds the mutex locked looks again before it waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     Once,

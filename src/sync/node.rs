@@ -1,10 +1,11 @@
 //! The node of a waiter, and lists of nodes.
 //!
-//! A task that must wait has a [`Node`] on its own stack. It links the node into the mutex, the
-//! semaphore or the like, and waits until the node is *granted*. Nothing is allocated. When a
-//! waiter of a semaphore, a barrier or a condition continues, what it has waited for has happened.
-//! A waiter of a mutex then competes with newcomers ([`super::mutex`]). If it loses, it makes its
-//! node wait again (`begin_again`), and the node is granted again.
+//! A task that must wait has a [`Node`] on its own stack. It links the node into the mutex,
+//! semaphore or other object, and waits until the node is *granted*. Nothing is allocated. When the
+//! node of a semaphore, a barrier or a condition's waiter is granted, the event that the task
+//! awaits has happened. A waiter of a mutex competes with newcomers after the grant
+//! ([`super::mutex`]). If it loses, it makes its node wait again (`begin_again`), and the node is
+//! granted again.
 //!
 //! ```text
 //! word   0        waits, and has not left its name
@@ -19,7 +20,7 @@
 //!
 //! A task that cannot leave its stack, or waits for a condition or a barrier, links the node first.
 //! When it is ready to be woken, it leaves its name by a compare-and-swap. If the compare-and-swap
-//! finds 1, the node has been granted meanwhile, and there is nothing to wait for.
+//! finds 1, the node has been granted already, and the task continues.
 //!
 //! To grant, a thread swaps 1 into the word, and wakes the task that the old value names. The swap
 //! is the thread's last access to the node, since a granted node may be gone. A name with the bit
@@ -29,15 +30,16 @@
 //! # The bad interleavings
 //!
 //! *The lost wake-up.* A task sees the mutex locked, the holder unlocks it and finds nobody to
-//! wake, and the task links its node. This is excluded: in each file one atomic operation, or one
-//! lock, both decides whether to wait and publishes the node.
+//! wake, and then the task links its node. This is excluded: in each file one atomic operation, or
+//! one lock, both decides whether to wait and publishes the node.
 //!
 //! *Woken before it waits.* The grant comes between the linking and the leaving of the name. Then
 //! the swap finds 0 and names nobody, and the compare-and-swap finds 1.
 //!
-//! *Freed under the waker.* A task that gets a mutex, or passes a semaphore, may free it at once.
-//! So the thread that lets it continue does nothing with the mutex afterwards: it unlinks, unlocks
-//! the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
+//! *Freed under the waker.* A task that gets a mutex, or passes a semaphore, may free the object at
+//! once. So the thread that lets it continue does not touch the object afterwards: it unlinks,
+//! unlocks the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug
+//! 12674).
 //!
 //! # Orderings
 //!
@@ -50,7 +52,7 @@
 //! | `grant`: swap | AcqRel | `leave_name`, `is_granted` |
 //! | `is_granted`: load | Acquire | `grant` |
 //! | `begin_again`: store | Relaxed | none: the waiter then makes the node known by another word |
-//! | `next` | none | the node belongs to one thread at a time: its waiter, or who has unlinked it |
+//! | `next` | none | the node belongs to one thread at a time: its waiter, or its unlinker |
 
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
@@ -65,10 +67,10 @@ const GRANTED: usize = 1;
 /// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
 #[cfg(not(loom))]
 pub const PATIENCE: u32 = 4096;
-/// The least number with which a lock is freed again while its oldest waiter is called.
+/// At least 2, so that a model frees the lock again while its oldest waiter is called.
 #[cfg(loom)]
 pub const PATIENCE: u32 = 2;
-/// For how many nanoseconds it may be, or a little more than twice that.
+/// For how many nanoseconds the oldest waiter may be overtaken, or a little more than twice that.
 #[cfg(not(loom))]
 const PATIENT_FOR: u64 = 500_000;
 
@@ -106,7 +108,7 @@ impl Node {
         Node { word: AtomicUsize::new(word), next, overtaken }
     }
 
-    /// The node of a task that is woken by this name, and is ready to be woken.
+    /// The node of a task that is ready to be woken, by this name.
     #[inline]
     pub fn named(name: usize) -> Self {
         Node::new(name)
@@ -135,8 +137,8 @@ impl Node {
         self.word.load(Ordering::Acquire) == GRANTED // pairs with `grant`
     }
 
-    /// From now on the caller is woken by this name, which replaces any earlier name of the
-    /// caller's. False: the node has been granted.
+    /// Makes `name` the name by which the caller is woken, in place of any earlier one. False: the
+    /// node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
@@ -151,7 +153,7 @@ impl Node {
         false
     }
 
-    /// The waiter of a node that was granted waits again. It has not left its name yet.
+    /// Makes the node of a granted waiter wait again, without a name.
     pub fn begin_again(&self) {
         self.word.store(WAITING, Ordering::Relaxed); // published by the caller's next step
     }
@@ -195,7 +197,7 @@ unsafe impl Link for Node {
 }
 
 impl Overtaken {
-    /// Counts once more, and returns true, if the waiter is still patient.
+    /// True if the waiter remains patient; counts one more overtaking in that case.
     fn once_more(&mut self) -> bool {
         let is_patient = self.times < PATIENCE && !self.takes_long();
         self.times += u32::from(is_patient);
@@ -243,7 +245,7 @@ pub struct Taken(pub(super) *const Node);
 impl Iterator for Taken {
     type Item = *const Node;
 
-    /// The next node; the iterator does not use it afterwards.
+    /// Returns the next node, which the iterator does not use afterwards.
     fn next(&mut self) -> Option<*const Node> {
         let node = self.0;
         if node.is_null() {
@@ -260,7 +262,7 @@ impl Fifo {
         Fifo { list: List::new(), lock: TryLock::new() }
     }
 
-    /// Calls `work`, a few instructions, under the lock.
+    /// Calls `work` under the lock; `work` takes a few instructions.
     pub(super) fn locked<R>(&self, work: impl FnOnce(&List) -> R) -> R {
         self.lock.lock();
         let result = work(&self.list);

@@ -1,5 +1,5 @@
-//! The number of threads that sleep until a task wakes them, without being a worker of its run: for
-//! the proof of a deadlock (`inspect::deadlock`), which must know of each thread that it sleeps.
+//! The number of threads that sleep until a task wakes them, without being a worker of its run. The
+//! proof of a deadlock (`inspect::deadlock`) must account for each sleeping thread.
 //!
 //! # State
 //!
@@ -22,9 +22,10 @@
 //! *The waker that is gone.* The sleeper has counted itself. The waker wakes the sleeper and ends.
 //! The observer then counts the threads and finds only the sleeper. The two numbers agree, although
 //! the sleeper is awake. So the observer reads the word again after it has counted the threads, and
-//! proves nothing unless the word is the same. The sleeper may have counted itself again by then,
-//! for another wait, and may have created a thread before: then the lower half is the same, and the
-//! upper half differs. (Half a word does not come back to its value within one observation.)
+//! proves nothing unless the word is unchanged. Between the two readings the sleeper may have
+//! created a thread and counted itself again for another wait: then the lower half is the same, but
+//! the upper half differs. (Half a word does not wrap around to its old value within one
+//! observation.)
 //!
 //! # Orderings
 //!
@@ -79,15 +80,15 @@ impl Outside {
         Count(self.0.load(Ordering::SeqCst))
     }
 
-    /// The result of `work`, which gets the present count; None if a thread was counted or was
-    /// woken meanwhile.
+    /// The result of `work`, which gets the present count; None if a thread was counted or woken
+    /// during `work`.
     pub fn unchanged_while<R>(&self, work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
         let before = self.now();
         let result = work(before)?;
         (self.now() == before).then_some((before, result))
     }
 
-    /// In the child of a fork, which has no such thread.
+    /// Resets the count in the child of a fork, where the counted threads do not exist.
     pub fn forget(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

@@ -5,8 +5,8 @@
 //!         WAITED      some waiter is in the list
 //!         LOCKED      some task changes the list; there is no unit
 //! ```
-//! Without waiters, wait and post are one compare-and-swap each. With waiters each begins with a
-//! compare-and-swap, too: from 0 or WAITED to LOCKED. This compare-and-swap decides that a node is
+//! Without waiters, wait and post are one compare-and-swap each. With waiters each of them begins
+//! with a compare-and-swap from 0 or WAITED to LOCKED. This compare-and-swap decides that a node is
 //! linked (wait) or unlinked (post), and locks the list. While the state is LOCKED, only the task
 //! that has locked the list changes the state: by a store, which unlocks the list and is the task's
 //! last access to the semaphore.
@@ -15,17 +15,17 @@
 //! take it, and free the semaphore, before the lock is released.
 //!
 //! The next holder of the lock sees what was written under it. Between the Release store that
-//! unlocks and the Acquire compare-and-swap that locks, the state is only changed by
-//! compare-and-swaps, which continue the release sequence.
+//! unlocks and the Acquire compare-and-swap that locks, only compare-and-swaps change the state,
+//! and they continue the release sequence.
 //!
 //! # Rejected
 //!
-//! To let newcomers take a unit before a waiter that is on its way, as a mutex does
-//! ([`super::mutex`]). It would end the convoy of a semaphore of one unit that is used as a lock: 8
-//! tasks and 8 threads spend 2,200 ns of processor time on an empty section, and 25 with a mutex.
-//! But a unit is often a message to whoever has waited longest; and each of n units that are posted
-//! in a row wakes a waiter at once, while a line that calls its oldest waiter only would wake one
-//! after the other, with 50 µs in between if they are threads.
+//! Letting newcomers take a unit before a waiter that has not woken yet, as a mutex does
+//! ([`super::mutex`]). This would end the convoy of a one-unit semaphore that is used as a lock
+//! (2,200 ns of processor time for an empty section of 8 tasks and 8 threads; 25 with a mutex). But
+//! a unit is often a message to the oldest waiter. And n units that are posted in a row wake n
+//! waiters at once; a line that calls only its oldest waiter would wake them one after the other,
+//! 50 µs apart if they are threads.
 //!
 //! # Orderings
 //!
@@ -100,7 +100,7 @@ impl Sem {
         self.state.store(state, Ordering::Release); // pairs with the Acquire in `lock`
     }
 
-    /// True if the caller has got a unit. Else its node is linked, and will be granted one.
+    /// True if the caller has got a unit. Otherwise its node is linked, and will be granted one.
     ///
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
@@ -113,7 +113,7 @@ impl Sem {
     }
 
     /// # Safety
-    /// As for `wait_or_link`.
+    /// The node was in no list before, and lives until it is granted.
     #[cold]
     #[inline(never)]
     unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
@@ -131,7 +131,7 @@ impl Sem {
     /// LOCKED; nothing has happened.
     ///
     /// # Safety
-    /// As for `wait_or_link`.
+    /// The node was in no list before, and lives until it is granted.
     #[inline]
     unsafe fn try_wait_or_link(&self, node: *const Node, state: usize) -> Result<bool, usize> {
         match state {
@@ -179,7 +179,7 @@ impl Sem {
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 
-    /// Like `post`, if the state is `state`. Err: the present state, which differs or is LOCKED or
+    /// Like `post`, if the state is `state`. Err: the present state, which differs, or is LOCKED or
     /// `MOST`; nothing has happened.
     #[inline]
     fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
