@@ -1,9 +1,8 @@
-//! The event count: sleeping without missing a task, waking without a fence in spawn.
+//! The event count: sleeping without missing a task, waking without a fence in spawn. (A quarter of
+//! this file is the essay, so the file is long.)
 //!
-//! The essay is a quarter of this file, which makes the file long.
-//!
-//! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "is there
-//! work? no: sleep" into a race-free operation over any lock-free structure: the sleeper
+//! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "sleep if
+//! there is no work" into a race-free operation over any lock-free structure: the sleeper
 //! *announces* itself, looks once more, and only then sleeps.
 //!
 //! # State
@@ -17,8 +16,8 @@
 //! Whenever the list's lock is free, a worker either is in the list, is counted in `sleeping`, and
 //! has the parker WAITING (or ABSENT, see below); or none of the three holds. The two counts have a
 //! cache line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is
-//! woken. (Other schedulers pack both counts into one word; then each search takes the line away
-//! from every spawner.)
+//! woken. (Other schedulers pack both counts into one word, so each search takes the line away from
+//! every spawner.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
 //! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
@@ -35,8 +34,8 @@
 //!   a worker searches
 //! ```
 //! The fences are those of `sys::fence`: the spawner's half costs nothing. A searcher that is not
-//! the last one only announces its sleep: the other searchers look for work. A searcher that finds
-//! work and was the last one also looks (`stop_search`), and wakes a sleeper if there is more work.
+//! the last one only announces its sleep, because other searchers look for work. A last searcher
+//! that finds work looks for more (`stop_search`), and wakes a sleeper if there is more.
 //!
 //! The owner of a split deque (`queue::split`) does not even read `sleeping` at each push. It
 //! compares with the deque's word `lim` at each push anyway; a thread that writes null to `lim`
@@ -56,11 +55,11 @@
 //!    `searching`, fences, and looks; the spawner pushes, fences (a real fence: having seen a
 //!    sleeper, the spawner is on its slow path), and reads `searching`. Again one side sees the
 //!    other's write. A searcher that finds nothing goes through its announcement and last look.
-//! 3. *The stale wake-up.* A waker picks w from the list. Meanwhile w cancels its sleep, goes to
-//!    sleep again, and is now woken by the old wake-up. This is harmless, because taking w from the
-//!    list and clearing its parker are one step under the lock: when w cancels, it sees that it is
-//!    no longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and
-//!    a sleeper reads its parker again.
+//! 3. *The stale wake-up.* A waker picks w from the list. Concurrently w cancels its sleep, goes to
+//!    sleep again, and is woken by the old wake-up. This is harmless, because taking w from the
+//!    list and clearing its parker are one step under the lock. A w that cancels sees that it is no
+//!    longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and a
+//!    sleeper reads its parker again.
 //! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
 //!    and no thread can be created for it. The waker then picks the next worker, until one wakes or
 //!    none is left.
@@ -70,22 +69,23 @@
 //! A searcher may sleep for a limited time (`doze`). It still counts as searching, since it looks
 //! for tasks afterwards; so a doze delays a task by at most the doze's length. Three parties do not
 //! rely on a dozing worker. A searcher that goes to sleep (`announce`) looks once more if all other
-//! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free; so does,
-//! beside guests, a searcher that has found work (`stop_search`). All three read `dozing` Relaxed: a
-//! stale count only adds a look or a wake-up, or delays a task by the length of the doze.
+//! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free. Beside
+//! guests, a searcher that has found work (`stop_search`) also does this. All three read `dozing`
+//! Relaxed: a stale count only adds a look or a wake-up, or delays a task by the length of the
+//! doze.
 //!
 //! # Waiting for one event in particular
 //!
 //! A worker that waits in the middle of a task (`Policy::help`) also sleeps here. It is woken for
 //! work, or *roused* when the awaited event comes. It enlists with the event, announces its sleep,
-//! and only then looks whether the event has come. The thread that brings about the event looks
+//! and only then checks whether the event has come. The thread that brings about the event checks
 //! afterwards whether a worker has enlisted, and rouses that worker. Announcing and rousing both
-//! take the list's lock: if the rousing comes first and finds nobody asleep, the sleeper's look
+//! take the list's lock: if the rousing comes first and finds nobody asleep, the sleeper's check
 //! sees the event.
 //!
 //! # Orderings
 //!
-//! The two counts change by rare read-modify-writes. These are SeqCst, though less would suffice:
+//! The two counts change by rare read-modify-writes. They are SeqCst, though less would suffice:
 //! the fences order them against the tasks, and a searcher that leaves must see, through
 //! `searching`, the announcements of the searchers that left before (release and acquire). The
 //! counts are read Relaxed: after a fence, under the lock, or as a hint. A parker is written under
@@ -110,29 +110,28 @@
 //!
 //! # Waking is bounded
 //!
-//! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most as
+//! A woken worker counts as searching at once, so a flood of spawns wakes one worker. At most as
 //! many workers search as there are processors, or half of the workers if that is more; the others
-//! go straight to sleep. The limit is for idle workers. A worker that has just run out of tasks is
-//! not idle yet: it searches once, and does not count as searching. So nobody relies on that
+//! go straight to sleep. The limit is for idle workers. A worker that has just run out of tasks
+//! searches once before it is idle. It does not count as searching, so nobody relies on that
 //! search.
 //!
-//! Rejected: at most half of the workers, as in Tokio's scheduler. On 16 processors loops of 100 µs
-//! took 27 µs, and take 17 without that limit (`bench_c/phases.c`). Rejected: that the other half
-//! wait awake, each at its own word, and are woken one by one: also 27 µs. Searchers disturb each
-//! other and the owners less if many searchers search less often (`idle::Naps`).
+//! Rejected: at most half of the workers search, as in Tokio's scheduler. On 16 processors loops of
+//! 100 µs then took 27 µs instead of 17 (`bench_c/phases.c`). Rejected: the other half wait awake,
+//! each at its own word, and are woken one by one: also 27 µs. Searchers disturb each other and the
+//! owners less if many searchers search less often (`idle::Naps`).
 //!
 //! # Waking in a tree
 //!
 //! A woken worker that finds work wakes up to four others (`wake_another`), if there are more tasks
 //! than searchers and a processor is free. So the time until n workers are awake grows with log n.
 //! The owner of a long loop also wakes up to four others, as soon as it knows that the loop is long
-//! (`Policy::share`). A wake-up too many is harmless: the woken worker searches, and goes to sleep
-//! by the protocol above.
+//! (`Policy::share`). A superfluous wake-up is harmless: the woken worker searches, and goes to
+//! sleep by the protocol above.
 //!
-//! Rejected: that only the last searcher wakes the next worker, as in Go and Tokio; the time then
-//! grows with n. With wake-ups of 42 µs and half a second of work (uts), 256 simulated workers were
-//! 87 times as fast as one. If each woken worker wakes two others, they are 187 times as fast as
-//! one; with four others 218 times, and with eight 217 times.
+//! Rejected: only the last searcher wakes the next worker, as in Go and Tokio; the time then grows
+//! with n. With wake-ups of 42 µs and half a second of work (uts), the speedup of 256 simulated
+//! workers was 87. If each woken worker wakes four others, it is 218 (two others: 187; eight: 217).
 
 use crate::idle::{LastWaits, Source};
 use crate::lock::mutex::Mutex;
@@ -143,7 +142,7 @@ use crate::sys::time::Instant;
 use crate::sys::{fence, memory};
 use std::time::Duration;
 
-/// What `EventCount::guests` gains at each visit of a guest, beside 1.
+/// A guest's visit adds this to `EventCount::guests`, and 1 for the visiting guest itself.
 const VISIT: usize = 1 << 16;
 
 // Values of a parker.
@@ -162,8 +161,8 @@ pub struct EventCount {
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
     parkers: Box<[Pad<Parker>]>,
-    /// The time of the last wake-up of one worker, in nanoseconds since `began`, and the average
-    /// time of a wake-up. Both are statistics and order nothing.
+    /// The time of the last wake-up of a single worker, in nanoseconds since `began`, and the
+    /// average time of a wake-up. Both are statistics and order nothing.
     woken_at: AtomicUsize,
     cost: AtomicUsize,
     began: Instant,
@@ -172,12 +171,12 @@ pub struct EventCount {
     /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
-    /// The number of guests that work (`policy::guests`), each on a processor that a worker could use,
-    /// and `VISIT` times the number of visits so far.
+    /// The number of guests that work now (`policy::guests`), each on a processor that a worker
+    /// could use, plus `VISIT` times the number of visits so far.
     guests: AtomicUsize,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
-    /// Changes when a worker in surplus is called; such a worker sleeps on this word.
+    /// Changes when a surplus worker is called; that worker sleeps on this word.
     calls: Futex,
 }
 
@@ -185,9 +184,9 @@ pub struct EventCount {
 struct Parker {
     /// The futex word on which the worker sleeps.
     word: Futex,
-    /// When the worker was woken last, as `EventCount::woken_at`.
+    /// When the worker was woken last, in the unit of `EventCount::woken_at`.
     woken_at: AtomicUsize,
-    /// Used by the worker itself alone.
+    /// Only the worker itself uses this.
     last_waits: LastWaits,
 }
 
@@ -214,7 +213,7 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
     Woken,
-    /// The time was up first: the sleep is cancelled.
+    /// The time limit ended the sleep, which is cancelled.
     TimedOut,
 }
 
@@ -274,12 +273,13 @@ impl EventCount {
         all.saturating_sub(away as usize)
     }
 
-    /// A guest begins to work. Relaxed, here and below: a stale count delays a decision about wake-ups.
+    /// A guest begins to work. The accesses to `guests` are Relaxed: a stale count delays a
+    /// decision about wake-ups.
     pub fn guest_comes(&self) {
         self.guests.fetch_add(1 + VISIT, Ordering::Relaxed);
     }
 
-    /// A guest does not work any more.
+    /// A guest stops working.
     pub fn guest_goes(&self) {
         self.guests.fetch_sub(1, Ordering::Relaxed);
     }
@@ -298,12 +298,12 @@ impl EventCount {
         self.guests.load(Ordering::Relaxed) / VISIT
     }
 
-    /// The record of the worker's last waits, for the worker itself.
+    /// The record of the worker's last waits. Only the worker itself uses it.
     pub fn last_waits(&self, worker: usize) -> &LastWaits {
         &self.parkers[worker].last_waits
     }
 
-    /// Notes where the worker or guest at that place has taken a task.
+    /// Notes where the worker or guest with that index has taken a task.
     pub fn took(&self, place: usize, from: Source) {
         if let Some(worker) = self.parkers.get(place) {
             worker.last_waits.took(from);
@@ -362,8 +362,8 @@ impl EventCount {
         self.wake_if(|| self.wants_searcher(), start)
     }
 
-    /// As `wake_one`, but also if others search: wakes a worker if there are sleepers, a processor is
-    /// free, and at most `searching` workers search.
+    /// Like `wake_one`, but also wakes a worker while others search: if there are sleepers, a
+    /// processor is free, and at most `searching` workers search.
     #[cold]
     pub fn wake_another(&self, searching: usize, start: impl Fn(usize) -> bool) -> bool {
         let wanted = || {
@@ -498,9 +498,9 @@ impl EventCount {
         Role::Sleeper
     }
 
-    /// The calling searcher has found work. True if it was the last searcher, or, beside guests, if all
-    /// others doze and a processor is free. Then, if some worker sleeps, the caller makes sure
-    /// that spawns are noticed, looks whether there is more work, and wakes a worker.
+    /// The calling searcher has found work. True if it was the last searcher, or if a guest works,
+    /// all others doze and a processor is free. In that case, if some worker sleeps, the caller
+    /// makes sure that spawns are noticed, looks whether there is more work, and wakes a worker.
     pub fn stop_search(&self) -> bool {
         let others = self.searching.fetch_sub(1, Ordering::SeqCst) - 1;
         let is_last = || {
@@ -521,7 +521,8 @@ impl EventCount {
         self.while_dozing(|| self.over.wait(0, limit)); // the kernel reads `over` after a full fence
     }
 
-    /// Calls `work` for a searcher that looks for no tasks meanwhile, though soon afterwards.
+    /// Calls `work`, during which the calling searcher looks for no tasks; it does so soon
+    /// afterwards.
     pub fn while_dozing(&self, work: impl FnOnce()) {
         self.dozing.fetch_add(1, Ordering::SeqCst);
         work();
@@ -538,8 +539,8 @@ impl EventCount {
         self.dozing.load(Ordering::Relaxed) > 0
     }
 
-    /// Calls a worker that dozes in surplus, if there is one: a processor is free. (If this call comes
-    /// before the doze, that may take its whole time.)
+    /// Calls a surplus worker that dozes, if there is one: a processor is free. (A doze that begins
+    /// after this call may last its whole time.)
     pub fn call_surplus(&self) {
         if self.has_dozing() {
             self.call(1);
@@ -552,18 +553,19 @@ impl EventCount {
         self.calls.wake(workers);
     }
 
-    /// For a worker in surplus that counts as dozing: sleeps for `limit`, until it is called, or until
+    /// For a surplus worker that counts as dozing: sleeps for `limit`, until it is called, or until
     /// the run ends.
     pub fn await_call(&self, limit: Duration) {
         let calls = self.calls.load(Ordering::SeqCst);
-        // SeqCst: if this load comes before the store in `wake_all`, the load of `calls` comes before the
-        // call there.
+        // SeqCst: if this load comes before the store in `wake_all`, the load of `calls` above
+        // comes before the call there.
         if self.over.load(Ordering::SeqCst) == 0 {
             self.calls.wait(calls, limit);
         }
     }
 
-    /// True if a processor is free, the caller's not counted: it has announced its sleep, or dozes.
+    /// True if a processor other than the caller's is free. The caller has announced its sleep, or
+    /// dozes.
     pub fn has_free_processor(&self) -> bool {
         self.awake() < self.processors
     }
@@ -592,11 +594,11 @@ impl EventCount {
         })
     }
 
-    /// The last look found work, or the run's end: the worker does not sleep, and searches from now
-    /// on.
+    /// The last look found work, or the run's end: the worker does not sleep, but continues to
+    /// search.
     pub fn cancel(&self, worker: usize) {
-        // A worker that is not listed was woken meanwhile, and its waker has counted it as
-        // searching.
+        // If a worker is not listed, it was woken since its announcement, and its waker has counted
+        // it as searching.
         self.list.with(|list| self.unlist(list, worker));
     }
 
@@ -612,8 +614,8 @@ impl EventCount {
                 return Slept::TimedOut;
             }
         }
-        // A moving average: one eighth new, seven eighths old. A time of more than twice the average
-        // counts as twice: something other than the wake-up took the rest.
+        // A moving average: one eighth new, seven eighths old. A time above twice the average
+        // counts as twice the average: something other than the wake-up took the rest.
         let woken_at = self.parkers[worker].woken_at.load(Ordering::Relaxed);
         let taken = self.nanos().saturating_sub(woken_at);
         let cost = self.cost.load(Ordering::Relaxed);

@@ -17,27 +17,26 @@ use crate::sys::{futex, time};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// The sleep of the course's section 4; also the longest sleep of `backoff`, so that `backoff`
+/// The sleep of the course's section 4; also the longest sleep of `backoff`, which therefore
 /// notices work no later than `nap` does.
 const NAP: Duration = Duration::from_millis(1);
 /// Below this length the kernel's own cost of a sleep dominates (about 50 µs of timer slack).
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// The least number of pauses of the processor between two searches. (A pause takes some 20 to 70
-/// nanoseconds.)
+/// The least number of pauses of the processor between two searches. (A pause takes 20 to 70 ns.)
 const LEAST_PAUSES: usize = 4;
 
-/// The number of pauses between two searches for each worker that searches. So the searches of all
-/// workers together disturb the owners no more often than those of one worker do. At most `PAUSES`.
-/// (With half as many pauses, forks of 15 tasks on 8 and 16 workers took longer by a tenth, and no
-/// loop took less time.)
+/// The number of pauses between two searches for each worker that searches, so that the searches of
+/// all workers together disturb the owners no more often than those of one worker. At most
+/// `PAUSES`. (With half as many pauses, forks of 15 tasks on 8 and 16 workers took longer by a
+/// tenth, and no loop took less time.)
 const PAUSES_A_SEARCHER: usize = 4;
 
 /// The number of pauses before the worker yields its processor. A yield takes as long as several
 /// searches, and a task that arrives meanwhile waits.
 const PAUSES: usize = 256;
 
-/// How one worker waits between two searches. (Parking is the `eventcount`'s.)
+/// How one worker waits between two searches. (The `eventcount` parks workers.)
 pub struct Naps {
     policy: Idle,
     next: Duration,
@@ -57,7 +56,8 @@ impl Naps {
         matches!(self.policy, Idle::Nap | Idle::Backoff)
     }
 
-    /// Waits once after a failed search. `searching` workers search, about. True if it slept.
+    /// Waits once after a failed search. `searching`: about how many workers search. True if it
+    /// slept.
     pub fn wait(&mut self, searching: usize) -> bool {
         match self.policy {
             Idle::Nap => time::sleep(NAP),
@@ -95,8 +95,8 @@ pub fn pause(searching: usize, over: impl Fn() -> bool) -> usize {
     pauses
 }
 
-/// How long a worker has been idle: tells when [`futex::LONGEST`] has passed, again and again; and
-/// when the worker gives memory back.
+/// The idle time of a worker. It tells each time that [`futex::LONGEST`] has passed, and when the
+/// worker gives memory back.
 pub struct LongWait {
     began: Instant,
     looked: Instant,
@@ -108,7 +108,7 @@ impl LongWait {
         LongWait { began: now, looked: now }
     }
 
-    /// True if that time has passed since the beginning, or since the last time that this was true.
+    /// True if `futex::LONGEST` has passed since the beginning, or since this was last true.
     pub fn is_due(&mut self) -> bool {
         // (A sleep of that length may end some microseconds early.)
         let due = !cfg!(loom) && self.looked.elapsed() >= futex::LONGEST.mul_f32(0.9);
@@ -118,8 +118,8 @@ impl LongWait {
         due
     }
 
-    /// How long the worker may sleep. `keeps`: it keeps memory that it gives back when it has been
-    /// idle for `warm`. None: do so now.
+    /// How long the worker may sleep. If it `keeps` memory, it gives this back after it has been
+    /// idle for `warm`. None: it must do so now.
     pub fn longest_sleep(&self, keeps: bool, warm: Duration) -> Option<Duration> {
         if !keeps || cfg!(loom) {
             return Some(futex::LONGEST);
@@ -134,18 +134,18 @@ impl LongWait {
 /// An idle worker searches for about as long as a wake-up takes, as measured in this run. So
 /// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
 /// competitive spinning", 1991). A worker searches for `LONG` if one of its [`LastWaits`] was
-/// short. So workers stay awake between parallel phases that follow each other closely. When the
-/// phases become far apart, each worker searches for `LONG` twice in vain. (Rejected: a worker
-/// searches for `LONG` only if both were short. On 16 workers a loop of 100 µs, after a gap of 50
-/// µs, then took 26 µs instead of 18.)
+/// short, so that workers stay awake between parallel phases that follow each other closely. When
+/// the phases become far apart, each worker searches for `LONG` twice in vain. (Rejected: searching
+/// for `LONG` only if both waits were short. On 16 workers a loop of 100 µs, after a gap of 50 µs,
+/// then took 26 µs instead of 18.)
 ///
-/// If the worker's last task has come from outside the run, the worker searches for `SHORTEST` only.
+/// If the worker's last task came from outside the run, the worker searches for `SHORTEST` only.
 /// The thread that adds the next such task pays for the wake-up, and a searcher would take a
-/// processor from that thread. (Jobs of 10 µs that three threads submit with pauses of 200 µs, on two
-/// processors: 50 µs of processor time a job instead of 75.)
+/// processor from that thread. (Jobs of 10 µs that three threads submit with pauses of 200 µs, on
+/// two processors, take 50 µs of processor time each instead of 75.)
 ///
 /// Suppose that a worker is woken for a task and finds nothing, because the spawner has run the
-/// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While
+/// task itself, as in a chain of short tasks. The next wake-up will probably also be in vain. While
 /// some worker searches, nobody is woken. So this worker searches for twice as long before it
 /// sleeps again, up to `LONGEST`. (Without this rule, a chain of 2 µs tasks took twice as long on 8
 /// workers as on one, on 2 processors, with a wake-up for every second task: c_tests/wakes.c.)
@@ -163,7 +163,7 @@ pub struct Patience {
 /// task or by a wake-up. The record belongs to the worker, because in each parallel phase another
 /// fiber of the worker may wait. (With a record for each fiber, workers slept in 260 to 440 of 600
 /// gaps of 50 µs; with a record for each worker, in 2 to 30.) Only the worker's own thread uses the
-/// record. The atomic is std's, so that the models do not see it.
+/// record. (std's atomic, which the models do not explore.)
 #[derive(Default)]
 pub struct LastWaits(AtomicU8);
 
@@ -178,7 +178,7 @@ impl LastWaits {
         self.0.load(Ordering::Relaxed) & 0b11 != 0
     }
 
-    /// Notes where the worker's last task has come from.
+    /// Notes the source of the last task that the worker took elsewhere.
     pub fn took(&self, from: Source) {
         let before = self.0.load(Ordering::Relaxed);
         if before & SOURCE != from as u8 {
@@ -186,13 +186,13 @@ impl LastWaits {
         }
     }
 
-    /// True if the worker's last task from elsewhere was from there.
+    /// True if the last task that the worker took elsewhere came from `source`.
     pub fn is_from(&self, source: Source) -> bool {
         self.0.load(Ordering::Relaxed) & SOURCE == source as u8
     }
 }
 
-/// The bits of `LastWaits` with the source of the last task that the worker took elsewhere.
+/// The bits of `LastWaits` with that source.
 const SOURCE: u8 = 0b1100;
 
 /// Where a worker has taken a task.
@@ -200,7 +200,7 @@ const SOURCE: u8 = 0b1100;
 #[repr(u8)]
 pub enum Source {
     Worker = 0b0000,
-    /// The place of a guest.
+    /// The queue of a guest.
     Guest = 0b0100,
     /// Outside the run.
     Outside = 0b1000,
@@ -232,7 +232,7 @@ impl Patience {
         Patience { since: now, burnt: Duration::ZERO, begun: now, length: Self::SHORTEST }
     }
 
-    /// For how long a worker waits awake, unless there is a reason to wait longer.
+    /// How long a worker normally waits awake.
     pub fn usual(wake_cost: Duration) -> Duration {
         wake_cost.clamp(Self::SHORTEST, Self::LONG)
     }
@@ -250,8 +250,7 @@ impl Patience {
         };
     }
 
-    /// The worker's wait is over. It counts as ended `late` ago, when the task that ends it
-    /// appeared.
+    /// The worker's wait is over. It ended `late` ago, when the task appeared.
     pub fn found(&mut self, late: Duration, last: &LastWaits) {
         last.add(self.begun.elapsed().saturating_sub(late));
     }
@@ -264,8 +263,8 @@ impl Patience {
         self.begun = Instant::now();
     }
 
-    /// Doubles the length of the search: the worker was woken, and had found nothing after the
-    /// wake-up before.
+    /// Doubles the length of the search: the worker was woken now, and its wake-up before was in
+    /// vain.
     pub fn lengthen(&mut self) {
         self.length = (self.length * 2).min(Self::LONGEST);
     }

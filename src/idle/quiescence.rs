@@ -7,8 +7,8 @@
 //!
 //! `idle`: how many workers are idle. An idle worker runs no task, and its own deque is empty: it
 //! saw the deque empty before it entered, and no other thread ever pushes there. At a run's start
-//! every worker is idle except worker 0, which holds the first task. So a worker whose thread could
-//! not be created, or has not started yet, is idle and delays nobody.
+//! every worker is idle except worker 0, which holds the first task. So a worker whose thread was
+//! not created, or has not started yet, is idle and delays nobody.
 //!
 //! # Protocol
 //!
@@ -29,9 +29,9 @@
 //! from running tasks, of which there are none, or through the injector, which is locked. So no
 //! task is left, and none will come.
 //!
-//! A task that was suspended is neither queued nor running. It is counted from before its worker
-//! continues until the task runs again, so that the run does not end without it. Each worker has
-//! its own counter: the tasks that it has suspended, less those that it has resumed. The sum of the
+//! A suspended task is neither queued nor running. It is counted from before its worker continues
+//! until the task runs again, so that the run does not end without it. Each worker has its own
+//! counter: the tasks that it has suspended, less those that it has resumed. The sum of the
 //! counters is the number of waiting tasks. No worker changes its counter while it is idle, or
 //! takes a task while `idle` is full and the injector locked. So the counters, read one by one, all
 //! belong to one moment.
@@ -79,15 +79,15 @@ use crate::sys::memory::NoMemory;
 /// A run that has not ended, and whose lock is held: no task comes in from outside, and no thread's
 /// wait for a rest ends.
 pub struct LockedRun<'a> {
-    /// The number of workers and guests that are not idle. While it is 0 and nothing is queued, it
+    /// The number of workers and guests that are not idle. Once it is 0 and nothing is queued, it
     /// stays 0.
     pub active: &'a dyn Fn() -> usize,
     /// The guests that sleep and are not idle: see `policy::guests`.
     pub sleepers: &'a dyn Fn() -> Sleepers,
-    /// The number of tasks that wait. To be called while no worker is active but those whose
-    /// threads sleep.
+    /// The number of tasks that wait. Called only while all active workers are ones whose threads
+    /// sleep.
     pub tasks: &'a dyn Fn() -> usize,
-    /// How many tasks are in the queue for all workers.
+    /// The number of tasks in the queue for all workers.
     pub queued: usize,
     /// The number of threads that wait for a rest.
     pub threads: usize,
@@ -113,7 +113,7 @@ pub struct Quiescence {
 pub struct Waiting(AtomicU32);
 
 impl Waiting {
-    /// A task of the calling worker's is about to wait, and nobody counts it yet.
+    /// A task of the calling worker is about to wait, and is not counted yet.
     #[inline]
     pub fn hold(&self) {
         self.count(1);
@@ -168,7 +168,7 @@ impl Quiescence {
     }
 
     /// Calls `then` if all workers are idle and some tasks wait. No task is in a queue or taken by
-    /// a thief meanwhile: the proof also holds for this moment.
+    /// a thief during the call: the proof also holds for this moment.
     pub fn when_all_wait(&self, injector: &Injector, then: impl FnOnce()) {
         let all_idle = || self.idle.load(Ordering::Acquire) == self.workers;
         if all_idle() && self.waits() != 0 {
@@ -181,8 +181,7 @@ impl Quiescence {
         }
     }
 
-    /// Calls `then` with the state of the run, if the gate is open. The injector is locked
-    /// meanwhile.
+    /// If the gate is open, calls `then` with the state of the run, under the injector's lock.
     pub fn when_open(
         &self,
         injector: &Injector,
@@ -200,14 +199,14 @@ impl Quiescence {
         });
     }
 
-    /// The number of waiting tasks. A hint: while workers are active, the sum of their counters
-    /// need not belong to one moment.
+    /// The number of waiting tasks. A hint: while workers are active, their counters are not read
+    /// at one moment.
     pub fn waits_hint(&self) -> usize {
         usize::try_from(self.waits().cast_signed()).unwrap_or(0)
     }
 
-    /// True if all workers were idle just now. Relaxed: a hint, after which nothing is read that
-    /// the workers wrote.
+    /// True if all workers were idle just now. Relaxed: a hint, after which the caller reads
+    /// nothing that the workers wrote.
     pub fn are_all_idle(&self) -> bool {
         self.idle.load(Ordering::Relaxed) == self.workers
     }
@@ -224,7 +223,7 @@ impl Quiescence {
         self.idle.load(Ordering::Acquire) == self.workers && self.waits() == 0
     }
 
-    /// The number of waiting tasks. To be called while all workers are idle.
+    /// The number of waiting tasks. Called while all workers are idle.
     fn waits(&self) -> u32 {
         let numbers = self.waiting.iter().map(|waiting| waiting.0.0.load(Ordering::Relaxed));
         numbers.fold(0, u32::wrapping_add)
