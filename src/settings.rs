@@ -12,9 +12,9 @@
 //! | `typos` | names that are nearly a variable's |
 //! | `resolve` | from what is asked for to what is in force |
 //!
-//! The library refuses a value that is not in its variable's list, and prints one line, once: it
-//! names the variable, the value and the list. An empty value counts as none: the variable is unset.
-//! Nothing here allocates.
+//! The library refuses a value that is not in its variable's list, and prints one line, once, which
+//! names the variable, the value and the list. An empty value counts as unset. Nothing here
+//! allocates.
 
 mod config;
 mod environment;

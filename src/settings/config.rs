@@ -22,7 +22,7 @@ pub struct Config {
     pub kind: Kind,
     pub deque: Option<DequeOrLock>,
     pub idle: Idle,
-    /// Here and in the next two fields, None: nobody asked; see `Transfers`.
+    /// In this field and the next two, None means that nobody asked; see `Transfers`.
     pub steal: Option<Steal>,
     pub overflow: Option<Overflow>,
     pub global: Option<Global>,
@@ -31,23 +31,23 @@ pub struct Config {
     pub join: Join,
     pub stack: Option<usize>,
     pub warm: Option<Duration>,
-    /// Threads beside those of the workers, for blocking sections.
+    /// The number of threads, in addition to the workers, for blocking sections.
     pub blocking: Option<usize>,
     pub stats: Stats,
     pub stats_file: Option<&'static CStr>,
     /// The file of the timeline.
     pub trace: Option<&'static CStr>,
-    /// Bytes of events that are kept of each worker.
+    /// The bytes of events that are kept of each worker.
     pub trace_size: usize,
     /// Tasks shorter than this are merged in the timeline.
     pub trace_merge: Duration,
-    /// The timeline has the life of each task that was left in the middle.
+    /// Whether the timeline has the life of each task that was suspended.
     pub trace_lives: Switch,
-    /// After so long without the end of a task the state is shown; None: never.
+    /// The state is shown after this time without the end of a task; None: never.
     pub watchdog: Option<Duration>,
     pub deadlock: Deadlock,
     pub profile: Profile,
-    /// What it costs that a task moves to another worker; None: it is measured.
+    /// The cost of moving a task to another worker; None: it is measured.
     pub profile_burden: Option<Duration>,
     pub help: Switch,
 }
@@ -81,7 +81,7 @@ impl Config {
         }
     }
 
-    /// What the tasks of the run do is recorded.
+    /// True if the run is recorded.
     pub fn is_recorded(&self) -> bool {
         self.trace.is_some() || self.profile != Profile::Off
     }

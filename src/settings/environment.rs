@@ -7,11 +7,11 @@ unsafe extern "C" {
 }
 
 /// Calls `visit` with each `SCHED_*` variable of the environment that is not empty. The function
-/// reads the environment once. (A call of getenv for each variable would read it as many times.)
+/// reads the environment once. (getenv would read it once for each variable.)
 ///
-/// As with secure_getenv, a process that got rights by its execve (those of a set-user-ID program
-/// or of file capabilities) has no such variables: its caller chooses the environment, and must not
-/// control through it what the process does with these rights.
+/// As with secure_getenv, a process that gained rights by its execve (by a set-user-ID program or
+/// file capabilities) has no such variables: its caller chooses the environment, and must not
+/// control through it how the process uses these rights.
 pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
     // SAFETY: getauxval accepts any number, and has no side effect.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -36,8 +36,8 @@ pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
     }
 }
 
-/// True if the text begins with this prefix, which contains no 0. (The length of each variable of a
-/// long environment would take a twentieth of an empty run.)
+/// True if the text begins with this prefix, which contains no 0. (Measuring the length of each
+/// variable would take a twentieth of an empty run in a long environment.)
 ///
 /// # Safety
 /// The text is a string of C.

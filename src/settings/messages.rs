@@ -72,7 +72,7 @@ impl fmt::Display for Choice {
 
 impl Choice {
     /// Prints a line on stderr: the other choices that this one does not suit, and the accepted
-    /// values. A choice of the user's is refused with a line once.
+    /// values. A choice of the user is refused with a line only once.
     pub fn refuse(
         &self,
         others: impl Iterator<Item = (&'static str, &'static str)> + Clone,

@@ -36,8 +36,8 @@ pub struct Resolved<R: 'static> {
 }
 
 /// Takes each setting from the environment or, if the environment does not set it, from what the
-/// program has `asked` for; finds the row in the `table` of kinds. If `SCHED_HELP` is set, prints
-/// the variables.
+/// program has `asked` for; finds the row in the `table` of kinds. Prints the variables if
+/// `SCHED_HELP` is set.
 pub fn resolve<R: AsRef<Combination>>(
     asked: &Config,
     table: &[&'static R],
@@ -46,8 +46,8 @@ pub fn resolve<R: AsRef<Combination>>(
     let deque_of = |config: &Config| config.deque.or_else(|| row_of(config)?.as_ref().deque);
     let mut config = Config { deque: None, overflow: None, ..*asked };
     let refused = read_environment(&mut config);
-    // A deque that was asked for with one kind need not suit another kind. An overflow that was
-    // asked for with one deque need not suit another deque.
+    // A deque that was asked for with one kind may not suit another kind, and an overflow that was
+    // asked for with one deque may not suit another deque.
     if config.kind == asked.kind {
         config.deque = config.deque.or(asked.deque);
     }

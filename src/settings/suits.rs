@@ -16,7 +16,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Tasks move one by one, and a full queue grows, or refuses.
+    /// The row moves tasks one by one, and its full queue grows or refuses.
     pub const ONE_BY_ONE: Self = Accepted {
         steal: &[Steal::One],
         overflow: &[Overflow::Grow, Overflow::Refuse],

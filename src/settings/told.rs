@@ -1,6 +1,6 @@
 //! What the process has printed on stderr about the environment: each line is printed once. (A
-//! program that means the default pool by NULL tries to make it at each call, and all fail for the
-//! same reason.)
+//! program that passes NULL for the default pool tries to make that pool at each call, and all
+//! tries fail for the same reason.)
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ impl Write for Hash {
     }
 }
 
-/// Whether this was called before with the text that `write` writes. (Relaxed: the places order no
+/// Tells whether an earlier call had the text that `write` writes. (Relaxed: the array orders no
 /// other memory.)
 pub fn note(write: impl FnOnce(&mut Hash) -> fmt::Result) -> Told {
     #[unsafe(link_section = "sched_words")]

@@ -18,16 +18,16 @@ pub const MOST_BLOCKING: usize = 65536;
 
 pub struct Var {
     pub name: &'static str,
-    /// Words accepted, the default first. Empty: the variable takes no words.
+    /// The accepted words, the default first. Empty: the variable takes no words.
     words: &'static [&'static str],
-    /// What else the variable takes, described for the reader.
+    /// The other values that the variable takes, described for the reader.
     form: &'static str,
     /// Stores an accepted value; None: not accepted.
     pub set: fn(&mut Config, &'static CStr) -> Option<()>,
     meaning: &'static str,
 }
 
-/// `SCHED_FUZZ` is in the build for it alone.
+/// Only the build for `SCHED_FUZZ` has that variable.
 const COUNT: usize = if cfg!(sched_fuzz) { 24 } else { 23 };
 
 pub static VARS: [Var; COUNT] = [
@@ -303,7 +303,7 @@ fn time(text: &CStr) -> Option<Duration> {
     n.checked_mul(nanos).map(Duration::from_nanos)
 }
 
-/// The smallest stack: what signal handlers and the library itself need, with room for small tasks.
+/// The smallest stack: enough for signal handlers, the library itself and small tasks.
 pub const LEAST_STACK: usize = 32 << 10;
 const _: () = assert!(LEAST_STACK == 32 << 10, "the number in the text");
 const MOST_STACK: usize = 1 << 40;

@@ -65,11 +65,11 @@ words! {
     Profile { Off = "0", Table = "1", Json = "json", Folded = "folded" }
 }
 words! {
-    /// `SCHED_DEADLOCK`: what is done if no task of the process can go on.
+    /// `SCHED_DEADLOCK`: what is done if no task of the process can continue.
     Deadlock {
-        /// The process ends if nothing at all could help, and goes on otherwise.
+        /// The process ends if nothing at all could help, and continues otherwise.
         Auto = "auto",
-        /// The process ends, even if something that is no thread of it might help.
+        /// The process ends, even if something other than its threads might help.
         Abort = "abort",
         Report = "report",
         Off = "off"
