@@ -264,7 +264,8 @@ impl EventCount {
         self.awake() > self.processors
     }
 
-    /// The number of workers that neither sleep nor doze nor lack a thread, and of guests that work.
+    /// The number of workers that neither sleep nor doze nor lack a thread, and of guests that
+    /// work.
     fn awake(&self) -> usize {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)

@@ -83,8 +83,8 @@ impl Naps {
     }
 }
 
-/// Pauses between two looks for tasks, while `searching` workers search, until `over` at the latest.
-/// Returns the number of pauses.
+/// Pauses between two looks for tasks, while `searching` workers search, until `over` at the
+/// latest. Returns the number of pauses.
 pub fn pause(searching: usize, over: impl Fn() -> bool) -> usize {
     let most = (searching * PAUSES_A_SEARCHER).clamp(LEAST_PAUSES, PAUSES);
     let mut pauses = 0;

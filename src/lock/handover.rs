@@ -78,8 +78,8 @@
 //! Taking the node of a called waiter out of the queue, and linking it in front of all others if it
 //! waits again, as Go's mutex does: nobody could count the overtakings of a node outside the queue.
 //!
-//! Freeing the lock first and then looking for a waiter, as the futex mutex does ([`super::mutex`]):
-//! the lock may be gone by then.
+//! Freeing the lock first and then looking for a waiter, as the futex mutex does
+//! ([`super::mutex`]): the lock may be gone by then.
 //!
 //! # Orderings
 //!

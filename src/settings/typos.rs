@@ -15,8 +15,8 @@ const FAR: usize = 3;
 /// Variables of other versions.
 const ELSEWHERE: &[&str] = &["SCHED_PIN", "SCHED_FUZZ"];
 
-/// Reports the name on stderr if it is, or nearly is, the name of a variable: one of another
-/// version, or one of the `known`. The name is not that of a variable of this version.
+/// Reports the name on stderr if it is a variable of another version, or nearly one of the `known`
+/// names. It is not a variable of this version.
 #[cold]
 pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
     if told::note(|hash| hash.write_str(name)) != Told::Never {

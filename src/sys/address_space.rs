@@ -1,5 +1,6 @@
-//! Whether another process runs in the memory of this one: `clone` with `CLONE_VM`, but without
-//! `CLONE_THREAD`. Such a process executes the program's code, and is no thread of this process.
+//! Whether another process runs in the memory of this one, as after `clone` with `CLONE_VM` but
+//! without `CLONE_THREAD`. Such a process executes the program's code, but is not one of its
+//! threads.
 
 use crate::sys::thread;
 use std::mem::MaybeUninit;
@@ -7,8 +8,8 @@ use std::mem::MaybeUninit;
 /// `KCMP_VM` of linux/kcmp.h.
 const KCMP_VM: libc::c_int = 1;
 
-/// True if another process may run in this memory. If the kernel does not compare processes, each
-/// child counts.
+/// True if another process may run in this memory. If the kernel refuses to compare processes, each
+/// child counts as one.
 pub fn may_be_shared() -> bool {
     // The calling thread is compared, because a first thread that has ended has no memory.
     // SAFETY: getpid and gettid take nothing.
@@ -29,7 +30,7 @@ fn is_same(a: libc::pid_t, b: libc::pid_t) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0 }
 }
 
-/// True if the process has a child, of whichever sort.
+/// True if the process has a child of any kind.
 fn has_children() -> bool {
     let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;

@@ -15,17 +15,17 @@
 //! mount itself.
 //!
 //! Nothing here allocates: the library looks for the limits when a run starts, and memory may be
-//! short then. `std::fs` allocates paths and buffers. `std::thread::available_parallelism` reads
-//! the quotas, too, but rounds them down, and does not read memory limits.
+//! short then. `std::fs` allocates paths and buffers. `std::thread::available_parallelism` also
+//! reads the quotas, but rounds them down, and does not read memory limits.
 
 use crate::sys::errno;
 use std::ffi::CStr;
 
 /// Room for a path or a line. Three such buffers nest on the caller's stack, which may be small. A
-/// longer line is skipped, and a file with a longer path is not found: neither shows a quota.
+/// longer line is skipped, and a file with a longer path is not found: either counts as no quota.
 const LONGEST: usize = 1024;
 
-/// What a cgroup may limit.
+/// A resource that a cgroup may limit.
 struct Resource {
     /// The name of its controller in version 1.
     controller: &'static [u8],
@@ -49,7 +49,7 @@ pub fn number_in(file: &CStr) -> Option<usize> {
     one_number(&Path::new(file))
 }
 
-/// Calls `visit` with each line of a file: see `each_line`.
+/// Calls `visit` with each line of a file, like `each_line`.
 pub fn each_line_of(file: &CStr, visit: impl FnMut(&[u8])) {
     each_line(&Path::new(file), visit);
 }

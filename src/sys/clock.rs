@@ -1,5 +1,5 @@
-//! A clock that costs a few nanoseconds, for what is recorded of each task: the processor's
-//! time-stamp counter, if it counts at one rate on all processors, and otherwise
+//! A clock that costs a few nanoseconds, for recording each task: the processor's time-stamp
+//! counter, if it counts at one rate on all processors, and otherwise
 //! clock_gettime(CLOCK_MONOTONIC). Its unit is the *tick*; [`Calibration`] translates ticks into
 //! nanoseconds.
 //!
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Whether `ticks` reads the counter: 0: not known yet; else one of the next two.
+/// Whether `ticks` reads the counter. 0: not known yet; otherwise one of the next two constants.
 #[unsafe(link_section = "sched_words")]
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 const COUNTER: u8 = 1;
@@ -84,8 +84,8 @@ pub struct Moment {
 
 impl Moment {
     pub fn now() -> Self {
-        // A thread that is interrupted between the two reads would shift one against the other: of
-        // a few attempts the quickest counts.
+        // A thread that is preempted between the two reads would shift one clock against the other.
+        // So the quickest of a few attempts counts.
         let attempt = || {
             let before = ticks();
             let nanos = nanos();
@@ -113,8 +113,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// From two moments: the rate is that between them. If they are closer than a millisecond, the
-    /// second one is taken anew a millisecond after the first.
+    /// Takes the rate between two moments, of which the second is now. If they are closer than a
+    /// millisecond, the second one is read again a millisecond after the first.
     pub fn since(begin: Moment) -> Self {
         const LEAST: u64 = 1_000_000;
         let mut end = Moment::now();
@@ -125,7 +125,7 @@ impl Calibration {
         Calibration { begin, nanos_per_tick: (end.nanos - begin.nanos) as f64 / ticks as f64 }
     }
 
-    /// The nanoseconds of so many ticks.
+    /// The length of this number of ticks in nanoseconds.
     pub fn length(&self, ticks: u64) -> u64 {
         (ticks as f64 * self.nanos_per_tick) as u64
     }
@@ -137,7 +137,7 @@ impl Calibration {
     }
 }
 
-/// The number of ticks in a time; about right. The first call takes a millisecond.
+/// The approximate number of ticks in a time. The first call takes a millisecond.
 pub fn ticks_in(time: Duration) -> u64 {
     #[unsafe(link_section = "sched_words")]
     static RATE: OnceLock<f64> = OnceLock::new();
@@ -155,7 +155,7 @@ mod tests {
         let calibration = Calibration::since(begin);
         let (before, tick, after) = (nanos(), ticks(), nanos());
         let translated = calibration.nanos(tick);
-        // The rate was measured over a millisecond, and applied to little more than one.
+        // The calibration measured the rate over a millisecond; this test uses it little later.
         assert!(
             (before.saturating_sub(100_000)..after + 100_000).contains(&translated),
             "{translated} is not between {before} and {after}"

@@ -1,10 +1,10 @@
 //! Names of functions as a person writes them. The compilers of C++ and Rust encode them
 //! ("mangle").
 //!
-//! A process with C++ has a function that decodes all names of C++, and those of older versions of
-//! Rust, which look the same. Its result ends with the types of the parameters, which are left out
-//! here. Without it the simple names are decoded here: paths without types. Any other name is
-//! passed on as it is.
+//! A process with C++ has a function that decodes all C++ names, and the similar names of older
+//! versions of Rust. Its result ends with the types of the parameters, which this file removes. In
+//! a process without that function this file decodes the simple names: paths without types. Any
+//! other name is passed on unchanged.
 
 use crate::sys::weak::weak;
 use std::ffi::{CStr, c_char, c_int};
@@ -27,7 +27,8 @@ pub fn demangled(name: &str, to: &mut dyn FnMut(&str)) {
     to(if decoded.is_some() { text.as_str() } else { name });
 }
 
-/// Lets the C++ runtime decode the name. False: there is none, or it cannot.
+/// Lets the C++ runtime decode the name. False: there is no C++ runtime, or it cannot decode the
+/// name.
 fn by_runtime(name: &str, to: &mut dyn FnMut(&str)) -> bool {
     type Demangle =
         unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
@@ -57,7 +58,7 @@ fn by_runtime(name: &str, to: &mut dyn FnMut(&str)) -> bool {
     }
 }
 
-/// Without the parentheses at the end.
+/// The name without the parentheses at its end.
 fn without_parameters(name: &str) -> &str {
     let mut depth = 0;
     for (at, letter) in name.bytes().enumerate().rev() {
@@ -74,7 +75,7 @@ fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// Without the number that older versions of Rust put at the end.
+/// The name without the number that older versions of Rust put at the end.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::") {
         Some((path, hash)) if is_hash(hash) => path,
@@ -107,7 +108,7 @@ impl Text {
     }
 }
 
-/// Takes a number and that many letters.
+/// Takes a number, and that many letters after it.
 fn take_part<'a>(name: &mut &'a str) -> Option<&'a str> {
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let length: usize = name[..digits].parse().ok()?;
@@ -129,7 +130,7 @@ fn entity_of_cpp(name: &str, to: &mut Text) -> Option<()> {
     let Some(mut rest) = name.strip_prefix('N') else {
         let mut rest = name.strip_prefix('L').unwrap_or(name);
         let part = take_part(&mut rest)?;
-        // What follows are the parameters, unless they are those of a template.
+        // The rest describes the parameters, unless the function is a template.
         return if rest.starts_with('I') { None } else { to.add(part) };
     };
     while !rest.starts_with('E') {
@@ -144,9 +145,9 @@ fn entity_of_cpp(name: &str, to: &mut Text) -> Option<()> {
     Some(())
 }
 
-/// `_RNvNtCs1234_7program5outer4task`. A path is `N`, a letter, a path, and a part; or it is `C` and a
-/// part. A part is a length and so many letters. Before the length there may be a hash, which begins
-/// with `s` and ends with `_`; between length and letters there may be a `_`.
+/// `_RNvNtCs1234_7program5outer4task`. A path is `N`, a letter, a path, and a part; or it is `C`
+/// and a part. A part is a length and so many letters. Before the length there may be a hash, which
+/// begins with `s` and ends with `_`; between length and letters there may be a `_`.
 fn path_of_rust(name: &str, to: &mut Text) -> Option<()> {
     let mut rest = name.strip_prefix("_R")?;
     let mut parts = 1;

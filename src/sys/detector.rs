@@ -2,9 +2,9 @@
 //!
 //! The detectors are ThreadSanitizer, for a program that was compiled for it, and valgrind's
 //! Helgrind and DRD. None of them understands what this library's atomic operations order. Each has
-//! two functions for that: what a thread has done before it *releases* an address is ordered before
-//! what a thread does after it *acquires* the same address. An address is only a name, and nothing
-//! is read there.
+//! two functions for that: everything that a thread has done before it *releases* an address is
+//! ordered before everything that a thread does after it *acquires* the same address. An address is
+//! only a name, and nothing is read there.
 //!
 //! | ordered | released | acquired |
 //! | --- | --- | --- |
@@ -15,36 +15,37 @@
 //! | unlock → lock, post → wait, signal → wait, barrier, cancel | the object | the object |
 //! | last use of a block of arguments → next use by another worker | the run's blocks | the same |
 //! | a thread leaves a worker → another one occupies it | the worker | the worker |
-//! | a suspended task goes on in another thread | its fiber, on another stack | its fiber |
+//! | a suspended task resumes in another thread | its fiber, on another stack | its fiber |
 //! | last use of a stack → next use by another worker | the stack, when the process keeps it | the stack |
 //!
-//! # What the library does itself
+//! # The library's own accesses
 //!
 //! *ThreadSanitizer* sees code that was compiled for it, which this library is not, and the memory
-//! functions of libc that the library calls. It has calls by which it *ignores* a thread.
-//! `fiber::sanitizers` tells it of stacks, and so orders what is done on one stack.
+//! functions of libc that the library calls. It has calls that make it *ignore* a thread.
+//! `fiber::sanitizers` tells it of stacks, and so orders everything that is done on one stack.
 //!
-//! *DRD* sees all code. It, too, can ignore a thread.
+//! *DRD* sees all code. It can also ignore a thread.
 //!
-//! *Helgrind* sees all code, and can ignore no thread, only memory: the library *owns* the bytes
-//! that several of its threads use. All that it allocates is its own (`sys::heap`), and so are its
-//! statics, and the objects that the program passes to it. A function's frame is its thread's; what
-//! other threads use there, such as the node of a waiter, is made the library's.
+//! *Helgrind* sees all code, and cannot ignore a thread, only memory: the library *owns* the bytes
+//! that several of its threads use. It owns all that it allocates (`sys::heap`), its statics, and
+//! the objects that the program passes to it. A function's frame belongs to its thread; the library
+//! owns those parts of a frame that other threads use, such as the node of a waiter.
 //!
 //! A thread is ignored while the library works: in the library's threads, and in each function that
-//! starts, waits or queues. While a function of the program runs it is not ignored. The state is
-//! the thread's, although tasks move from thread to thread: wherever a stack is left, and wherever
-//! one is continued, the thread is ignored. (To ThreadSanitizer a stack is a thread. So each of its
-//! records of a stack is ignored from the beginning, and whenever no thread is on the stack.)
+//! starts, waits or queues. It is not ignored while a function of the program runs. This state
+//! belongs to the thread, although tasks move from thread to thread: wherever a stack is left or
+//! resumed, the thread is ignored. (To ThreadSanitizer a stack is a thread. So each of its records
+//! of a stack is ignored from the beginning, and whenever no thread is on the stack.)
 //!
 //! # Cost
 //!
-//! The records of tasks are those of observed runs. Where there is a detector, each run has an
-//! observed row (`runtime::observed`), so the plain rows' spawn, fork and join contain nothing of
-//! this. The other lines of the table above concern places where the program waits, or where memory
-//! changes hands; each place costs a load and a comparison.
+//! Only observed runs record tasks. In a process with a detector, each run has an observed row
+//! (`runtime::observed`), so the plain rows' spawn, fork and join contain nothing of this file. The
+//! other lines of the table above concern places where the program waits, or where memory changes
+//! hands; each such place costs a load and a comparison.
 //!
-//! A library that is compiled for ThreadSanitizer itself (`make tsan`) is seen, and tells nothing.
+//! If the library itself is compiled for ThreadSanitizer (`make tsan`), it tells the detector
+//! nothing.
 
 pub mod tsan;
 
@@ -53,7 +54,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Which detector there is. All accesses are Relaxed: every thread finds the same.
+/// Which detector the process has. All accesses are Relaxed: every thread finds the same.
 #[unsafe(link_section = "sched_words")]
 static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
@@ -75,8 +76,8 @@ pub fn is_present() -> bool {
 }
 
 /// False if the process has no race detector. True if it has one, or if nobody has looked for one
-/// yet: so what follows must be right without one, too. This is the test of the hot paths: the cold
-/// function behind it is the last thing that they call, and they need not save registers for it.
+/// yet: so the code behind this test must also be right without one. This is the test of the hot
+/// paths. They call the cold function behind it last, and so need not save registers for it.
 #[inline(always)]
 pub fn may_be_present() -> bool {
     FOUND.load(Ordering::Relaxed) != NONE
@@ -125,23 +126,23 @@ fn look() -> u8 {
 
 // The linker makes these names for the ends of a section with the statics of the library. Each
 // static that changes has the attribute that puts it there (`tools/tests/statics.rs`). In a program
-// that contains libsched.a, nothing else tells them from the program's own.
+// that contains libsched.a, nothing else distinguishes them from the program's own statics.
 unsafe extern "C" {
     static __start_sched_words: u8;
     static __stop_sched_words: u8;
 }
 
-/// True if the detector is DRD. DRD must be told on which stack a thread is: it looks for no races
-/// within the bounds that it knows of the thread's stack, because it takes all memory there for
-/// stack memory. If a thread ends while it is outside of these bounds, DRD itself ends, too. And
-/// DRD may mistake a thread for one that was joined (`sys::thread_memory`).
+/// True if the detector is DRD. DRD must be told which stack a thread uses. It looks for no races
+/// within the known bounds of a thread's stack, because it takes all memory there for stack memory.
+/// If a thread ends outside of these bounds, DRD ends the process. And DRD may mistake a thread for
+/// one that was joined (`sys::thread_memory`).
 #[cold]
 pub fn is_drd() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
-/// What the calling thread has done is ordered before what another thread does after it acquires
-/// this address.
+/// Orders what the calling thread has done before what another thread does after it acquires this
+/// address.
 #[inline(always)]
 pub fn release<T: ?Sized>(at: *const T) {
     if may_be_present() {
@@ -159,7 +160,7 @@ fn release_tag(tag: usize) {
     }
 }
 
-/// What other threads had done when they released this address is ordered before what the calling
+/// Orders what other threads had done when they released this address before what the calling
 /// thread does from now on.
 #[inline(always)]
 pub fn acquire<T: ?Sized>(at: *const T) {
@@ -178,8 +179,8 @@ fn acquire_tag(tag: usize) {
     }
 }
 
-/// Forgets what was released at this address: it concerns something else that lay there before.
-/// (ThreadSanitizer cannot forget. It orders more than it need.)
+/// Forgets the releases at this address: they concern an earlier object there. (ThreadSanitizer
+/// cannot forget, and so orders more than necessary.)
 #[cold]
 #[inline(never)]
 pub fn forget<T: ?Sized>(at: *const T) {
@@ -188,7 +189,7 @@ pub fn forget<T: ?Sized>(at: *const T) {
     }
 }
 
-/// These bytes are the library's: no access to them is a race.
+/// Makes these bytes the library's: no access to them is a race.
 #[inline(always)]
 pub fn own<T: ?Sized>(what: &T) {
     if may_be_present() {
@@ -207,9 +208,9 @@ pub fn own_bytes(at: usize, bytes: usize) {
     }
 }
 
-// The functions below test once whether there may be a detector, and continue out of line if so. Each
-// is right without a detector, too. A caller returns their result, so the test takes no registers
-// from the usual path.
+// The functions below test once whether there may be a detector, and continue out of line if so.
+// Each is also right without a detector. A caller returns their result, so that the test costs the
+// usual path no registers.
 
 /// Calls `work`, an operation on `object` that acquires, such as a lock. If it succeeds (returns at
 /// least 0), the caller acquires what others have released by this object.
@@ -281,7 +282,7 @@ fn set_ignored(ignored: bool) -> bool {
     before
 }
 
-/// To be called when the calling thread has created or joined a thread. DRD then no longer ignores
+/// Called when the calling thread has created or joined a thread, after which DRD no longer ignores
 /// the calling thread. If the calling thread was ignored before, this call makes DRD ignore it
 /// again.
 pub fn ignore_still() {
@@ -291,7 +292,7 @@ pub fn ignore_still() {
     }
 }
 
-/// From here to the end of the task the detector ignores the calling thread: `heeded` ends it.
+/// From here to the end of the task the detector ignores the calling thread; `heeded` ends this.
 #[inline(always)]
 pub fn ignore_to_the_end() {
     if may_be_present() {
@@ -299,8 +300,8 @@ pub fn ignore_to_the_end() {
     }
 }
 
-/// While this lives, the detector ignores the calling thread, apart from the tasks that it runs; or
-/// it does not ignore the thread (`pause`).
+/// While this value lives, the detector ignores the calling thread, apart from the tasks that it
+/// runs; or, if `pause` made the value, does not ignore the thread.
 pub struct Ignored {
     /// Whether the thread was ignored before, if there may be a detector.
     before: Option<bool>,
@@ -312,8 +313,8 @@ impl Ignored {
         Ignored { before: may_be_present().then(|| set_ignored(true)) }
     }
 
-    /// Ends the ignoring while a function of the program runs. (A guard, and no function that takes
-    /// a closure: such a closure keeps in memory what it captures by reference.)
+    /// Ends the ignoring while a function of the program runs. (This is a guard rather than a
+    /// function with a closure, because a closure keeps its captured references in memory.)
     #[inline(always)]
     pub fn pause() -> Self {
         Ignored { before: may_be_present().then(|| set_ignored(false)) }
@@ -342,7 +343,7 @@ fn ignored_here<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Calls `task`, a function of the program's, which the detector does not ignore.
+/// Calls `task`, a function of the program, which the detector does not ignore.
 #[inline(always)]
 pub fn heeded<R>(task: impl FnOnce() -> R) -> R {
     let _heeded = Ignored::pause();

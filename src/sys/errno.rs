@@ -6,13 +6,11 @@ use std::ffi::c_int;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
-/// The calling thread's errno.
 pub fn get() -> c_int {
     // SAFETY: the address is valid for the calling thread.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets the calling thread's errno.
 pub fn set(value: Errno) {
     // SAFETY: the address is valid for the calling thread.
     unsafe { *libc::__errno_location() = value.0 }

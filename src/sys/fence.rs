@@ -52,7 +52,7 @@ mod real {
     }
 
     /// Registers the process with the kernel. Called before the threads of a run start. Two threads
-    /// may do it at once, and a fork may come in between: each step is complete in itself.
+    /// may call this at once, and a fork may come in between: each step is complete in itself.
     pub fn prepare() {
         #[unsafe(link_section = "sched_words")]
         static TRIED: AtomicU32 = AtomicU32::new(0);

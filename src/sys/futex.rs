@@ -1,8 +1,8 @@
 //! A word to sleep on: Linux's futex (H. Franke, R. Russell, M. Kirkwood, 2002).
 //!
-//! `wait` may return without a reason, so callers loop on their condition. Where a seccomp filter
-//! refuses futex, `wait` sleeps briefly and returns, and `wake` does nothing: the program is
-//! slower, its results are the same.
+//! `wait` may return without a reason, so callers loop on their condition. If a seccomp filter
+//! refuses futex, `wait` sleeps briefly and returns, and `wake` does nothing: the program becomes
+//! slower, but its results stay the same.
 
 #[cfg(not(loom))]
 use crate::sys::atomic::AtomicBool;
@@ -22,8 +22,8 @@ const REFUSED_WAIT: Duration = Duration::from_micros(100);
 
 /// The longest sleep of a thread that waits for a wake-up. There is a limit because a filter that
 /// refuses futex may be installed in the middle of a run. Sleeping threads can then no longer be
-/// woken; they wake by themselves after this time. (An hour where a lost wake-up is looked for: see
-/// `fuzz`.)
+/// woken; they wake by themselves after this time. (It is an hour in builds that look for lost
+/// wake-ups: see `fuzz`.)
 #[cfg(not(loom))]
 pub const LONGEST: Duration = Duration::from_secs(if cfg!(sched_fuzz) { 3600 } else { 1 });
 
@@ -88,7 +88,7 @@ impl Futex {
         self.0.fetch_or(bits, order)
     }
 
-    /// Clears all bits but these. Returns the former value.
+    /// Clears all bits except `bits`. Returns the former value.
     pub fn keep_bits(&self, bits: u32, order: Ordering) -> u32 {
         self.0.fetch_and(bits, order)
     }
@@ -148,13 +148,13 @@ impl Futex {
     }
 }
 
-/// A word whose last store lets its owner free it. So the thread that stores wakes an address, of
-/// which it knows nothing any more.
+/// A word whose last store lets its owner free it. So the thread that stores may afterwards use
+/// only the word's address, for the wake-up.
 pub struct SpentWord(Shared);
 
 #[cfg(not(loom))]
 type Shared = Futex;
-/// The model's futex lasts until the last wake-up: it is more than an address.
+/// The model's futex lives until the last wake-up, which needs more than an address.
 #[cfg(loom)]
 type Shared = std::sync::Arc<Futex>;
 

@@ -2,27 +2,27 @@
 //!
 //! Between two steps of a protocol there are some nanoseconds, and few tests hit them. In the build
 //! for this purpose (`--cfg sched_fuzz`; `make fuzz` makes and uses it), the gate of `sys::atomic`
-//! exports the types of this file: with `SCHED_FUZZ=N`, threads spin, yield their processor or sleep
-//! now and then before and after an atomic operation. Only Relaxed loads are not delayed: the
-//! operation that follows is. Every other build has the plain types.
+//! exports the types of this file: with `SCHED_FUZZ=N`, threads sometimes spin, yield their
+//! processor or sleep before and after an atomic operation. Relaxed loads are not delayed, because
+//! the next operation is. Every other build has the plain types.
 //!
 //! # What the seed decides
 //!
-//! A *site* is a side of an operation in the source. Its *mood* follows from N: most files are calm,
-//! and in the others some sites delay often or for long. (If all sites did so, all threads would be
-//! slowed down alike, and their order would change little. This is how "swarm testing" chooses,
-//! A. Groce and others, 2012.) What happens at the k-th site that the n-th thread passes follows
-//! from N, n and k. The kernel still decides which thread comes first, so the same seed need not
-//! give the same run.
+//! A *site* is the point before or after an atomic operation in the source. Its *mood* follows from
+//! N: most files are calm, and in the others some sites delay often or for long. (If all sites did
+//! so, all threads would be slowed down alike, and their order would change little. This is how
+//! "swarm testing" chooses, A. Groce and others, 2012.) N, n and k determine what happens at the
+//! k-th site that the n-th thread passes. The kernel still decides which thread comes first, so the
+//! same seed need not give the same run.
 //!
-//! # What else this build changes
+//! # The other change in this build
 //!
-//! A sleeping thread of the library looks for itself after a second, because a filter may have
+//! A sleeping thread of the library wakes by itself after a second, because a filter may have
 //! forbidden the wake-up (`futex::LONGEST`). So a lost wake-up is only a delay. In this build the
 //! second is an hour, so that a lost wake-up is a hang, which a test notices.
 //!
-//! Rejected: named points between the steps of the protocols, 50 of them. Each protocol had to be
-//! read for its points, and a window without a point was never widened.
+//! Rejected: named points between the steps of the protocols, 50 of them. Someone had to find the
+//! points of each protocol, and a window without a point was never widened.
 
 use crate::sys::errno::{self, Errno};
 use crate::sys::time;
@@ -32,8 +32,8 @@ use std::panic::Location;
 use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
 
-/// 0: no delays. Relaxed, as all here: nothing is ordered by it, so that the delays hide no
-/// missing order.
+/// 0: no delays. All accesses in this file are Relaxed: they order nothing, so that the delays hide
+/// no missing order.
 #[unsafe(link_section = "sched_words")]
 static SEED: atomic::AtomicU64 = atomic::AtomicU64::new(0);
 /// The number of threads that have passed a site.
@@ -50,7 +50,7 @@ pub fn seed(n: u64) {
     SEED.store(mix(n) | 1, Ordering::Relaxed);
 }
 
-/// An atomic with delays. Other functions than those below are those of `A`, without delays.
+/// An atomic with delays. Functions that are not defined below are those of `A`, without delays.
 #[derive(Default, Debug)]
 #[repr(transparent)]
 pub struct Delayed<A>(A);

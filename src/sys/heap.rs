@@ -1,5 +1,5 @@
-//! The library's allocator: that of the C library. A race detector that sees the library's own code
-//! is told that the memory is the library's.
+//! The library's allocator: the allocator of the C library. It tells a race detector that sees the
+//! library's own code that the memory is the library's.
 
 use crate::sys::detector;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 use std::fmt;
 
-/// The allocator refused.
+/// The allocator has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
 
@@ -21,7 +21,7 @@ pub fn slice<T>(
     Ok(values.into_boxed_slice())
 }
 
-/// Text that is added to a list of bytes. Writing fails if there is no memory for it.
+/// Text that is appended to a list of bytes. Writing fails if there is no memory for it.
 pub struct Text<'a>(pub &'a mut Vec<u8>);
 
 impl Text<'_> {
@@ -38,7 +38,6 @@ impl fmt::Write for Text<'_> {
     }
 }
 
-/// Adds a value to a list.
 pub fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     list.try_reserve(1).map_err(|_| NoMemory)?;
     list.push(value);
@@ -94,7 +93,6 @@ pub fn is_size_of_struct(size: usize, first: usize) -> bool {
     (first..=4096).contains(&size)
 }
 
-/// Moves a value into a box.
 pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
     let place = allocate::<T>()?;
     // SAFETY: `place` is uninitialised memory for a `T` from the allocator that `Box` uses.
@@ -137,7 +135,7 @@ pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
 /// store buffer.
 ///
 /// # Safety
-/// As for `ptr::copy_nonoverlapping`.
+/// Like `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: by the caller's promise; the words lie within the bytes and may overlap.
@@ -184,11 +182,11 @@ unsafe fn word(at: *const u8) -> u64 {
 }
 
 /// Memory of at least this many bytes is worth a system call: blocks of this size are mapped
-/// (`sys::region`), and what a queue keeps of a longer time is given back.
+/// (`sys::region`), and a queue that has become empty returns such a block.
 pub const LONG: usize = 256 << 10;
 
 /// Returns the pages to the system; the address space stays. The pages read as zero from then on.
-/// Where the kernel refuses this, they stay as they are.
+/// If the kernel refuses, they stay as they are.
 ///
 /// # Safety
 /// The pages belong to private memory of ours, and their contents are not needed.
@@ -204,10 +202,10 @@ pub unsafe fn discard(at: *mut u8, bytes: usize) {
     }
 }
 
-/// As `discard`, for the whole pages among these bytes.
+/// Like `discard`, for the whole pages among these bytes.
 ///
 /// # Safety
-/// As for `discard`.
+/// The bytes belong to private memory of ours, and their contents are not needed.
 #[cfg(not(loom))]
 pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
     let page = page_size();

@@ -2,11 +2,12 @@
 
 use crate::sys::symbol::{self, Named};
 
-/// The names that were looked up so far. To find one means to search a file, so each is looked up
-/// once.
+/// The names that were looked up so far. Finding a name means searching a file, so each is looked
+/// up once.
 #[derive(Default)]
 pub struct Names {
-    /// Each function with the end of its name in `text`; the name begins where the one before ends.
+    /// Each function, and the end of its name in `text`; the name begins at the end of the one
+    /// before.
     known: Vec<(usize, usize)>,
     text: String,
     /// Why a function had no name.
@@ -23,13 +24,13 @@ pub enum Nameless {
 }
 
 impl Names {
-    /// Why functions had no names; None: all had.
+    /// Why some function had no name; None: all functions had names.
     pub fn nameless(&self) -> Option<Nameless> {
         self.nameless
     }
 
-    /// The name of the function that begins at this address; without one, its file and the offset
-    /// there. No character of it needs an escape in JSON.
+    /// The name of the function that begins at this address; for a function without a name, its
+    /// file and the offset there. No character of the result needs an escape in JSON.
     pub fn get(&mut self, function: usize) -> &str {
         let at = match self.known.iter().position(|&(known, _)| known == function) {
             Some(at) => at,
@@ -48,7 +49,7 @@ impl Names {
         self.text.try_reserve(LONGEST).ok()?;
         let room = self.text.len() + LONGEST;
         let named = symbol::name(function, &mut |name| {
-            // Names of C functions need no escapes; paths, and C++'s names, may.
+            // Names of C functions need no escapes; paths and C++ names may.
             for c in name.chars() {
                 let c = if matches!(c, '"' | '\\') || c.is_control() { '?' } else { c };
                 if self.text.len() + c.len_utf8() <= room {

@@ -1,11 +1,11 @@
-//! Text to a descriptor through a buffer on the stack: no allocation, no stdio lock, and a short
-//! text leaves in one write.
+//! Writes text to a descriptor through a buffer on the stack: without allocation, without stdio's
+//! lock, and a short text in one write.
 //!
 //! A write to stderr blocks while its terminal is stopped (^S), or its pipe full. That is right for
-//! a thread of the program's. But nobody waits for the line of `SCHED_STATS=live` ([`show_line`]),
-//! and the thread that watches ([`hurry`]) has other duties. They write to a description of the
-//! same terminal or pipe that was opened with O_NONBLOCK; setting that flag for descriptor 2 would
-//! change it for all processes that have it.
+//! a thread of the program. But nobody waits for the line of `SCHED_STATS=live` ([`show_line`]),
+//! and the watching thread ([`hurry`]) has other duties. They write to another open file
+//! description of the same terminal or pipe, which was opened with O_NONBLOCK; setting that flag
+//! for descriptor 2 would set it for all processes that share its description.
 
 use crate::sys::errno;
 use crate::sys::errno::Errno;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
     Second,
-    /// It has accepted nothing the last time.
+    /// Do not wait: the descriptor accepted nothing the last time.
     None,
 }
 
@@ -33,7 +33,7 @@ pub fn write_all(fd: c_int, text: &[u8], patience: Patience) -> Result<(), Errno
     })
 }
 
-/// As `write_all`, at this byte of a file that has positions.
+/// Like `write_all`, at the offset `at` of a seekable file.
 pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
     write_parts(fd, text, Patience::Second, |rest, done| {
         let at = at + done as u64;
@@ -42,7 +42,7 @@ pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
     })
 }
 
-/// `write` gets what is left of the text, and how much was written.
+/// `write` gets the rest of the text, and the number of bytes written so far.
 fn write_parts(
     fd: c_int,
     text: &[u8],
@@ -64,7 +64,7 @@ fn write_parts(
     Ok(())
 }
 
-/// Waits until the descriptor accepts more or a signal arrives; false if neither happens meanwhile.
+/// Waits until the descriptor accepts more or a signal arrives. False: the time limit came first.
 fn may_take_more(fd: c_int, patience: Patience) -> bool {
     let n = poll(fd, if patience == Patience::Second { 1000 } else { 0 });
     n > 0 || (n < 0 && errno::get() == libc::EINTR)
@@ -76,7 +76,8 @@ fn poll(fd: c_int, milliseconds: c_int) -> c_int {
     unsafe { libc::poll(&raw mut one, 1, milliseconds) }
 }
 
-/// Another description of stderr, whose writes do not block, if that is a terminal or a pipe.
+/// Another open file description of stderr, with writes that do not block, if stderr is a terminal
+/// or a pipe.
 fn unblocking() -> Option<OwnedFd> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `status` is a place for the result, which was written if the call succeeds; the path
@@ -93,8 +94,8 @@ fn unblocking() -> Option<OwnedFd> {
     }
 }
 
-/// Writes what stderr accepts at once, and returns how many bytes that were. (Without /proc, or for
-/// a terminal of another user's, the write could block if the terminal is stopped at this moment.)
+/// Writes what stderr accepts at once, and returns that number of bytes. (Without /proc, or for
+/// another user's terminal, the write could block if the terminal is stopped at this moment.)
 fn write_now(text: &[u8]) -> Result<usize, Errno> {
     let other = unblocking();
     if other.is_none() && poll(2, 0) == 0 {
@@ -109,14 +110,14 @@ fn write_now(text: &[u8]) -> Result<usize, Errno> {
     })
 }
 
-/// The number of the thread of `hurry`; 0: none.
+/// The number of the thread that has called `hurry`; 0: none.
 #[unsafe(link_section = "sched_words")]
 static HURRIED: AtomicI32 = AtomicI32::new(0);
 #[unsafe(link_section = "sched_words")]
 static IS_URGENT: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// From now on the calling thread gives up a text that stderr does not accept, as soon as
-/// `is_urgent` returns true.
+/// Makes the calling thread give up a text that stderr does not accept, as soon as `is_urgent`
+/// returns true.
 pub fn hurry(is_urgent: fn() -> bool) {
     let _ = IS_URGENT.set(is_urgent);
     // SAFETY: the call takes nothing.
@@ -125,7 +126,7 @@ pub fn hurry(is_urgent: fn() -> bool) {
 
 /// Writes to stderr. An error cannot be reported anywhere.
 fn write_to_stderr(mut text: &[u8]) {
-    /// How often a hurried thread looks whether it is urgent.
+    /// The time between two calls of `is_urgent`.
     const LOOK_MS: c_int = 20;
     let hurried = HURRIED.load(Ordering::Relaxed);
     // SAFETY: the call takes nothing.
@@ -147,12 +148,12 @@ const ERASE: &str = "\r\x1b[K";
 const ERASE_REST: &str = "\x1b[K";
 
 /// True while stderr, a terminal, shows a line of `show_line`. Relaxed: the line is for people, and
-/// whoever writes a line at the same time from another thread mixes the two anyway.
+/// concurrent output of another thread garbles it anyway.
 #[unsafe(link_section = "sched_words")]
 static HAS_LINE: AtomicBool = AtomicBool::new(false);
 
-/// Shows a line on stderr, in place of the one that it shows already. The cursor stays behind it.
-/// A terminal that accepts nothing shows nothing.
+/// Shows a line on stderr, in place of the line shown already. The cursor stays behind it. If the
+/// terminal accepts nothing, it shows nothing.
 pub fn show_line(line: &str) {
     let parts = ["\r", line, ERASE_REST].map(str::as_bytes);
     if let Ok(text) = memory::list(parts.into_iter().flatten().copied()) {
@@ -161,21 +162,21 @@ pub fn show_line(line: &str) {
     }
 }
 
-/// Erases the line of `show_line`, if there is one and the terminal accepts that at once.
+/// Erases the line of `show_line`, if it is shown and the terminal accepts that at once.
 pub fn clear_line() {
     if HAS_LINE.load(Ordering::Relaxed) && HAS_LINE.swap(false, Ordering::Relaxed) {
         let _ = write_now(ERASE.as_bytes());
     }
 }
 
-/// As `clear_line`, before a text: waits for the terminal.
+/// Like `clear_line`, but waits for the terminal. Called before a text.
 pub fn clear_line_for_text() {
     if HAS_LINE.load(Ordering::Relaxed) && HAS_LINE.swap(false, Ordering::Relaxed) {
         write_to_stderr(ERASE.as_bytes());
     }
 }
 
-/// In the child of a fork: the line is the parent's.
+/// Called in the child of a fork: the line is the parent's.
 pub fn forget_line() {
     HAS_LINE.store(false, Ordering::Relaxed);
 }

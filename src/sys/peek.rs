@@ -5,12 +5,12 @@ use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::errno;
 use std::mem::MaybeUninit;
 
-/// Set once: the system refuses the call, and no memory goes away any more.
+/// Set once: the system refuses the call, or no memory will be freed any more.
 #[unsafe(link_section = "sched_words")]
 static DIRECTLY: AtomicBool = AtomicBool::new(false);
 
-/// From now on memory is read without the system's help. To be called when no other thread will run
-/// again, so that everything exists to which a task that waits refers.
+/// From now on memory is read without the system's help. Called when no other thread will run
+/// again, so that every object to which a waiting task refers still exists.
 pub fn read_directly() {
     DIRECTLY.store(true, Ordering::Relaxed);
 }

@@ -1,5 +1,5 @@
-//! Static probes, as SystemTap's `<sys/sdt.h>` makes them: places in the code that have a name, so
-//! that bpftrace, perf, SystemTap and gdb can stop there. docs/DEBUGGING.md lists them.
+//! Static probes, as SystemTap's `<sys/sdt.h>` makes them: named places in the code at which
+//! bpftrace, perf, SystemTap and gdb can stop. docs/DEBUGGING.md lists them.
 //!
 //! A probe is a note in the section `.note.stapsdt`, which is not loaded, and the instruction that
 //! it points at. A tool replaces that instruction by a breakpoint; until then the probe costs the
@@ -7,7 +7,7 @@
 //!
 //! | macro | instruction | for |
 //! | --- | --- | --- |
-//! | `probe!` | a nop | what happens rarely |
+//! | `probe!` | a nop | rare events |
 //! | `passing!` | whatever the compiler puts next | the hot path: no instruction is added |
 //! | `entry!` | the first of a function | the functions of the C interface |
 //!
@@ -30,11 +30,11 @@
 //!
 //! A linker that removes unused sections keeps notes, unless they belong to a group. The flag `?`
 //! puts a note into the group of the code around it, if there is one. Other objects of a program
-//! may have probes, too, each with a byte in `.stapsdt.base`; the symbol must be that of the first
-//! byte. So it is weak and hidden, and stays so in libsched.a (see the Makefile): of several weak
+//! may also have probes, each with a byte in `.stapsdt.base`; the symbol must name the first byte.
+//! So it is weak and hidden, and stays so in libsched.a (see the Makefile): of several weak
 //! definitions the linker takes the first.
 //!
-//! On processors other than these two the macros are empty.
+//! On processors other than x86-64 and aarch64 the macros are empty.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 std::arch::global_asm!(
@@ -70,7 +70,7 @@ macro_rules! note {
     };
 }
 
-/// How a register begins in the description of an argument.
+/// The prefix of a register in the description of an argument.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     () => {
@@ -160,8 +160,8 @@ macro_rules! probe {
     ($($site:tt)*) => { $crate::sys::probe::site!("990: nop", $($site)*) };
 }
 
-/// A probe at whatever instruction comes next. The arguments should be values that are in registers
-/// there anyway.
+/// A probe at whatever instruction comes next. The arguments should be values that are already in
+/// registers there.
 macro_rules! passing {
     ($($site:tt)*) => { $crate::sys::probe::site!("990:", $($site)*) };
 }

@@ -1,9 +1,9 @@
 //! Which process this is. A child made by fork has its parent's memory and none of its parent's
 //! threads.
 //!
-//! The child renews everything that belongs to threads, once, before using it. A fork handler does
-//! this, or the child's first run if it comes earlier: a fork handler of the program may start a
-//! run before ours is called, and some ways to fork call no handlers.
+//! The child renews everything that belongs to threads, once, before it uses it. A fork handler
+//! does this, or the child's first run if that comes earlier: a fork handler of the program may
+//! start a run before ours is called, and some ways to fork call no handlers.
 //!
 //! # The word
 //!
@@ -16,19 +16,18 @@
 //! ```text
 //! word   | process | generation |   0: not known yet; BUSY: being renewed
 //! ```
-//! *process* is 0 on such a page. Where the kernel clears no pages, the word is a plain variable,
-//! and *process* is the process number: a process compares it with its own. There a fork handler
+//! *process* is 0 on such a page. If the kernel clears no pages, the word is a plain variable, and
+//! *process* is the process number: a process compares it with its own. In that case a fork handler
 //! clears the word in a child that has its parent's process number.
 //!
 //! # What threads keep on the page
 //!
 //! The rest of the page is a table of pointers. A hash of the thread pointer selects a thread's
-//! *slot*. A thread reads its slot with a few loads. To read a thread-local variable, a shared
-//! library makes a call, and it compares generations, because a forked child has a copy of the
-//! variable. Threads with the same hash share a slot and overwrite each other's pointers, so a
-//! reader must be able to recognize its own. (A spawn of kind `cont` whose spawner had been stolen
-//! took 13.4 ns with the variable alone. It takes 11.1 with the table, and 8.4 if the spawner was
-//! not stolen.)
+//! *slot*, which a few loads read. A thread-local variable costs a shared library more: a call, and
+//! a comparison of generations, because a forked child has a copy of the variable. (A spawn of kind
+//! `cont` whose spawner had been stolen takes 11.1 ns with the table, and 13.4 with the variable
+//! alone.) Threads with the same hash share a slot and overwrite each other's pointers, so a reader
+//! must be able to recognize its own.
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sys::{detector, registers, time};
@@ -39,11 +38,11 @@ type Word = AtomicU64;
 
 const BUSY: u32 = u32::MAX;
 
-/// How many pointers threads keep: 2^SLOT_BITS.
+/// The table has 2^SLOT_BITS pointers.
 const SLOT_BITS: u32 = 8;
 
-/// What lies on the page. The slots fill whole cache lines, so their writers do not take away the
-/// line of the word, which each use of NULL in place of an `s` reads.
+/// The page's contents. The slots fill whole cache lines, so that their writers do not take away
+/// the line of the word, which is read at each use of NULL in place of an `s`.
 #[repr(C)]
 struct Page {
     slots: [AtomicPtr<()>; 1 << SLOT_BITS],
@@ -54,7 +53,7 @@ struct Page {
 #[unsafe(link_section = "sched_words")]
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
-/// The page where the kernel clears none. Its slots are not used.
+/// Stands in for the page if the kernel clears none. Its slots are not used.
 #[unsafe(link_section = "sched_words")]
 static PLAIN: Page =
     Page { slots: [const { AtomicPtr::new(ptr::null_mut()) }; 1 << SLOT_BITS], word: Word::new(0) };
@@ -123,8 +122,8 @@ fn unpack(value: u64) -> (u32, u32) {
     ((value >> 32) as u32, value as u32)
 }
 
-/// The generation of this process; 0 if it is not watched yet. Each use of NULL in place of an `s`
-/// asks for it. Where the kernel clears the word, the answer takes a few loads and comparisons.
+/// The generation of this process; 0 if it is not watched yet. It is read at each use of NULL in
+/// place of an `s`, by a few loads and comparisons if the kernel clears the word.
 #[inline]
 pub fn generation() -> u32 {
     let Some(page) = find() else { return 0 };
@@ -133,7 +132,7 @@ pub fn generation() -> u32 {
     if ptr::eq(page, &PLAIN) || generation == BUSY { checked(page, value) } else { generation }
 }
 
-/// The generation in `value`, for a word that also holds the process, or that is being renewed.
+/// The generation in `value`, which also holds the process, or says that the word is being renewed.
 #[cold]
 #[inline(never)] // so that `generation` saves no registers for the call of getpid
 fn checked(page: &Page, value: u64) -> u32 {
@@ -146,8 +145,8 @@ pub fn is_known() -> bool {
     generation() != 0
 }
 
-/// Calls `renew` if this process is a new one. No thread of the process returns from here before
-/// that is done.
+/// Calls `renew` if this process is new. No thread of the process returns from here before `renew`
+/// has returned.
 pub fn watch(renew: fn()) {
     let page = page();
     let (word, me) = (&page.word, me(page));
@@ -159,8 +158,8 @@ pub fn watch(renew: fn()) {
             time::give_way();
         } else if process == me && generation != 0 {
             return;
-        // This exchange selects one thread of the process. It needs no partner in the parent, whose
-        // stores fork has copied with the memory.
+        // This exchange selects one thread of the process. It pairs with nothing in the parent,
+        // whose stores fork has copied with the memory.
         } else if word.compare_exchange(value, busy, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             renew();
             let generation = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -171,8 +170,8 @@ pub fn watch(renew: fn()) {
     }
 }
 
-/// The calling thread's slot, which threads with the same hash share. It is null in a forked child
-/// until that stores something. None: the kernel clears no pages.
+/// The calling thread's slot, which threads with the same hash share. In a forked child it is null
+/// until the child stores a pointer. None: the kernel clears no pages.
 #[inline]
 pub fn slot_of_thread() -> Option<&'static AtomicPtr<()>> {
     let page = find().filter(|page| !ptr::eq(*page, &PLAIN))?;

@@ -1,10 +1,10 @@
-//! The processors that a process may use. A process has no affinity mask of its own: each thread has
-//! that of its creator, until it sets another one.
+//! The processors that a process may use. A process has no affinity mask of its own: each thread
+//! has that of its creator, until it sets another one.
 
 use crate::sys::processors::Mask;
 use crate::sys::thread;
 
-/// The processors that any thread of this process may use now. Where /proc cannot be read, those of
+/// The processors that any thread of this process may use now. If /proc cannot be read: those of
 /// the calling thread and of the process's first thread.
 pub fn of_process() -> Mask {
     let mut all = Mask::of_caller();

@@ -68,12 +68,10 @@ impl Mask {
         std::iter::zip(self.words, other.words).all(|(word, others)| word & !others == 0)
     }
 
-    /// The calling thread's mask.
     pub fn of_caller() -> Self {
         Mask::of(0)
     }
 
-    /// Adds the processors of another mask.
     pub fn add(&mut self, other: &Mask) {
         self.bytes = self.bytes.max(other.bytes);
         std::iter::zip(&mut self.words, other.words).for_each(|(word, others)| *word |= others);

@@ -1,8 +1,8 @@
-//! A block of memory for `T`s that grows without copying its contents. From a quarter of a megabyte
-//! on, its pages are mapped, and the kernel moves the pages (mremap). Fresh pages cost no memory
-//! until they are touched, and all pages return to the system when the block is dropped. From some
-//! megabytes on, the block is aligned for huge pages and asks for them: the page faults of small
-//! pages took more than half of the time of a flood of spawns.
+//! A block of memory for `T`s that grows without copying its contents. Blocks of a quarter of a
+//! megabyte or more consist of mapped pages, which the kernel moves (mremap). Fresh pages cost no
+//! memory until they are touched, and all pages return to the system when the block is dropped. A
+//! block of some megabytes or more is aligned for huge pages and asks for them, because the page
+//! faults of small pages took more than half of the time of a flood of spawns.
 
 use crate::sys::memory::NoMemory;
 
@@ -91,8 +91,8 @@ mod real {
             Ok(())
         }
 
-        /// Replaces the memory by that of a new block of `len` values. Returns the old memory; on
-        /// failure nothing changes.
+        /// Replaces the memory by a new block of `len` values. Returns the old memory; on failure
+        /// nothing changes.
         pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
             // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
             Ok(mem::replace(self, unsafe { Self::new(len) }?))
@@ -200,7 +200,7 @@ pub struct Block<T> {
 #[cfg(loom)]
 impl<T: Default> Block<T> {
     /// # Safety
-    /// None needed here: the contract is that of the real block.
+    /// None is needed here; the real block's function is unsafe.
     pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
         let memory = Box::new_uninit_slice(3 * len);
         let mut block = Block { start: memory.len(), memory, len: 0 };
@@ -231,8 +231,8 @@ impl<T: Default> Block<T> {
         Ok(())
     }
 
-    /// The block is new again, at the addresses where it began. Returns an empty one: the old
-    /// values are gone.
+    /// Makes the block new, at the addresses where it began. Returns an empty block: the old values
+    /// are gone.
     pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
         self.drop_values();
         (self.start, self.len) = (self.memory.len(), 0);

@@ -1,5 +1,5 @@
-//! The actions of signals, as far as this library changes them: it replaces a default action, and
-//! leaves what the program has set.
+//! The actions of signals. The library only replaces default actions, and keeps what the program
+//! has set.
 
 use std::ffi::{c_int, c_void};
 use std::{fmt, mem, ptr};
@@ -44,18 +44,18 @@ impl fmt::Display for Name {
 /// A signal handler. It may run in any thread, at any instruction.
 pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// The signal's action becomes `handler`, if it is the default one. The handler runs on the
+/// Makes `handler` the signal's action, if that is the default one. The handler runs on the
 /// thread's alternate signal stack, if there is one.
 pub fn handle(signal: c_int, handler: Handler) {
     replace(signal, libc::SIG_DFL, address(handler));
 }
 
-/// The signal's action becomes the default one, if it is `handler`.
+/// Restores the default action, if the signal's action is `handler`.
 pub fn unhandle(signal: c_int, handler: Handler) {
     replace(signal, address(handler), libc::SIG_DFL);
 }
 
-/// The address of a handler, as `sigaction` tells it.
+/// The address of a handler, as `sigaction` returns it.
 pub fn address(handler: Handler) -> libc::sighandler_t {
     handler as *const () as usize
 }
@@ -75,14 +75,14 @@ fn replace(signal: c_int, from: libc::sighandler_t, to: libc::sighandler_t) {
     }
 }
 
-/// Called last in the handler of a signal: the signal has its default effect, which ends the
-/// process, when the handler returns.
+/// Called last in the handler of a signal: when the handler returns, the signal has its default
+/// effect, which ends the process.
 ///
 /// # Safety
 /// `info` is what the kernel has passed to the handler.
 pub unsafe fn take_default_action(signal: c_int, info: *mut libc::siginfo_t) {
-    // A fault comes again when the handler returns to the instruction. The kernel's codes of faults
-    // are greater than 0; those of a signal that a process has sent are not.
+    // A fault is raised again when the handler returns to the instruction. The kernel's codes of
+    // faults are greater than 0; the codes of signals from other processes are not.
     const AGAIN: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
     // SAFETY: all zero is a valid value, and means the default action; the kernel's `info` is
     // valid. The raised signal is blocked until the handler returns.

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many bytes of its caller's stack the library needs. Most of them are for reading the files
+/// The stack that the library needs from its caller, in bytes. Most of it is for reading the files
 /// of cgroups, and for the dynamic linker, which resolves a function at its first call.
 const LEAST_ROOM: usize = if cfg!(debug_assertions) { 24 << 10 } else { 18 << 10 };
 
@@ -28,8 +28,8 @@ pub fn look_for_room() -> Result<(), NoRoom> {
     Ok(())
 }
 
-/// How many bytes are left of the calling thread's own stack; 0 if its bounds are not known, or the
-/// caller is on another stack.
+/// The number of bytes left on the calling thread's own stack; 0 if its bounds are not known, or
+/// the caller is on another stack.
 pub fn left() -> usize {
     let here = 0u8;
     let here = std::ptr::from_ref(&here).addr();
@@ -54,7 +54,7 @@ fn bounds_of_first() -> Option<(usize, usize)> {
 
 /// The bounds of the calling thread's own stack, up to the thread's record and variables, which the
 /// C library keeps above the stack in the same memory. If the caller is on another stack, or the
-/// bounds are not known, a page around it.
+/// bounds are not known: the bounds of a page around the caller's frame.
 pub fn around() -> (usize, usize) {
     const PAGE: usize = 4096;
     let here = 0u8;
@@ -122,7 +122,8 @@ fn bounds(here: usize) -> (usize, usize) {
     if known.1 > 0 || !futex::works() {
         return known; // known, or the C library must not be asked: see `thread::is_detached`
     }
-    // (A child that another thread has forked continues on that thread's stack.)
+    // (A child of a fork continues on the stack of the thread that forked, which need not be the
+    // first.)
     if let Some((low, high)) = bounds_of_first().filter(|&(low, high)| (low..high).contains(&here))
     {
         BOUNDS.set((low, high));

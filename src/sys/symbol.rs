@@ -1,7 +1,7 @@
 //! The names of a program's functions, for the message with which its process ends.
 //!
 //! The dynamic linker knows the names of exported functions. A program's tasks are mostly static
-//! functions: their names are in the symbol table of the program's file, unless that was stripped.
+//! functions. Their names are in the symbol table of the program's file, unless it was stripped.
 
 use crate::sys::demangle::demangled;
 use crate::sys::weak::weak;
@@ -23,7 +23,7 @@ pub struct Place<'a> {
     pub name: Option<&'a str>,
     /// Where the function begins, if it has a name.
     pub start: usize,
-    /// The distance from the function's start, or, without a name, from that of the module.
+    /// The distance from the function's start, or, without a name, from the start of the module.
     pub offset: usize,
     /// The name of the module's file.
     pub module: &'a str,
@@ -110,7 +110,7 @@ impl fmt::Display for Caller {
             module.name_at(call, &mut |name, _| {
                 found = true;
                 let inner = beside_us && (name.starts_with("_ZN") || name.starts_with("_R"));
-                // (The functions of sched_inline.h belong to the program, as far as this can see.)
+                // (This code takes the functions of sched_inline.h for the program's.)
                 if !inner && !name.starts_with("sched_") {
                     outcome = Some(write!(f, " (in {name})"));
                 }
@@ -131,12 +131,12 @@ pub enum Named {
     Yes,
     /// Its file has no such symbol, or none at all.
     NoSymbol,
-    /// Its file cannot be opened: by its name, or, for the program's, without /proc.
+    /// Its file cannot be opened by name, or, if it is the program's file, through /proc.
     NoFile,
 }
 
-/// Passes on the name of the function that begins at this address; or the file that contains the
-/// address, and the offset there; or the address.
+/// Passes on the name of the function that begins at this address. If it has none, passes on the
+/// file that contains the address, and the offset there, or the address alone.
 pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> Named {
     let mut is_named = false;
     let module = Module::of(address);
@@ -190,7 +190,7 @@ impl Module {
         Module::program().filter(|program| program.contains(address))
     }
 
-    /// The program, of which dladdr knows nothing if it is linked statically.
+    /// The program's module. For a statically linked program dladdr knows nothing.
     fn program() -> Option<Module> {
         // SAFETY: getauxval takes a number; all zero is a valid value.
         let (head, name, mut symbol) = unsafe {
@@ -203,8 +203,8 @@ impl Module {
 
     /// True if the address lies in one of the program's segments; for `program`.
     fn contains(&self, address: usize) -> bool {
-        // SAFETY: getauxval only reads. The kernel has placed the segments' headers at this address,
-        // and they are never unmapped.
+        // SAFETY: getauxval only reads. The kernel has placed the segments' headers at this
+        // address, and they are never unmapped.
         let segments = unsafe {
             let first = libc::getauxval(libc::AT_PHDR) as usize;
             let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first);
@@ -227,12 +227,11 @@ impl Module {
         path.rsplit('/').next().unwrap_or(path)
     }
 
-    /// The module's file.
     fn open(&self) -> Option<File> {
         let file = if program_head() == self.base || self.symbol.dli_fname.is_null() {
             c"/proc/thread-self/exe" // its name may be relative to a former directory
         } else {
-            // SAFETY: as in `file_name`.
+            // SAFETY: the dynamic linker or the kernel gave this string.
             unsafe { CStr::from_ptr(self.symbol.dli_fname) }
         };
         File::open(file)

@@ -1,5 +1,5 @@
-//! The system call in which a thread of the process sleeps, as /proc/self/task/THREAD/syscall
-//! tells.
+//! The system call in which a thread of the process sleeps, read from
+//! /proc/self/task/THREAD/syscall.
 
 use crate::sys::thread;
 use std::ffi::{c_int, c_long};
@@ -18,7 +18,7 @@ pub struct Sleeper {
     pub sp: usize,
 }
 
-/// Calls `look` for each thread that sleeps in a system call, as far as the kernel tells.
+/// Calls `look` for each thread that sleeps in a system call, if the kernel tells them.
 pub fn each_sleeper(look: &mut dyn FnMut(Sleeper)) {
     thread::each_number(|number| {
         let mut buffer = [0; 256];
@@ -30,7 +30,7 @@ pub fn each_sleeper(look: &mut dyn FnMut(Sleeper)) {
     });
 }
 
-/// The file of the thread of this number.
+/// Reads the file of the thread of this number.
 fn read(number: libc::pid_t, buffer: &mut [u8; 256]) -> Option<&str> {
     let mut path = [0_u8; 64];
     write!(&mut path[..], "/proc/self/task/{number}/syscall\0").ok()?;
@@ -48,7 +48,8 @@ fn read(number: libc::pid_t, buffer: &mut [u8; 256]) -> Option<&str> {
     std::str::from_utf8(&buffer[..usize::try_from(n).ok()?]).ok()
 }
 
-/// `NUMBER ARGUMENT... SP PC`; `-1 SP PC`: the thread sleeps elsewhere; `running`.
+/// Parses `NUMBER ARGUMENT... SP PC`. `-1 SP PC` means that the thread sleeps elsewhere, `running`
+/// that it does not sleep.
 fn parse(text: &str) -> Option<Sleeper> {
     let mut words = text.split_ascii_whitespace();
     let number: c_long = words.next()?.parse().ok()?;

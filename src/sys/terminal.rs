@@ -3,13 +3,13 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-/// The width of a terminal that does not tell its width.
+/// The assumed width of a terminal that does not tell its width.
 const USUAL_COLUMNS: usize = 80;
 
 /// What stderr can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
-    /// Text alone: it is no terminal, or one that obeys no escape sequences.
+    /// Only text: stderr is not a terminal, or is one without escape sequences.
     Plain,
     Terminal {
         unicode: bool,
@@ -18,7 +18,7 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// Of stderr, by TERM, NO_COLOR (no-color.org) and the locale's variables.
+    /// What stderr can show, by TERM, NO_COLOR (no-color.org) and the locale's variables.
     pub fn of_stderr() -> Screen {
         // SAFETY: isatty accepts any number.
         if unsafe { libc::isatty(2) } == 0 { Screen::Plain } else { Screen::of_terminal(variable) }
@@ -45,7 +45,7 @@ fn variable(name: &CStr) -> Option<&'static CStr> {
     unsafe { libc::getenv(name.as_ptr()).as_ref().map(|value| CStr::from_ptr(value)) }
 }
 
-/// How many columns stderr, a terminal, has.
+/// The number of columns of stderr, a terminal.
 pub fn columns() -> usize {
     let mut size = MaybeUninit::<libc::winsize>::zeroed();
     // SAFETY: `size` is a place for the result, and zeroes are a valid value.
@@ -56,8 +56,8 @@ pub fn columns() -> usize {
     if size.ws_col == 0 { USUAL_COLUMNS } else { usize::from(size.ws_col) }
 }
 
-/// True if stderr is the terminal of this session, and another group of processes than this one is
-/// in its foreground: what is written there would stand in the middle of another program's text.
+/// True if stderr is the terminal of this session, and another process group is in its foreground:
+/// the library's text would appear in the middle of another program's text.
 pub fn is_in_background() -> bool {
     // SAFETY: both functions accept any number.
     let (foreground, own) = unsafe { (libc::tcgetpgrp(2), libc::getpgrp()) };

@@ -30,9 +30,9 @@ unsafe extern "C" {
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
 
 /// While this value lives, the calling thread is not cancelled: a request stays pending. The
-/// library cannot clean up after a cancellation, so its own code contains no cancellation points:
-/// the few it needs are called under this guard. A task may be cancelled, which ends the process:
-/// see `sys::unwind`.
+/// library cannot clean up after a cancellation, so its own code contains no cancellation points,
+/// except a few calls under this guard. A task may be cancelled, which ends the process: see
+/// `sys::unwind`.
 pub struct Uncancelled(c_int);
 
 impl Uncancelled {
@@ -91,16 +91,16 @@ impl Drop for SignalsBlocked {
 /// The signals that a thread raises itself by a fault.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// Signals that a thread may raise itself (by `abort`, at a breakpoint, by a system call that a filter
-/// traps) and that other processes send, too, as `timeout -s ABRT` does.
+/// Signals that a thread may raise itself (by `abort`, at a breakpoint, by a system call that a
+/// filter traps) and that other processes may also send, as `timeout -s ABRT` does.
 const OF_THREADS: [c_int; 3] = [libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS];
 
 /// The signals that a write raises in its thread: a write to a pipe without a reader, and a write
 /// beyond the greatest size of a file.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Which of `OF_WRITES` a thread accepts. The threads of a run accept those that the run's caller
-/// accepts. So a write in a task has the same effect in whichever thread the task runs.
+/// Which of `OF_WRITES` a thread accepts. The threads of a run accept the signals that the run's
+/// caller accepts, so that a write in a task has the same effect in whichever thread the task runs.
 #[derive(Clone, Copy)]
 pub struct WriteSignals([bool; 2]);
 
@@ -123,7 +123,8 @@ impl WriteSignals {
     }
 }
 
-/// Lets the calling thread accept the signals that a thread raises itself and these, and no others.
+/// Lets the calling thread accept `others` and the signals that a thread raises itself, and no
+/// others.
 fn accept_only(others: impl Iterator<Item = c_int>) {
     // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
@@ -146,16 +147,16 @@ pub fn prepare_current(index: usize, writes: WriteSignals) {
     unsafe { libc::prctl(libc::PR_SET_NAME, name.0.as_ptr()) };
 }
 
-/// The calling thread, which has blocked all signals, gets this name. The signals stay blocked, also
-/// those of faults: one that another process sends must not interrupt the thread for which the
-/// handlers wait. (A fault of the thread itself ends the process at once.)
+/// Names the calling thread, which has blocked all signals. It keeps blocking them, even those of
+/// faults: a signal from another process must not interrupt the thread for which the handlers wait.
+/// (A fault of the thread itself ends the process at once.)
 pub fn prepare_watcher() {
     // SAFETY: the name ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"sched/watch".as_ptr()) };
 }
 
-/// The number of threads of this process, as the kernel knows them. None: it does not tell. If the
-/// first thread has ended, the kernel keeps its entry until the end of the process.
+/// The number of threads of this process, as the kernel counts them. None: the kernel does not
+/// tell. If the first thread has ended, the kernel keeps its entry until the end of the process.
 pub fn count() -> Option<usize> {
     let mut threads = 0;
     each_number(|_| threads += 1).then(|| threads - usize::from(first_has_ended()))
@@ -217,7 +218,7 @@ pub fn each_number_in(directory: &CStr, mut visit: impl FnMut(libc::pid_t)) -> b
     read_all
 }
 
-/// A signal that the process handles, and that something outside of it may send. Handlers in
+/// A signal that the process handles, and that something outside the process may send. Handlers in
 /// `except` do not count, nor do signals that faults raise.
 pub fn handled_signal(except: &[libc::sighandler_t]) -> Option<c_int> {
     (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).find(|&signal| {
@@ -247,7 +248,7 @@ impl Write for Name {
 pub type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// Creates a thread that runs `main(arg)` on the processors of `mask`; without a mask, on those of
-/// its creator. The caller has blocked the signals.
+/// its creator. The caller has blocked all signals.
 ///
 /// # Safety
 /// `arg` must stay valid for `main` until the thread is joined.
@@ -268,7 +269,7 @@ pub unsafe fn create(
     }
     if let Some(mask) = &mask {
         let bytes = mask.bytes();
-        // SAFETY: the mask has the given length. Without memory for it, the thread is created
+        // SAFETY: the mask has the given length. If memory for it is refused, the thread is created
         // without the mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
@@ -311,9 +312,9 @@ pub unsafe fn restrict_to(id: libc::pthread_t, mask: &Mask) {
     unsafe { pthread_setaffinity_np(id, bytes.len(), bytes.as_ptr()) };
 }
 
-/// True if a task has detached the calling thread. Returns false without asking where futex is
-/// refused: the question takes a lock of the C library, which aborts the process there if another
-/// thread holds that lock.
+/// True if a task has detached the calling thread. If futex is refused, returns false without
+/// asking, because the question takes a lock of the C library, which would abort the process if
+/// another thread held that lock.
 pub fn is_detached() -> bool {
     if !futex::works() {
         return false;
@@ -331,10 +332,9 @@ pub fn is_detached() -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Waits until the thread has ended. Fails if a task has detached the thread, except that newer C
-/// libraries do not report this of a thread that has already ended. Where futex is refused,
-/// pthread_join would abort the process, so there the thread is joined only after the kernel has
-/// marked it as gone.
+/// Waits until the thread has ended. Fails if a task has detached the thread; but newer C libraries
+/// do not report this for a thread that has already ended. If futex is refused, pthread_join would
+/// abort the process, so the thread is then joined only after the kernel has marked it as gone.
 ///
 /// # Safety
 /// `id` comes from `create` and is joined once.

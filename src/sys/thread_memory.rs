@@ -1,22 +1,21 @@
 //! Memory for the library's threads, under valgrind's DRD.
 //!
-//! Elsewhere the C library gives a thread its memory: the stack, and above it the record to which
-//! the thread's id points. It keeps the memory of threads that were joined, and gives it to new
-//! ones.
+//! Normally the C library gives a thread its memory: the stack, and above it the record to which
+//! the thread's id points. It keeps the memory of joined threads, and gives it to new ones.
 //!
-//! DRD's pthread_join calls the C library's first, and then tells DRD the id of the thread that was
-//! joined. In between, other threads run. If one of them creates a thread, the new thread may get
-//! the memory of the joined one, and so its id. Then DRD takes the new thread for the one that was
-//! joined, forgets it, and ends the process when it goes on: "Assertion 'drd_tid !=
+//! DRD's pthread_join first calls the C library's, and then tells DRD the id of the joined thread.
+//! In between, other threads run. If one of them creates a thread, the new thread may get the
+//! memory of the joined one, and so its id. Then DRD takes the new thread for the joined one,
+//! forgets it, and ends the process when the new thread continues: "Assertion 'drd_tid !=
 //! DRD_INVALID_THREADID' failed".
 //!
 //! So under DRD the library maps memory for each of its threads, and unmaps it after the join, when
 //! DRD knows of the join. Until then no other thread can have the same id. If a task has detached
 //! the thread, nobody joins it, and its memory stays mapped.
 //!
-//! Rejected: a lock that threads take to create or to join a thread. The program would have to take
-//! it, too. And a join under the lock waits for ever if the joined thread must first create another
-//! one.
+//! Rejected: a lock that threads take to create or to join a thread. The program would also have to
+//! take it. And a join under the lock would wait forever if the joined thread must first create
+//! another one.
 
 use crate::sys::detector;
 use crate::sys::memory::{NoMemory, page_size};
@@ -82,7 +81,7 @@ impl ThreadMemory {
     }
 
     /// # Safety
-    /// As for `of`.
+    /// `id` names a thread of the library that was not joined.
     #[cold]
     unsafe fn of_for_drd(id: libc::pthread_t) -> Option<ThreadMemory> {
         if !detector::is_drd() {

@@ -9,16 +9,17 @@ use std::time::Duration;
 ///
 /// # A refused clock
 ///
-/// Normally the clock is read without a system call. Where that is not possible, a seccomp filter
-/// can refuse it. From the first refusal on, the process has a clock of its own. This clock begins
-/// later than any moment of the system's clock, so each moment for which a thread waits by then is
-/// in the past. Each reading advances the clock by `STEP`, so each loop that waits for a later
-/// moment ends.
+/// Normally the clock is read without a system call. If that is not possible, a seccomp filter can
+/// refuse the system call. From the first refusal on, the process has a clock of its own. This
+/// clock begins later than any moment of the system's clock, so each moment for which a thread
+/// waits then is in the past. Each reading advances the clock by `STEP`, so each loop that waits
+/// for a later moment ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 
-/// The system's clock was refused, and this is the time in nanoseconds; 0: it was not. Relaxed: a
-/// thread that learns of the refusal late reads the system's clock once more.
+/// 0 until the system's clock is refused; afterwards the time of the process's own clock in
+/// nanoseconds. Relaxed: a thread that learns of the refusal late reads the system's clock once
+/// more.
 #[unsafe(link_section = "sched_words")]
 static OWN: AtomicU64 = AtomicU64::new(0);
 
@@ -63,7 +64,7 @@ impl Sub for Instant {
     }
 }
 
-/// CLOCK_MONOTONIC in nanoseconds, or where it is refused the process's own clock: see [`Instant`].
+/// CLOCK_MONOTONIC in nanoseconds, or, if it is refused, the process's own clock: see [`Instant`].
 pub fn nanos() -> u64 {
     match read(libc::CLOCK_MONOTONIC) {
         Some(time) if OWN.load(Ordering::Relaxed) == 0 => time.as_nanos() as u64,
@@ -99,12 +100,12 @@ pub fn sleep(time: Duration) {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, rest) };
 }
 
-/// The time of the wall clock in a while, for functions of POSIX that wait until then.
+/// The wall clock's time after `while_`, for functions of POSIX that wait until then.
 pub fn wall_clock_after(while_: Duration) -> libc::timespec {
     timespec(wall_clock() + while_)
 }
 
-/// The time of the wall clock since 1970; 0 if it is refused.
+/// The wall clock's time since 1970; 0 if it is refused.
 pub fn wall_clock() -> Duration {
     read(libc::CLOCK_REALTIME).unwrap_or_default()
 }

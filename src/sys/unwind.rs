@@ -3,21 +3,21 @@
 //!
 //! *Exceptions.* The stack of a worker consists of the program (or the thread's start), this
 //! frontier, the worker's loop, and the task. An exception that leaves a task would unwind the
-//! loop, which cannot handle this, and a handler around sched_init might catch it. The frontier is
-//! one frame with a personality routine, the function that an unwinder calls for each frame. Our
+//! loop, which does not support this, and a handler around sched_init might catch it. The frontier
+//! is one frame with a personality routine, the function that an unwinder calls for each frame. Our
 //! routine ends the process during the search for a handler, before anything is unwound, so that a
 //! debugger finds the thrower's stack whole. Tasks pay nothing for it.
 //!
 //! A task's own handler around a call of this library does not help: unwinding would leave a loop
 //! whose other half is in a queue, or a join whose child has not ended. So every function of ours
-//! that calls a function of the program's, directly or through others, has such a personality, too
-//! ([`call_guarded`]); so does the code that runs tasks on top of a waiting task. The personality,
-//! a word in the unwind tables, says which kind of function the exception has left. No instruction
-//! is executed for it.
+//! that calls a function of the program, directly or through others, also has such a personality
+//! ([`call_guarded`]), as does the code that runs tasks on top of a waiting task. The personality,
+//! a word in the unwind tables, says which kind of function the exception has left. It costs no
+//! instruction.
 //!
-//! *Ending the thread.* pthread_exit and cancellation also unwind, but not if some frame lacks
-//! unwind tables. They always run the destructors of thread-specific data. A key whose value is set
-//! while a worker is inside a run catches both.
+//! *Ending the thread.* pthread_exit and cancellation also unwind, unless some frame lacks unwind
+//! tables. They always run the destructors of thread-specific data. The destructor of a key whose
+//! value is set while a worker is inside a run catches both.
 //!
 //! *Another copy of the library.* A process may contain several copies of this library, each with
 //! its own variables: for example a program linked with the shared library, and a plugin that
@@ -39,7 +39,7 @@ fn thread_ended() -> ! {
     ));
 }
 
-/// A kind of function of the program's that this library calls.
+/// A kind of function of the program that this library calls.
 pub trait ProgramFunction {
     /// The name of this kind in messages.
     const NAME: &'static str;
@@ -68,14 +68,14 @@ program_functions! {
     Comparison: "a comparison of sched_sort",
 }
 
-/// Ends the process: an exception has left a function of the program's.
+/// Ends the process, because an exception has left a function of the program.
 pub fn exception_left(name: &str) -> ! {
     die(format_args!("an exception left {name}; it must catch the exceptions of its own code"));
 }
 
-/// Calls `work`, which calls a function of kind `C`, in a frame that no exception crosses. No
-/// instruction is executed for this: the personality belongs to the whole function into which this
-/// one is inlined, and the empty asm after `work` prevents a tail call.
+/// Calls `work`, which calls a function of kind `C`, in a frame that no exception crosses. This
+/// costs no instruction: the personality belongs to the whole function into which this one is
+/// inlined, and the empty asm after `work` prevents a tail call.
 #[inline(always)]
 pub fn call_guarded<C: ProgramFunction, R>(work: impl FnOnce() -> R) -> R {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -169,7 +169,7 @@ unsafe extern "C" {
     fn sched_call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Without a frame of ours, an exception reaches frames of Rust, which cannot unwind.
+/// Without a frame of ours, an exception reaches Rust frames, which cannot unwind.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn sched_call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
     // SAFETY: by the caller's promise `f` accepts `arg`.
@@ -184,8 +184,9 @@ extern "C" fn thread_ended_in_run(_inside: *mut c_void) {
 /// the library. It is not the address of anything.
 const INSIDE: *mut c_void = std::ptr::without_provenance_mut(0xb5c3_ed5c_4ed1_175d_u64 as usize);
 
-/// True if the calling thread is also inside a run of another copy of this library, below this
-/// copy's innermost run or on top of it. This reads all keys, which takes some microseconds.
+/// True if the calling thread is also inside a run of another copy of this library, whether that
+/// run lies below or above this copy's innermost run. This reads all keys, which takes some
+/// microseconds.
 #[cold]
 pub fn inside_another_copy() -> bool {
     let our_key = key();

@@ -3,7 +3,7 @@
 //! nanoseconds.
 //!
 //! Valgrind is told of stacks. Otherwise it takes a switch between two nearby stacks for a call or
-//! a return, and the memory between them for dead.
+//! a return, and the memory between them for dead memory.
 //!
 //! Valgrind's two race detectors, Helgrind and DRD, are also told what the library orders
 //! (`sys::detector`). The upper 16 bits of a request's number are two letters, which name the tool
@@ -15,12 +15,12 @@ const RUNNING: usize = 0x1001;
 const REGISTER: usize = 0x1501;
 const DEREGISTER: usize = 0x1502;
 
-/// `HG`, the letters of Helgrind, from which its internal requests count.
+/// `HG`, the letters of Helgrind: the base of the numbers of its requests.
 const HELGRIND: usize = 0x4847_0000;
 const INTERNAL: usize = HELGRIND + 0x100;
-/// Of both tools: forget everything about these bytes.
+/// For both tools: forget everything about these bytes.
 const CLEAN_MEMORY: usize = HELGRIND;
-/// Of both tools, by an address.
+/// For both tools: a request for ordering, by an address.
 const HAPPENS_BEFORE: usize = INTERNAL + 33;
 const HAPPENS_AFTER: usize = INTERNAL + 34;
 const FORGET_ALL: usize = INTERNAL + 35;
@@ -60,12 +60,11 @@ fn request(code: usize, first: usize, second: usize) -> usize {
     }
 }
 
-/// True under valgrind.
 pub fn is_running() -> bool {
     request(RUNNING, 0, 0) != 0
 }
 
-/// A race detector of valgrind's.
+/// A race detector of valgrind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RaceTool {
     Helgrind,
@@ -77,8 +76,8 @@ pub fn race_tool() -> Option<RaceTool> {
     if !is_running() {
         return None;
     }
-    // A tool answers 0 to what it does not know. DRD counts threads from 1; Helgrind answers -1 to
-    // the second request, because no block of the heap lies at the address 0.
+    // A tool answers 0 to an unknown request. DRD counts threads from 1; Helgrind answers -1 to the
+    // second request, because no heap block lies at the address 0.
     if request(DRD_THREAD, 0, 0) != 0 {
         Some(RaceTool::Drd)
     } else if request(CLEAN_HEAP_BLOCK, 0, 0) != 0 {
@@ -89,7 +88,7 @@ pub fn race_tool() -> Option<RaceTool> {
 }
 
 impl RaceTool {
-    /// What the calling thread has done is ordered before what a thread does after `acquire`.
+    /// Orders what the calling thread has done before what a thread does after `acquire`.
     pub fn release(self, tag: usize) {
         request(HAPPENS_BEFORE, tag, 0);
     }
@@ -98,7 +97,7 @@ impl RaceTool {
         request(HAPPENS_AFTER, tag, 0);
     }
 
-    /// What was released by this tag is forgotten.
+    /// Forgets what was released by this tag.
     pub fn forget(self, tag: usize) {
         match self {
             RaceTool::Helgrind => request(FORGET_ALL, tag, 0),
@@ -106,15 +105,15 @@ impl RaceTool {
         };
     }
 
-    /// From now on Helgrind reports no race on these bytes. This ends when the memory is allocated
-    /// anew, or, for memory of a stack, when a function has it in its frame.
+    /// From now on Helgrind reports no race on these bytes, until the memory is allocated again,
+    /// or, for stack memory, until a function has it in its frame.
     pub fn untrack(self, at: usize, bytes: usize) {
         if self == RaceTool::Helgrind {
             request(MAKE_UNTRACKED, at, bytes);
         }
     }
 
-    /// DRD ignores, or does not ignore, what the calling thread reads and writes.
+    /// Sets whether DRD ignores the reads and writes of the calling thread.
     pub fn ignore(self, ignored: bool) {
         if self == RaceTool::Drd {
             request(RECORD_LOADS, usize::from(!ignored), 0);
@@ -127,8 +126,8 @@ impl RaceTool {
 #[derive(Clone, Copy)]
 pub struct Registered(usize);
 
-/// Registers the stack from `low` up to `high`. DRD takes it for the calling thread's own from then
-/// on.
+/// Registers the stack from `low` up to `high`. From then on DRD takes it for the calling thread's
+/// own.
 pub fn register(low: usize, high: usize) -> Registered {
     Registered(request(REGISTER, low, high))
 }

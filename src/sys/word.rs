@@ -1,7 +1,7 @@
-//! A word of one thread's memory that the compiler reads and writes on its own.
+//! A word of one thread's memory that the compiler reads and writes separately.
 //!
-//! Without it the compiler copies two neighbouring words by one load of 16 bytes. If the words have
-//! just been written one by one, the processor cannot take such a load from its store buffer: the
+//! With plain words the compiler copies two neighbours by one load of 16 bytes. If the words have
+//! just been written one by one, the processor cannot serve such a load from its store buffer: the
 //! load waits until both words are in the cache, which takes longer than all the rest of a short
 //! function.
 

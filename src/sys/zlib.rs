@@ -1,9 +1,9 @@
 //! zlib's compression, for files whose name asks for it. The shared library is loaded when such a
 //! file is first wanted, so the library does not depend on zlib. Loading needs dlopen(3), which a
-//! program linked with `-static` lacks: there a compressed file is refused.
+//! program linked with `-static` lacks; such a program refuses compressed files.
 //!
-//! Rejected: a crate that compresses. miniz_oxide, and flate2 on top of it, end the process where
-//! memory is missing; zlib returns an error.
+//! Rejected: a Rust crate. miniz_oxide, and flate2 on top of it, end the process if memory is
+//! refused; zlib returns an error.
 
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
@@ -98,11 +98,12 @@ struct Stream {
     reserved: c_ulong,
 }
 
-/// What follows the text of a call of [`Compressor::add`]. zlib writes all of the text in any case.
+/// What follows the text of a call of [`Compressor::add`]. In any case zlib writes out all of the
+/// text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
-    /// More text: it begins at a byte boundary and refers to nothing before it, so another stream
-    /// can take its place.
+    /// More text. It begins at a byte boundary and refers to nothing before it, so another stream
+    /// can follow instead.
     All,
     /// Nothing: the stream ends. The compressor begins another one.
     End,
@@ -126,7 +127,7 @@ pub struct Compressor {
 }
 
 const OK: c_int = 0;
-/// No output was possible: all has been written.
+/// zlib's result if no output was possible: everything has been written.
 const BUF_ERROR: c_int = -5;
 const STREAM_END: c_int = 1;
 
@@ -137,8 +138,8 @@ impl Compressor {
         let mut this = Compressor { zlib, stream };
         // The fastest level: the text is regular, and the program waits.
         let (level, deflated, raw_window, memory_level, strategy) = (1, 8, -15, 8, 0);
-        // SAFETY: the stream is zeroed; the size is that of zlib's type. Of the version only the
-        // first digit is compared.
+        // SAFETY: the stream is zeroed; the size is that of zlib's type. zlib compares only the
+        // first digit of the version.
         let result = unsafe {
             (zlib.init)(
                 &raw mut *this.stream,
@@ -154,7 +155,7 @@ impl Compressor {
         if result == OK { Ok(this) } else { Err(NoMemory) }
     }
 
-    /// Compresses `text`, and hands what comes out to `put` by way of `room`.
+    /// Compresses `text`, and passes the output to `put`, through the buffer `room`.
     pub fn add(
         &mut self,
         text: &[u8],
@@ -185,7 +186,7 @@ impl Compressor {
         Ok(())
     }
 
-    /// Begins another stream, in place of this one.
+    /// Begins another stream in place of this one.
     pub fn restart(&mut self) {
         // SAFETY: the stream is initialised.
         unsafe { (self.zlib.reset)(&raw mut *self.stream) };
