@@ -180,7 +180,7 @@ pub struct EventCount {
     calls: Futex,
 }
 
-/// What the event count has of each worker.
+/// The event count's record of one worker.
 struct Parker {
     /// The futex word on which the worker sleeps.
     word: Futex,
@@ -280,7 +280,6 @@ impl EventCount {
         self.guests.fetch_add(1 + VISIT, Ordering::Relaxed);
     }
 
-    /// A guest stops working.
     pub fn guest_goes(&self) {
         self.guests.fetch_sub(1, Ordering::Relaxed);
     }
@@ -530,7 +529,7 @@ impl EventCount {
         self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// When a worker was woken last: a number to compare.
+    /// The time when a worker was last woken, as a number for comparisons.
     pub fn woken_at(&self) -> usize {
         self.woken_at.load(Ordering::Relaxed)
     }

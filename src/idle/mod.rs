@@ -5,7 +5,7 @@
 //! | `park` | searches longer, then sleeps in the [`eventcount`] | a spawn, or the run's end |
 //! | `nap` | sleeps 1 ms: the course's section 4 | time |
 //! | `backoff` | sleeps, longer after each failure, shorter after each success | time |
-//! | `spin` | searches again at once, and yields its processor now and then | never sleeps |
+//! | `spin` | searches again at once, and sometimes yields its processor | never sleeps |
 
 pub mod eventcount;
 pub mod quiescence;
@@ -40,7 +40,7 @@ const PAUSES: usize = 256;
 pub struct Naps {
     policy: Idle,
     next: Duration,
-    /// The number of pauses since the worker has yielded its processor.
+    /// The number of pauses since the worker last yielded its processor.
     pauses: usize,
     /// Used by `park`.
     pub patience: Patience,

@@ -162,7 +162,6 @@ impl Quiescence {
         injector.release(|| self.is_full()) && self.end()
     }
 
-    /// Waits until the run is at rest.
     pub fn wait_for_rest(&self, injector: &Injector, thread: &RestAwaited) {
         injector.wait_for_rest(thread, || self.is_full());
     }
@@ -211,7 +210,6 @@ impl Quiescence {
         self.idle.load(Ordering::Relaxed) == self.workers
     }
 
-    /// The count of waiting tasks of one worker.
     pub fn waiting(&self, worker: usize) -> &Waiting {
         &self.waiting[worker]
     }

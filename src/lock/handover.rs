@@ -23,7 +23,7 @@
 //! ```text
 //! it calls        LOCKED off, CALLED on; then it grants the oldest waiter's node
 //! it only frees   LOCKED off: the oldest waiter was called before, and competes
-//! it hands over   the oldest waiter was overtaken as often as it may be. LOCKED stays, and the node
+//! it hands over   the oldest waiter was overtaken as often as allowed. LOCKED stays, and the node
 //!                 is taken out. If the waiter was called: CALLED off. Else its node is granted
 //! ```
 //! The node of a called waiter stays the first in the queue. The waiter looks at the state when its
@@ -31,8 +31,8 @@
 //!
 //! ```text
 //! CALLED is off           it holds the lock
-//! CALLED is on            LOCKED off -> on, CALLED on -> off: it holds the lock, and takes its node
-//!                         out
+//! CALLED is on            LOCKED off -> on, CALLED on -> off: it holds the lock, and takes its
+//!                         node out
 //! CALLED, LOCKED are on   CALLED on -> off: it waits again in its place, and will be called again
 //! ```
 //! A newcomer turns LOCKED on if it is off, whether or not others wait. So a contended lock stays
@@ -298,7 +298,7 @@ impl<N: Link> Handover<N> {
         if !self.is_locked() {
             return Err(NotLocked);
         }
-        // SAFETY: the queue is the holder's, who is the caller.
+        // SAFETY: the caller is the holder, to whom the queue belongs.
         if self.queue.with(|queue| unsafe { *queue }).is_null() {
             // Release: pairs with the Acquire of the next lock.
             match self.state.compare_exchange(LOCKED, FREE, Ordering::Release, Ordering::Relaxed) {
@@ -310,9 +310,9 @@ impl<N: Link> Handover<N> {
         Ok(self.unlock_before_waiters())
     }
 
-    /// `unlock`, if the queue or the stack has waiters.
+    /// The part of `unlock` for a lock that may have waiters.
     fn unlock_before_waiters(&self) -> Option<*const N> {
-        // SAFETY: the queue is the holder's, who is the caller.
+        // SAFETY: the caller is the holder, to whom the queue belongs.
         let mut oldest = self.queue.with(|queue| unsafe { *queue });
         if oldest.is_null() {
             oldest = self.take_stack();

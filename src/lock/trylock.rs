@@ -26,7 +26,7 @@ const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
 #[cfg(not(loom))]
 const YIELDS_BEFORE_SLEEPING: u32 = 4096;
 
-/// The waiting times of a thread that tries to take such a lock repeatedly.
+/// The waiting times of a thread that repeatedly tries to take a lock of this kind.
 #[derive(Default)]
 pub struct Backoff {
     /// The number of pauses in the next round, as a power of two.

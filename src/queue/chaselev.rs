@@ -191,7 +191,7 @@ impl ChaseLev {
         unsafe { &*self.seldom.buffer.load(Ordering::Relaxed) }
     }
 
-    /// Reads `top` again, grows the buffer if there is still no room, and sets `full_at` anew.
+    /// Reads `top` again, grows the buffer if there is still no room, and recomputes `full_at`.
     fn make_room(&self, bottom: isize) -> Result<(), Full> {
         // Acquire: pairs with the thieves' exchanges of `top`. A slot that a thief has passed may
         // be written again, after the thief's reads of it.

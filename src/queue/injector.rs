@@ -196,7 +196,7 @@ impl Injector {
         self.ended.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns the number of tasks that are not spilled ones.
+    /// Updates the hints. Returns the number of tasks that are not spilled.
     fn note_length(&self, state: &State) -> usize {
         let (others, ended, spilled) = (state.queue.len(), state.ended.len(), state.spilled.len());
         self.exchangeable.store(if ended + spilled > 0 { 0 } else { others }, Ordering::Relaxed);
@@ -371,7 +371,7 @@ impl Injector {
         self.is_long.get() || self.is_spilled_long.get()
     }
 
-    /// Returns that memory to the system, if the queues are empty.
+    /// Returns the memory of an earlier peak to the system, if the queues are empty.
     pub fn give_back(&self) {
         let (long, spilled) = self.state.with(|state| {
             let long = state.queue.take_long(state.reserved, &self.is_long);

@@ -38,7 +38,7 @@ pub struct Slots {
     size: usize,
 }
 
-/// There is no such word; it counts as 0.
+/// The offset of an absent word, which counts as 0.
 const ABSENT: usize = usize::MAX;
 
 /// The offset of this word of a `VecDeque`; build.rs has found the offsets.
@@ -51,7 +51,7 @@ const VEC_DEQUE_COUNT: usize = vec_deque(1);
 const VEC_DEQUE_HEAD: usize = vec_deque(2);
 const VEC_DEQUE_LEN: usize = vec_deque(3);
 
-/// The words of a boxed slice.
+/// The offsets of the words of a boxed slice.
 const SLICE_PLACES: usize = 0;
 const SLICE_COUNT: usize = size_of::<usize>();
 

@@ -113,7 +113,6 @@ pub trait Deque: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The end at which the owner pops.
     const OWNER_POPS: End = End::Youngest;
 
     /// The number of slots of a deque that cannot grow.
@@ -142,7 +141,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
         false
     }
 
-    /// A hint, read without a lock: it may be out of date when the call returns.
+    /// True if the deque looks empty. A hint: it may be out of date when the call returns.
     fn looks_empty(&self) -> bool;
 
     /// The number of tasks. A hint.
@@ -207,7 +206,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
         false
     }
 
-    /// Returns that memory to the system, if the deque is empty.
+    /// Returns the memory of an earlier peak to the system, if the deque is empty.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -335,7 +334,6 @@ pub enum Portion {
     All,
 }
 
-/// The outcome of an owner's `publish`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     /// There are public tasks.

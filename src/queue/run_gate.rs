@@ -50,9 +50,9 @@ use crate::sys::futex::Futex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// At the first rest.
+    /// The run ends at its first rest.
     AtRest,
-    /// At the first rest after its release: the run is held open until then.
+    /// The run is held open until its release, and ends at the first rest after that.
     AfterRelease,
 }
 

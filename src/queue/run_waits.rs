@@ -86,10 +86,8 @@ pub enum Until<'a> {
     Rest(&'a RestAwaited<'a>),
 }
 
-/// A wait for a run.
 pub struct RunWait<'a> {
     pub waiter: Waiter,
-    /// The run that is awaited.
     pub run: usize,
     pub until: Until<'a>,
     /// Used under the lock of the list, like `keeps`.
@@ -100,7 +98,6 @@ pub struct RunWait<'a> {
 
 #[cfg(not(loom))]
 impl RunWait<'_> {
-    /// For a debugger.
     pub const FOR_DEBUGGER: [(&'static str, usize); 3] = [
         ("run_wait.next", offset_of!(RunWait, next)),
         ("run_wait.fiber", offset_of!(RunWait, waiter.fiber)),

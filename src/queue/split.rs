@@ -41,10 +41,10 @@
 //!
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
 //! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null. A
-//! thief that finds no public task asks now and then, and a worker asks when it is about to sleep.
-//! The owner then publishes the older half of its private tasks, or all of them if several workers
-//! search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The owner of a
-//! loop also checks for null between two chunks, and answers there (`Policy::share`).
+//! thief that finds no public task asks from time to time, and a worker asks when it is about to
+//! sleep. The owner then publishes the older half of its private tasks, or all of them if several
+//! workers search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The
+//! owner of a loop also checks for null between two chunks, and answers there (`Policy::share`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
@@ -79,7 +79,7 @@
 //!    value written later, under the lock); if the pop claims a slot below that value, it stops at
 //!    the lock. If the pop's fence comes first, the raider sees the `bot` that the pop wrote. So
 //!    among the slots below both `wanted` and the `bot` read at the end, none was popped unseen:
-//!    the raid publishes these slots and no others. A slot that was popped before and pushed anew
+//!    the raid publishes these slots and no others. A slot that was popped before and pushed again
 //!    holds the new task, which the same reading of `bot` makes visible. The owner's fence is free
 //!    because the raider's fence interrupts the owner; without membarrier both fences are real
 //!    (`fence::Fenced`).
@@ -95,13 +95,13 @@
 //!    thread may have asked since, after a silent push.)
 //! 3. *The slot that moved.* Growing and compacting move the tasks under the lock, and so does the
 //!    replacement of a long block by a short one when the deque is empty (`room`). Every other
-//!    thread reads slots under the lock, too. Thieves compare the pointers without the lock, but
+//!    thread also reads slots under the lock. Thieves compare the pointers without the lock, but
 //!    only as a hint. A sleeper that looks during the move may see an empty deque; the owner is
 //!    then on the slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
 //!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
-//!    with `split`, the deque of an idle owner would look filled for ever, and no worker would
+//!    with `split`, the deque of an idle owner would look filled forever, and no worker would
 //!    sleep.)
 //! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is not the
 //!    awaited one. A sleeper's last look between claim and restoration misses that task, and the
@@ -196,7 +196,7 @@ impl<M: Mode> Split<M> {
         self.pop_public()
     }
 
-    /// The rest of a pop whose slot is, or was, public. The pop has lowered `bot` already.
+    /// Completes a pop whose slot is, or was, public. The pop has lowered `bot` already.
     #[cold]
     #[inline(never)]
     fn pop_public(&self) -> Option<Task> {

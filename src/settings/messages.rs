@@ -38,9 +38,9 @@ impl fmt::Display for Constant {
 /// The author of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// In `struct sched_options`.
+    /// The program, in `struct sched_options`.
     Program,
-    /// In the environment.
+    /// The user, in the environment.
     User,
 }
 

@@ -13,7 +13,7 @@ pub enum Told {
     Unknown,
 }
 
-/// FNV-1a, of a text.
+/// The FNV-1a hash of a text.
 pub struct Hash(u64);
 
 impl Write for Hash {

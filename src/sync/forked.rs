@@ -114,7 +114,7 @@ unsafe fn function(word: usize) -> TaskFn {
     unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
-/// What an observer finds of a forked task.
+/// The state of a forked task, for an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenForked {
     /// The task's function and argument. In a kind that queues forked tasks, nobody has begun the
@@ -157,7 +157,7 @@ impl Forked {
         ("forked.joined", join_of_joined),
     ];
 
-    /// What the words of a descriptor say.
+    /// Decodes the words of a descriptor.
     pub fn seen([state, closure, f]: [usize; 3]) -> SeenForked {
         match state {
             state if state == over() || state == 0 || state == joined() => SeenForked::Over,

@@ -67,7 +67,6 @@ const TASK: usize = 4;
 /// Greater than any state: each task takes memory, and no process has memory for 2^44 tasks.
 const MOST: usize = 1 << 46;
 
-/// True if this is the state of a group with tasks.
 #[inline(always)]
 fn has_tasks(state: usize) -> bool {
     state.wrapping_sub(TASK) < MOST
@@ -99,7 +98,6 @@ impl Members {
         }
     }
 
-    /// True if no task is left.
     pub fn is_over(&self) -> bool {
         self.state.load(Ordering::Acquire) == 0 // pairs with `leave`
     }

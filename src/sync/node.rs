@@ -24,7 +24,7 @@
 //!
 //! To grant, a thread swaps 1 into the word, and wakes the task that the old value names. The swap
 //! is the thread's last access to the node, since a granted node may be gone. A name with the bit
-//! `LASTING` is that of a suspended task, which does nothing until it continues; only the granter
+//! `LASTING` belongs to a suspended task, which does nothing until it is resumed; only the granter
 //! changes the word. So the granter reads the name and writes 1, which costs less than the swap.
 //!
 //! # The bad interleavings
@@ -89,7 +89,7 @@ pub struct Node {
 #[derive(Default)]
 struct Overtaken {
     times: u32,
-    /// In nanoseconds; valid if `times` is not 0.
+    /// The time of the first overtaking in nanoseconds; valid if `times` is not 0.
     #[cfg(not(loom))]
     since: u64,
 }
@@ -191,7 +191,7 @@ unsafe impl Link for Node {
     }
 
     unsafe fn is_overtaken(this: *const Node) -> bool {
-        // SAFETY: the count is the holder's, who is the caller.
+        // SAFETY: the caller is the holder, to whom the count belongs.
         unsafe { (*this).overtaken.with_mut(|overtaken| (*overtaken).once_more()) }
     }
 }

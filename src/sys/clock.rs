@@ -17,7 +17,6 @@ static SOURCE: AtomicU8 = AtomicU8::new(0);
 const COUNTER: u8 = 1;
 const SYSTEM: u8 = 2;
 
-/// The time in ticks.
 #[inline]
 pub fn ticks() -> u64 {
     // Relaxed: every thread finds the same value.

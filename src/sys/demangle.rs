@@ -87,7 +87,6 @@ fn is_hash(part: &str) -> bool {
     part.len() == 17 && part.starts_with('h') && part[1..].bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// A decoded name.
 struct Text {
     letters: [u8; MOST_LETTERS],
     count: usize,

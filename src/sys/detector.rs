@@ -83,7 +83,6 @@ pub fn may_be_present() -> bool {
     FOUND.load(Ordering::Relaxed) != NONE
 }
 
-/// The detector, if there is one.
 #[cold]
 #[inline(never)]
 fn present() -> Option<Detector> {
@@ -197,7 +196,7 @@ pub fn own<T: ?Sized>(what: &T) {
     }
 }
 
-/// `own`, for bytes of which only the address is known.
+/// Like `own`, for bytes given by their address.
 #[cold]
 #[inline(never)]
 pub fn own_bytes(at: usize, bytes: usize) {
@@ -256,7 +255,6 @@ pub fn giving_and_taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int
 }
 
 thread_local! {
-    /// Whether the detector ignores the calling thread.
     static IS_IGNORED: Cell<bool> = const { Cell::new(false) };
 }
 

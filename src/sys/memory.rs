@@ -44,7 +44,6 @@ pub fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// A list of values.
 pub fn list<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>, NoMemory> {
     let mut list = Vec::new();
     values.into_iter().try_for_each(|value| push(&mut list, value))?;
@@ -217,7 +216,6 @@ pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
     }
 }
 
-/// Bytes of a page.
 pub fn page_size() -> usize {
     // SAFETY: the call takes no pointers.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)

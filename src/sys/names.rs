@@ -10,7 +10,6 @@ pub struct Names {
     /// before.
     known: Vec<(usize, usize)>,
     text: String,
-    /// Why a function had no name.
     nameless: Option<Nameless>,
 }
 

@@ -181,7 +181,6 @@ pub fn forget_line() {
     HAS_LINE.store(false, Ordering::Relaxed);
 }
 
-/// Text to stderr.
 pub struct Out {
     len: usize,
     buffer: [u8; 512],
@@ -222,7 +221,6 @@ impl Drop for Out {
     }
 }
 
-/// Writes a line to stderr.
 pub fn say(what: fmt::Arguments) {
     let mut out = Out::stderr();
     let _ = writeln!(out, "libsched: {what}");

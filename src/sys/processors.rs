@@ -4,7 +4,6 @@ use crate::sys::{cgroup, stack_room};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The highest number of workers in a run.
 pub const MOST_WORKERS: usize = 4096;
 
 /// Reading the quota opens some ten files, so it is read at most this often.

@@ -160,7 +160,6 @@ pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> Named {
     if module.open().is_some() { Named::NoSymbol } else { Named::NoFile }
 }
 
-/// Text that is passed on.
 struct Passing<'a>(&'a mut dyn FnMut(&str));
 
 impl fmt::Write for Passing<'_> {
@@ -217,7 +216,6 @@ impl Module {
         })
     }
 
-    /// The last part of the file's path.
     fn file_name(&self) -> &str {
         if self.symbol.dli_fname.is_null() {
             return "?";
@@ -264,7 +262,6 @@ fn displacement(base: usize, segments: &[libc::Elf64_Phdr]) -> Option<usize> {
     Some(base.wrapping_sub(first.p_vaddr as usize & !0xfff))
 }
 
-/// A file mapped into memory.
 struct File {
     start: *mut c_void,
     size: usize,

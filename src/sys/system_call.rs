@@ -10,7 +10,6 @@ use std::io::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemCall(c_long);
 
-/// A thread that sleeps in a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleeper {
     pub call: SystemCall,

@@ -64,7 +64,6 @@ pub fn is_running() -> bool {
     request(RUNNING, 0, 0) != 0
 }
 
-/// A race detector of valgrind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RaceTool {
     Helgrind,

@@ -27,7 +27,6 @@ type End = unsafe extern "C" fn(*mut Stream) -> c_int;
 type Reset = unsafe extern "C" fn(*mut Stream) -> c_int;
 type Crc32 = unsafe extern "C" fn(c_ulong, *const u8, c_uint) -> c_ulong;
 
-/// The functions of zlib that are used here.
 #[derive(Clone, Copy)]
 pub struct Zlib {
     init: Init,
@@ -110,7 +109,6 @@ pub enum Flush {
 }
 
 impl Flush {
-    /// The constant of zlib.h.
     const fn number(self) -> c_int {
         match self {
             Flush::All => 3, // Z_FULL_FLUSH

@@ -251,7 +251,7 @@ impl<M: Mode> Split<M> {
         }
     }
 
-    /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain.
+    /// Divides the tasks again, on the slow path of a pop or a join; the tasks below `bot` remain.
     /// If a request is pending, the older half of the private tasks becomes public; otherwise half
     /// of the public part becomes private. The caller is the owner and holds the lock.
     pub(super) fn redivide(&self, bot: *mut Slot) {

@@ -34,8 +34,9 @@ impl<M: Mode> Split<M> {
         })
     }
 
-    /// Sets `armed` anew, after the room has changed or the tasks have moved. `lim` must be `armed`
-    /// or null at all times, so this sets it to null: the old value may be beyond the new room.
+    /// Recomputes `armed`, after the room has changed or the tasks have moved. `lim` must be
+    /// `armed` or null at all times, so this sets it to null: the old value may be beyond the new
+    /// room.
     pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Slot) {
         let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
         // No block has so many slots, and the address does not wrap around.
