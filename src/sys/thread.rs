@@ -279,7 +279,7 @@ pub unsafe fn create(
         unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
         return Err(Errno(libc::EAGAIN));
     };
-    // The C library gives the stack of a thread that was joined to a new one.
+    // The C library reuses the stack of a joined thread for a new one.
     #[cfg(not(loom))]
     detector::acquire(create as *const ());
     // SAFETY: the places are valid, and the attributes are initialised.
