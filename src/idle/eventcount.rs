@@ -334,8 +334,7 @@ impl EventCount {
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
-    /// True if a worker sleeps and no other worker searches for tasks. In this state each spawn
-    /// must wake a worker.
+    /// True if a worker sleeps and no other worker searches: each spawn must then wake a worker.
     #[inline]
     pub fn rely_on_spawns(&self) -> bool {
         self.has_sleepers() && self.wants_searcher()

@@ -33,7 +33,7 @@ const LEAST_PAUSES: usize = 4;
 const PAUSES_A_SEARCHER: usize = 4;
 
 /// The number of pauses before the worker yields its processor. A yield takes as long as several
-/// searches, and a task that arrives meanwhile waits.
+/// searches, and a task that arrives during the yield waits.
 const PAUSES: usize = 256;
 
 /// How one worker waits between two searches. (The `eventcount` parks workers.)

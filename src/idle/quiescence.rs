@@ -144,7 +144,7 @@ impl Quiescence {
         })
     }
 
-    /// The calling worker becomes idle. True if this ended the run: the caller then wakes the other
+    /// The calling worker becomes idle. True if this ended the run: the caller wakes the other
     /// workers.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
@@ -216,7 +216,7 @@ impl Quiescence {
 
     /// True if all workers are idle and no task waits; the caller then sees what the workers did.
     /// The order matters: a worker that was active at the first read may have a waiting task by the
-    /// second. The injector is locked, and empty.
+    /// second read. The injector is locked, and empty.
     fn is_full(&self) -> bool {
         self.idle.load(Ordering::Acquire) == self.workers && self.waits() == 0
     }
@@ -235,8 +235,7 @@ impl Quiescence {
 
     /// The calling idle worker is about to take a task.
     pub fn leave(&self) {
-        // Ordered by the releasing operation that takes the task: see the proof. Relaxed would
-        // suffice.
+        // The operation that takes the task releases this: see the proof. Relaxed would suffice.
         self.idle.fetch_sub(1, Ordering::AcqRel);
     }
 

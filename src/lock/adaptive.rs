@@ -1,5 +1,5 @@
-//! A lock whose waiters spin for a while and then sleep. It is the library's mutex
-//! ([`super::mutex`]) with a spin before its first sleep; only that differs from a pthread mutex.
+//! A lock whose waiters spin for a while and then sleep: the library's mutex ([`super::mutex`])
+//! with a spin before its first sleep. The spin is its only difference from a pthread mutex.
 //!
 //! # The model: Windows
 //!

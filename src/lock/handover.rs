@@ -238,8 +238,7 @@ impl<N: Link> Handover<N> {
     /// # Safety
     /// The node was linked, and was granted since it last began to wait.
     pub unsafe fn try_lock_again(&self, node: *const N) -> bool {
-        // Acquire, here and below: pairs with the Release of the holder that has handed the lock
-        // over.
+        // Acquire, here and below: pairs with the Release of the hand-over.
         let mut state = self.state.load(Ordering::Acquire);
         loop {
             if state & CALLED == 0 {

@@ -42,8 +42,7 @@ unsafe impl Monitor for PthreadMutex {
         let until = time::wall_clock_after(limit);
         self.cond.with_mut(|c| {
             self.mutex.with_mut(|m| {
-                // SAFETY: mutex and condition are initialised and do not move; the caller holds the
-                // mutex.
+                // SAFETY: both are initialised and do not move; the caller holds the mutex.
                 unsafe { libc::pthread_cond_timedwait(c, m, &raw const until) }
             })
         });
@@ -87,8 +86,7 @@ fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
         return;
     }
     let _uncancelled = Uncancelled::begin(); // sem_wait would be a cancellation point
-    // SAFETY: `initialize_in_place` has initialised the semaphore. After a signal the wait is
-    // repeated.
+    // SAFETY: `initialize_in_place` has initialised it. A wait that a signal ends is repeated.
     while sem.with_mut(|s| unsafe { libc::sem_wait(s.cast()) }) != 0 {
         if errno::get() != libc::EINTR {
             crate::sys::output::die(format_args!("sem_wait has failed (errno {})", errno::get()));
@@ -112,8 +110,7 @@ unsafe impl Monitor for Semaphore {
     }
 
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: the semaphore has its final address, by the caller's promise; the value is in
-        // range.
+        // SAFETY: by the caller's promise the address is final; the value is in range.
         self.free.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 1) });
         // SAFETY: as above.
         self.bell.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 0) });

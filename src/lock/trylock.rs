@@ -119,7 +119,7 @@ impl TryLock {
     }
 }
 
-// SAFETY: the lock goes from free to held in one step, with Acquire; only the holder frees it, with
+// SAFETY: one step takes the lock, with Acquire, if it is free; only the holder frees it, with
 // Release.
 unsafe impl RawLock for TryLock {
     fn new() -> Self {

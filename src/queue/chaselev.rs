@@ -83,8 +83,7 @@ use std::convert::Infallible;
 use std::mem::offset_of;
 use std::sync::atomic::AtomicBool;
 
-/// The capacity of a new deque: small under the model, so that the model reaches growth and
-/// wrap-around.
+/// The capacity of a new deque: small in models, so that they reach growth and wrap-around.
 #[cfg(not(loom))]
 const FIRST_CAPACITY: usize = 256;
 #[cfg(loom)]
@@ -170,8 +169,7 @@ impl Buffer {
 
     #[inline]
     fn slot(&self, position: isize) -> &Slot {
-        // The capacity is a power of two, so the mask keeps the index in range: no bounds check
-        // remains.
+        // The capacity is a power of two, so the mask makes a bounds check needless.
         let mask = self.slots.len() - 1;
         // SAFETY: an index masked by the length minus one is less than the length.
         unsafe { self.slots.get_unchecked(position as usize & mask) }
@@ -218,8 +216,7 @@ impl ChaseLev {
         // SAFETY: the buffer was just made, and buffers are freed only by drop.
         let fresh = unsafe { &*new };
         for position in top..bottom {
-            // SAFETY: the owner reads what it wrote itself: the slots from top to bottom hold whole
-            // tasks.
+            // SAFETY: the owner wrote the slots from top to bottom itself: they hold whole tasks.
             fresh.slot(position).write(unsafe { old.slot(position).read().confirmed() });
         }
         // Release: pairs with the thieves' Acquire load of the buffer, so that they see the copies.

@@ -11,10 +11,10 @@
 //!
 //! # Tasks that have begun
 //!
-//! A task that yields, or has waited, cannot be refused: no other task could continue it. So a slot
-//! is reserved for each such task before it leaves its stack. The number of *reserved* slots is the
-//! number of the run's stacks beyond those that its workers began with. A new task never takes a
-//! reserved slot. (If no slot can be reserved, the task does not leave its stack.)
+//! The queue cannot refuse a task that yields or has waited: it has begun, and must continue. So a
+//! slot is reserved for each such task before it leaves its stack. The number of *reserved* slots
+//! is the number of the run's stacks beyond those that its workers began with. A new task never
+//! takes a reserved slot. (If no slot can be reserved, the task does not leave its stack.)
 //!
 //! The tasks whose blocking section has ended are in a line of their own ([`ended`](super::ended)),
 //! from which a worker takes first.

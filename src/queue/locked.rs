@@ -65,7 +65,7 @@ impl<L: Monitor, E: OwnerEnd> Locked<L, E> {
             let ring = unsafe { &mut *ring };
             let result = work(ring);
             // Release: pairs with the Acquire load in `looks_empty`. An idle thief that sees a task
-            // here finds it when it then takes the lock.
+            // here finds the task when it then takes the lock.
             self.len.store(ring.len(), Ordering::Release);
             result
         });

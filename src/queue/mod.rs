@@ -49,8 +49,7 @@ use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::convert::Infallible;
 
-/// A push was refused: there is no memory to grow, or the queue's limit is reached. Nothing
-/// changed.
+/// A push was refused for lack of memory or by the queue's limit. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -212,8 +211,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// The caller is the one [`Owner`].
     unsafe fn give_back(&self) {}
 
-    /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns
-    /// true if there was a task, and no alarm is set ([`PrivatePart::alarm`]).
+    /// Like `pop`, but passes the task to `then`: an Option in between would cost a test. Returns
+    /// true if there was a task and no alarm is set ([`PrivatePart::alarm`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].

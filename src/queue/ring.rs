@@ -22,10 +22,10 @@
 //! # Protocol
 //!
 //! *put* writes the slot, then `tail + 1`. *pop* takes the oldest task by one compare-and-swap
-//! (below: a swap): `head + 1`, and also `steal + 1` if no thief is at work. *steal* reserves half
-//! of the tasks, or one, by a swap that moves `head` past them; copies them; and releases their
-//! slots by a swap that moves `steal` up to the present `head`. A second thief sees steal != head
-//! and gives up. The user of the ring decides what happens when it is full: `spill` takes the
+//! (called a swap below): `head + 1`, and also `steal + 1` if no thief is at work. *steal* reserves
+//! half of the tasks, or one, by a swap that moves `head` past them; copies them; and releases
+//! their slots by a swap that moves `steal` up to the present `head`. A second thief sees steal !=
+//! head and gives up. The user of the ring decides what happens when it is full: `spill` takes the
 //! oldest tasks out, like pop, if no thief is at work. While a thief is at work, `spill` takes
 //! nothing, since it could free no slot.
 //!
@@ -33,8 +33,8 @@
 //! has only grown, so the reservation is right. Therefore an operation that takes a task at the
 //! tail must change the word. *take_back* does this (Tokio's queue has no such operation, because
 //! it has no joins). *take_back* moves all positions up by 2N, which changes no slot: first `steal`
-//! and `head`, by a swap, and then the tail, less the task, by a store. Between the swap and the
-//! store the tail is behind `head`: a thief sees more than N tasks and tries again. If the
+//! and `head`, by a swap, and then the tail, minus the taken task, by a store. Between the swap and
+//! the store the tail is behind `head`: a thief sees more than N tasks and tries again. If the
 //! positions moved up by N only, a thief would see a full ring as empty in this state. Thus owners
 //! can take the youngest task in joins, although the ring is FIFO in all else.
 //!
@@ -265,8 +265,7 @@ impl<const N: usize> Ring<N> {
         if word.has_thief() {
             return Steal::Empty; // another thief is at work
         }
-        // Acquire: pairs with the Release stores of put and take_youngest, so that the slots are
-        // written.
+        // Acquire: pairs with the Release stores of put and take_youngest: the slots are written.
         let queued = self.tail.load(Ordering::Acquire).wrapping_sub(word.head());
         if queued == 0 {
             return Steal::Empty;
@@ -277,8 +276,7 @@ impl<const N: usize> Ring<N> {
         let rest = queued.div_ceil(2).min(1 + rest as u32) - 1;
         let head = word.head();
         let reserved = Word::new(head, head.wrapping_add(1 + rest));
-        // Release: an owner that finds the tasks gone sees that the thief has left
-        // (`idle::quiescence`).
+        // Release: an owner that finds the tasks gone sees this thief leave (`idle::quiescence`).
         if self.swap(word, reserved, Ordering::Release).is_err() {
             return Steal::Retry;
         }
@@ -289,8 +287,7 @@ impl<const N: usize> Ring<N> {
             keep(unsafe { self.task(head.wrapping_add(i)) });
         }
         let mut word = reserved;
-        // Release: pairs with the owner's load in `free_slots`; this thief has read the slots:
-        // interleaving 1.
+        // Release: pairs with the load in `free_slots`, after this thief's reads: interleaving 1.
         while let Err(now) = self.swap(word, Word::at(word.head()), Ordering::Release) {
             word = now; // the owner has popped, or taken back
         }

@@ -6,8 +6,8 @@
 //! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
 //! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
 //! held open. `awaited`: how many threads wait for a rest. [`Rests`], beside that lock, counts the
-//! awaited rests, and is a word to sleep on. [`RestAwaited`] is the wait of one thread; it tells
-//! others whether the wait is over (`queue::run_waits`).
+//! announced rests; waiting threads sleep on it. [`RestAwaited`] is the wait of one thread; it
+//! tells others whether the wait is over (`queue::run_waits`).
 //!
 //! # Protocol
 //!

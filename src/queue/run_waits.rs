@@ -43,8 +43,8 @@
 //! *The wait that is over.* A task of A waits for C. C rests, but the thread has not woken up, and
 //! its wait is still in the list. Another task comes to C, and waits for A. It must not be refused:
 //! the wait for C is over. So [`RestAwaited::is_over`] tells which waits are over. It is exact
-//! here: the run K of the induction has a task that was seen by the caller, or is the caller, and
-//! that came in after each rest before (`queue::run_gate`).
+//! here: the run K of the induction has a task that the caller has seen, or that is the caller.
+//! That task came in after every earlier rest (`queue::run_gate`).
 //!
 //! *The wait that has not begun.* `sched_pool_run` enters its wait into the list, adds a task, and
 //! then waits for a rest that comes after the task. A rest before the task does not end the wait.
@@ -186,8 +186,7 @@ impl RunWaits {
         (&raw const self.0).wrapping_byte_add(Mutex::<List>::VALUE).cast()
     }
 
-    /// Calls `work`, which waits; meanwhile the wait is in the list. Fails if the wait would never
-    /// end.
+    /// Calls `work`, which waits, with the wait in the list. Fails if the wait would never end.
     pub fn during<R>(&self, wait: &RunWait, work: impl FnOnce() -> R) -> Result<R, Circle> {
         let entry = ptr::from_ref(wait).cast::<RunWait<'static>>();
         self.0.with(|list| {

@@ -61,8 +61,8 @@
 //!
 //! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy half
 //! of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to `bot` if the
-//! owner was there first; then it sets `open` to `split`. A thief first requests, and raids if the
-//! owner has not answered for as long as a raid takes.
+//! owner has popped below it; then it sets `open` to `split`. A thief first requests, and raids if
+//! the owner has not answered for as long as a raid takes.
 //!
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
 //! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
@@ -125,9 +125,9 @@
 //!
 //! # Files
 //!
-//! This file has the owner's push and pop, and the theft; [`record`] the words and the steps that
-//! all share; [`division`] requests, raids and publishing; [`join`] the pop of one particular task;
-//! [`room`] growth.
+//! This file has the owner's push and pop, and the steal. [`record`] has the words and the steps
+//! that all operations share; [`division`] has requests, raids and publishing; [`join`] has the pop
+//! of one particular task; [`room`] has growth.
 //!
 //! # Orderings
 //!
@@ -299,7 +299,7 @@ impl<M: Mode> Deque for Split<M> {
         self.assert_room(bot);
         // SAFETY: `bot` is at most the spare slot, and only the owner uses it.
         unsafe { (*bot).write(task) };
-        // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded anew, because
+        // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded again, because
         // the compiler then makes one instruction of load, addition and store.)
         self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
         M::light(); // with the fence of the thread that asks: see the essay, 2
@@ -381,8 +381,7 @@ impl<M: Mode> Deque for Split<M> {
         let next = top.wrapping_add(1);
         self.thieves.top.store(next, Ordering::Relaxed);
         if next == self.open() {
-            // The thief will want another task when this one has ended: the owner has until then to
-            // answer.
+            // The thief will want another task after this one: the owner has until then to answer.
             self.request_held();
             self.ask();
         }

@@ -91,8 +91,8 @@ fn help(in_force: &InForce) {
     }
 }
 
-/// Reports on stderr that the combination is not in the table of kinds. `asked`: what the program
-/// has asked for.
+/// Reports on stderr that the table of kinds lacks the combination. The program has asked for
+/// `asked`.
 fn refuse_combination(
     config: &Config,
     asked: &Config,

@@ -44,8 +44,8 @@ impl Combination {
         self.kind == config.kind && deques.is_none_or(|(ours, asked)| ours == asked)
     }
 
-    /// Refuses a value that the row does not accept, with a line on stderr. `asked`: what the
-    /// program has asked for.
+    /// Refuses, with a line on stderr, a value that the row does not accept. The program has asked
+    /// for `asked`.
     pub fn check(&self, config: &Config, asked: &Config) -> Result<(), Refused> {
         let &Accepted { steal, overflow, global } = self.accepted;
         let by = Author::of(config.overflow, asked.overflow);

@@ -53,7 +53,7 @@ impl Barrier {
     /// The node was in no list before, and lives until it is granted.
     pub unsafe fn arrive(&self, node: &Node) -> Option<Taken> {
         self.list.locked(|list| {
-            // SAFETY: the list's lock is held; by the caller's promise the node lives until it is
+            // SAFETY: the list is locked; by the caller's promise the node lives until it is
             // granted.
             self.arrived.with_mut(|arrived| unsafe {
                 *arrived += 1;

@@ -57,8 +57,7 @@ impl Cond {
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
     pub unsafe fn link(&self, waiting: &Waiting) {
-        // SAFETY: `locked` holds the lock; by the caller's promise the node lives until it is
-        // granted.
+        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
@@ -81,8 +80,7 @@ impl Cond {
     }
 }
 
-/// Makes the node's task wait for its mutex. Returns a node for the caller to grant, if there is
-/// one.
+/// Makes the node's task wait for its mutex. Returns a node for the caller to grant, if any.
 ///
 /// # Safety
 /// The node was taken from a condition's list.

@@ -217,8 +217,7 @@ impl Forked {
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// Begins a task that was taken from a queue, and returns what to call. `runner` is the worker
-    /// that will run it.
+    /// Begins a task from a queue, which `runner` will run, and returns what to call.
     ///
     /// # Safety
     /// The task was taken out of a queue, once.
@@ -236,8 +235,7 @@ impl Forked {
                 state = self.f.load(Ordering::Relaxed);
                 break;
             }
-            // Written before the state becomes *begun*. Only a waiter that finds *begun* reads the
-            // runner.
+            // Written before the state becomes *begun*: only a waiter that finds *begun* reads it.
             self.closure.store(runner, Ordering::Relaxed);
             match self.state.compare_exchange(state, begun(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,

@@ -102,8 +102,7 @@ impl Members {
         self.state.load(Ordering::Acquire) == 0 // pairs with `leave`
     }
 
-    /// A task has ended. Returns the nodes that the caller grants. The group may be gone
-    /// afterwards.
+    /// A task has ended. Returns nodes for the caller to grant. The group may be gone afterwards.
     ///
     /// # Safety
     /// The task was counted by `enter`, and has not left yet.
@@ -149,7 +148,7 @@ impl Members {
         while state >= TASK {
             let new = (state | WAITED) & !TAKING;
             // Release: pairs with the Acquire in `leave`; the task that takes the nodes sees this
-            // one.
+            // node.
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return None,
                 Err(now) => state = now,

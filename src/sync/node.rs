@@ -158,8 +158,7 @@ impl Node {
         self.word.store(WAITING, Ordering::Relaxed); // published by the caller's next step
     }
 
-    /// Grants the node. Returns the name of the task to wake, if there is one. The node may be gone
-    /// afterwards.
+    /// Grants the node, which may be gone afterwards. Returns the name of the task to wake, if any.
     ///
     /// # Safety
     /// The caller has unlinked the node, and it is not granted yet.

@@ -157,8 +157,7 @@ impl Sem {
         self.state.load(Ordering::Relaxed)
     }
 
-    /// Adds a unit. If a task waits, the unit now belongs to that task, and the caller grants its
-    /// node.
+    /// Adds a unit. If a task waits, the unit is now that task's, and the caller grants its node.
     pub fn post(&self) -> Result<Option<*const Node>, Overflow> {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);

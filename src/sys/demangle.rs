@@ -1,5 +1,4 @@
-//! Names of functions as a person writes them. The compilers of C++ and Rust encode them
-//! ("mangle").
+//! The compilers of C++ and Rust encode ("mangle") the names of functions. This file decodes them.
 //!
 //! A process with C++ has a function that decodes all C++ names, and the similar names of older
 //! versions of Rust. Its result ends with the types of the parameters, which this file removes. In

@@ -27,7 +27,7 @@ const REFUSED_WAIT: Duration = Duration::from_micros(100);
 #[cfg(not(loom))]
 pub const LONGEST: Duration = Duration::from_secs(if cfg!(sched_fuzz) { 3600 } else { 1 });
 
-/// True where waking is refused, so that no thread may wait without a time limit. All accesses are
+/// True if waking is refused, so that no thread may wait without a time limit. All accesses are
 /// Relaxed: a thread that learns of the refusal late sleeps `LONGEST` once.
 #[cfg(not(loom))]
 #[unsafe(link_section = "sched_words")]

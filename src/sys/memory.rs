@@ -110,8 +110,7 @@ pub fn allocate<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
     std::ptr::NonNull::new(place.cast()).ok_or(NoMemory)
 }
 
-/// A boxed slice of `n` values whose bytes are all zero. A large slice costs no memory until it is
-/// touched.
+/// A boxed slice of `n` values of zero bytes. A large slice costs no memory until it is touched.
 ///
 /// # Safety
 /// All bytes zero must be a valid `T`, and the size of `T` must not be zero.

@@ -34,8 +34,8 @@ pub unsafe fn copy(from: usize, to: *mut u8, bytes: usize) -> bool {
             iov_base: std::ptr::with_exposed_provenance_mut(from + done),
             iov_len: bytes - done,
         };
-        // SAFETY: the local range may be written, by the caller's promise; the kernel checks the
-        // other one.
+        // SAFETY: by the caller's promise the local range may be written; the kernel checks the
+        // other.
         let n = unsafe {
             libc::process_vm_readv(libc::gettid(), &raw const local, 1, &raw const remote, 1, 0)
         };

@@ -195,8 +195,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// A pointer in a thread-local variable. It reads as null in a forked child, which has a copy of
-/// the variable.
+/// A thread-local pointer that reads as null in a forked child, which has a copy of the variable.
 pub struct NullAfterFork<T>(Cell<(u32, *const T)>);
 
 impl<T> NullAfterFork<T> {

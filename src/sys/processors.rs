@@ -42,8 +42,7 @@ pub fn here() -> i32 {
     unsafe { libc::sched_getcpu() }
 }
 
-/// An affinity mask of up to 8192 bits: the kernel's mask may be longer than the 1024 bits of
-/// cpu_set_t.
+/// An affinity mask of up to 8192 bits: the kernel's may be longer than the 1024 of cpu_set_t.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mask {
     words: [u64; 128],

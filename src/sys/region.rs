@@ -24,8 +24,7 @@ mod real {
 
     /// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
     const HUGE: usize = 2 << 20;
-    /// Blocks of at least this many bytes ask for huge pages. At most one huge page of a block is
-    /// wasted.
+    /// Blocks of at least this many bytes ask for huge pages; each wastes at most one huge page.
     const HUGE_FROM: usize = 4 * HUGE;
 
     /// Room for `len` values of `T`.
@@ -116,8 +115,8 @@ mod real {
         Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
     }
 
-    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` bytes that are aligned for huge
-    /// pages, and asks for huge pages.
+    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` aligned bytes, and asks for huge
+    /// pages.
     ///
     /// # Safety
     /// `mapping` is a whole mapping; afterwards only the returned part is used.
@@ -142,8 +141,7 @@ mod real {
         if new >= HUGE_FROM
             && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
         {
-            // SAFETY: the reserved mapping was just made and is ours alone; the pages are moved
-            // into it.
+            // SAFETY: the reserved mapping is new and ours alone; the pages are moved into it.
             unsafe {
                 let to = align_mapping(reserved, new);
                 let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
@@ -186,9 +184,9 @@ mod real {
     }
 }
 
-/// The model's block. Its values are loom's, which cannot be made of zeroes. Growing moves the
-/// values to lower addresses and adds fresh ones behind them. The second growth, or one soon after
-/// it, is refused.
+/// The model's block. Its values are of loom's types, which cannot be made of zeroes. Growing moves
+/// the values to lower addresses and adds fresh ones behind them. The second growth, or one soon
+/// after it, is refused.
 #[cfg(loom)]
 pub struct Block<T> {
     /// The block's `len` values begin at `start`.

@@ -29,8 +29,7 @@ pub fn depth_below(address: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut depth = address;
-        // SAFETY: reading the register has no effect. (Subtracting the register directly saves an
-        // instruction.)
+        // SAFETY: reading the register has no effect. (This subtraction saves an instruction.)
         unsafe {
             std::arch::asm!("sub {}, rsp", inout(reg) depth, options(nomem, nostack));
         }
@@ -40,8 +39,7 @@ pub fn depth_below(address: usize) -> usize {
     address.wrapping_sub(stack_pointer())
 }
 
-/// The caller's approximate place on its stack. Unlike a variable's address, it needs no stack
-/// frame.
+/// The caller's approximate place on its stack. Unlike a variable's address, it needs no frame.
 #[inline(always)]
 pub fn stack_pointer() -> usize {
     let here: usize;
@@ -67,8 +65,7 @@ pub fn stack_pointer() -> usize {
 #[inline(always)]
 pub fn is_thread_pointer(word: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the word at fs:0 holds the thread pointer. (This takes two instructions instead of
-    // three.)
+    // SAFETY: the word at fs:0 holds the thread pointer. (This saves one of three instructions.)
     unsafe {
         std::arch::asm!("cmp {}, fs:0", "jne {}", in(reg) word, label { return false },
                         options(nostack, readonly));

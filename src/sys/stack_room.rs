@@ -70,9 +70,9 @@ pub fn around() -> (usize, usize) {
 /// The end of the calling thread's frames: the least address from `here` to `high` at which it has
 /// its record or its variables; `high` if there is none.
 fn end_of_frames(here: usize, high: usize) -> usize {
-    /// The distance from the least of a thread's variables to its record, plus 1. It is the same in
-    /// all threads; 0 until the first one has looked. (Variables of an object that is loaded later
-    /// may lie below.) Relaxed: each thread that looks finds the same.
+    /// The distance from the lowest address of a thread's variables to its record, plus 1. It is
+    /// the same in all threads; 0 until the first thread has looked. (Variables of an object that
+    /// is loaded later may lie below.) Relaxed: each thread that looks finds the same.
     #[unsafe(link_section = "sched_words")]
     static DISTANCE: AtomicUsize = AtomicUsize::new(0);
     // In the C libraries of Linux an id is the address of the thread's record.
@@ -130,8 +130,7 @@ fn bounds(here: usize) -> (usize, usize) {
         return (low, high);
     }
     let (mut low, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: all zero is a valid value; the places are valid; the attributes are destroyed if they
-    // were made.
+    // SAFETY: zeroes are a valid value; the places are valid; the attributes are destroyed if made.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {

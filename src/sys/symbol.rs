@@ -10,8 +10,7 @@ use std::fmt::{self, Write};
 use std::mem;
 use std::ptr;
 
-/// Displays the name of the program's function that begins at this address, if there is one:
-/// ` (NAME)`.
+/// Displays the name of the program's function that begins at this address, if any: ` (NAME)`.
 pub struct Function(pub usize);
 
 /// Displays the program's function that has called the library: ` (in NAME)`.
@@ -255,13 +254,13 @@ fn program_head() -> usize {
     unsafe { libc::getauxval(libc::AT_PHDR) as usize & !0xfff }
 }
 
-/// The difference between addresses in memory and addresses in the file, for a module loaded at
-/// `base`.
+/// The distance from addresses in the file to those in memory, for a module loaded at `base`.
 fn displacement(base: usize, segments: &[libc::Elf64_Phdr]) -> Option<usize> {
     let first = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
     Some(base.wrapping_sub(first.p_vaddr as usize & !0xfff))
 }
 
+/// A file mapped into memory.
 struct File {
     start: *mut c_void,
     size: usize,
@@ -296,8 +295,7 @@ impl File {
         let (offset, n) = (usize::try_from(offset).ok()?, usize::try_from(n).ok()?);
         let end = n.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let first = self.start.wrapping_byte_add(offset).cast::<T>();
-        // SAFETY: the values lie in the mapping and are aligned; callers ask only for plain
-        // numbers.
+        // SAFETY: the values lie in the mapping and are aligned; callers ask for plain numbers.
         (end <= self.size && first.is_aligned())
             .then(|| unsafe { std::slice::from_raw_parts(first, n) })
     }

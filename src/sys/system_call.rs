@@ -33,8 +33,7 @@ pub fn each_sleeper(look: &mut dyn FnMut(Sleeper)) {
 fn read(number: libc::pid_t, buffer: &mut [u8; 256]) -> Option<&str> {
     let mut path = [0_u8; 64];
     write!(&mut path[..], "/proc/self/task/{number}/syscall\0").ok()?;
-    // SAFETY: the path ends with a zero byte; the buffer has that length; the descriptor is our
-    // own.
+    // SAFETY: the path ends with a zero byte; the buffer has that length; we own the descriptor.
     let n = unsafe {
         let fd: c_int = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
         if fd < 0 {

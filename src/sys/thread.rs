@@ -62,8 +62,7 @@ fn set_cancel_state(state: c_int) -> c_int {
     old
 }
 
-/// While this value lives, all signals are blocked, so that a new thread starts with all signals
-/// blocked.
+/// While this value lives, all signals are blocked. A new thread inherits this.
 pub struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
@@ -173,14 +172,12 @@ fn first_has_ended() -> bool {
     state == Some(b'Z')
 }
 
-/// Calls `visit` with the kernel's number of each thread of this process. False if the kernel does
-/// not tell all of them.
+/// Calls `visit` with the number of each thread of this process. False if the kernel hides some.
 pub fn each_number(visit: impl FnMut(libc::pid_t)) -> bool {
     each_number_in(c"/proc/self/task", visit)
 }
 
-/// Calls `visit` with each name in a directory that is a number. False if the kernel does not tell
-/// all of them.
+/// Calls `visit` with each name in a directory that is a number. False if the kernel hides some.
 pub fn each_number_in(directory: &CStr, mut visit: impl FnMut(libc::pid_t)) -> bool {
     /// The offset of the name in a `linux_dirent64`, and of the record's length.
     const NAME: usize = 19;
@@ -320,8 +317,7 @@ pub fn is_detached() -> bool {
         return false;
     }
     let mut state = 0;
-    // SAFETY: all zero is a valid value; the places are valid; the attributes are destroyed if they
-    // were made.
+    // SAFETY: zeroes are a valid value; the places are valid; the attributes are destroyed if made.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
@@ -347,8 +343,7 @@ pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
         unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
     } else {
         loop {
-            // SAFETY: by the caller's promise `id` is a thread that is not joined yet; EBUSY leaves
-            // it unjoined.
+            // SAFETY: by the caller's promise `id` is not joined yet; EBUSY leaves it unjoined.
             match unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } {
                 libc::EBUSY => time::sleep(Duration::from_micros(50)),
                 error => break error,

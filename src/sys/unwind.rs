@@ -202,8 +202,7 @@ pub fn inside_another_copy() -> bool {
 /// a task that ends its thread. Two threads may make a key at once, and a fork may come in between:
 /// no thread waits for another here.
 fn key() -> Option<libc::pthread_key_t> {
-    /// The key plus one; 0: none yet. The exchange that stores it after the key was made pairs with
-    /// the load.
+    /// The key plus one; 0: none yet. The exchange that publishes the new key pairs with the load.
     #[unsafe(link_section = "sched_words")]
     static KEY: AtomicU32 = AtomicU32::new(0);
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
@@ -249,8 +248,7 @@ pub unsafe fn call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void
     // SAFETY: by the caller's promise `f` accepts `arg`.
     unsafe { sched_call_in_run(f, arg) };
     if let Some((key, outer)) = outer {
-        // SAFETY: the key exists; `outer` is the key's former value, null in the outermost run of a
-        // thread.
+        // SAFETY: the key exists; `outer` is its former value, null in a thread's outermost run.
         unsafe { libc::pthread_setspecific(key, outer) };
     }
 }

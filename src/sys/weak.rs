@@ -19,8 +19,7 @@ macro_rules! weak {
                             options(nostack, preserves_flags, pure, readonly));
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: the load reads an entry of the global offset table, which is null if nobody
-        // defines the symbol.
+        // SAFETY: as above.
         unsafe {
             std::arch::asm!(concat!(".weak ", $name), concat!("adrp {0}, :got:", $name),
                             concat!("ldr {0}, [{0}, :got_lo12:", $name, "]"), out(reg) address,
@@ -30,8 +29,7 @@ macro_rules! weak {
         {
             address = std::ptr::null();
         }
-        // SAFETY: null is None; any other value is the function of that name, whose type the caller
-        // knows.
+        // SAFETY: null is None; any other value is the function, whose type the caller knows.
         unsafe { std::mem::transmute::<*const std::ffi::c_void, Option<$function>>(address) }
     }};
 }

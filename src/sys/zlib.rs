@@ -68,8 +68,7 @@ impl Zlib {
         }
     }
 
-    /// The CRC of a text followed by `text`; `before` is the CRC of the first text. The CRC of the
-    /// empty text is 0.
+    /// The CRC of a text followed by `text`; `before` is the CRC of that text, 0 if it is empty.
     pub fn crc32(&self, before: u32, text: &[u8]) -> u32 {
         // No text here is as long as 4 GiB.
         // SAFETY: the pointer and the length are those of the slice.

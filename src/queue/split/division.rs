@@ -130,8 +130,7 @@ impl<M: Mode> Split<M> {
         let wanted = open.wrapping_offset((private + 1) / 2);
         self.watched.split.store(wanted.max(self.alarm()), Ordering::Relaxed);
         let safe = if M::heavy() {
-            // Acquire: pairs with the Release store of the push, so that the slots below are
-            // seen.
+            // Acquire: pairs with the Release store of the push: the slots below are written.
             self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
         } else {
             open

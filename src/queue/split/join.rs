@@ -10,8 +10,7 @@ use crate::sys::fence::Mode;
 use crate::task::Task;
 
 impl<M: Mode> Split<M> {
-    /// Claims the youngest task, and takes it if it is `task`. If this returns false, `retake` must
-    /// follow.
+    /// Claims the youngest task, and takes it if it is `task`. If not, `retake` must follow.
     ///
     /// # Safety
     /// The caller is the owner.

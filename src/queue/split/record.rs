@@ -242,8 +242,7 @@ impl<M: Mode> Split<M> {
         self.divide(self.open());
     }
 
-    /// Requests the private tasks, if there are any. The caller holds the lock, and no task is
-    /// public.
+    /// Requests the private tasks, if any. The caller holds the lock, and no task is public.
     pub(super) fn request_held(&self) {
         let bot = self.bot();
         if self.split() < bot {

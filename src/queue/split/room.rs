@@ -9,8 +9,7 @@ use crate::sys::memory::{self, NoMemory};
 use crate::sys::region::Block;
 
 impl<M: Mode> Split<M> {
-    /// Makes room after a push that has used the spare slot, or has reached the limit as far as the
-    /// owner knew.
+    /// Makes room after a push that has used the spare slot, or seems to have reached the limit.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room(&self) -> Result<(), Full> {
@@ -76,8 +75,8 @@ impl<M: Mode> Split<M> {
             }
         }
         for i in 0..queued {
-            // SAFETY: slots of the block; the owner holds the lock, so it reads whole tasks and
-            // nobody else reads.
+            // SAFETY: slots of the block; the owner holds the lock, so the tasks are whole and
+            // nobody reads.
             unsafe { (*base.add(i)).write((*top.add(i)).read()) };
         }
         moved(base);
