@@ -16,12 +16,11 @@
 //! Whenever the list's lock is free, a worker either is in the list, is counted in `sleeping`, and
 //! has the parker WAITING (or ABSENT, see below); or none of the three holds. The two counts have a
 //! cache line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is
-//! woken. (Other schedulers pack both counts into one word, so each search takes the line away from
-//! every spawner.)
+//! woken. (If both were in one word, each search would take the line away from the spawners.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
-//! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
-//! starts no thread.
+//! 0 are ABSENT. Waking an absent worker means starting its thread. A run without spawns starts
+//! none.
 //!
 //! # Protocol
 //!
@@ -61,8 +60,8 @@
 //!    longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and a
 //!    sleeper reads its parker again.
 //! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
-//!    and no thread can be created for it. The waker then picks the next worker, until one wakes or
-//!    none is left.
+//!    and no thread can be created for it. The waker then picks the next worker, until one wakes
+//!    or none is left.
 //!
 //! # Dozing
 //!
@@ -71,8 +70,7 @@
 //! rely on a dozing worker. A searcher that goes to sleep (`announce`) looks once more if all other
 //! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free. Beside
 //! guests, a searcher that has found work (`stop_search`) also does this. All three read `dozing`
-//! Relaxed: a stale count only adds a look or a wake-up, or delays a task by the length of the
-//! doze.
+//! Relaxed: a stale count only adds a look or a wake-up, or delays a task by a doze.
 //!
 //! # Waiting for one event in particular
 //!
@@ -80,8 +78,8 @@
 //! work, or *roused* when the awaited event comes. It enlists with the event, announces its sleep,
 //! and only then checks whether the event has come. The thread that brings about the event checks
 //! afterwards whether a worker has enlisted, and rouses that worker. Announcing and rousing both
-//! take the list's lock: if the rousing comes first and finds nobody asleep, the sleeper's check
-//! sees the event.
+//! take the list's lock: if a rousing that comes first finds nobody asleep, the check sees the
+//! event.
 //!
 //! # Orderings
 //!
@@ -113,8 +111,7 @@
 //! A woken worker counts as searching at once, so a flood of spawns wakes one worker. At most as
 //! many workers search as there are processors, or half of the workers if that is more; the others
 //! go straight to sleep. The limit is for idle workers. A worker that has just run out of tasks
-//! searches once before it is idle. It does not count as searching, so nobody relies on that
-//! search.
+//! searches once before it is idle. Nobody relies on that search: it is not counted.
 //!
 //! Rejected: at most half of the workers search, as in Tokio's scheduler. On 16 processors loops of
 //! 100 µs then took 27 µs instead of 17 (`bench_c/phases.c`). Rejected: the other half wait awake,
@@ -247,8 +244,7 @@ impl EventCount {
     }
 
     /// Called before the run: all workers but worker 0 sleep and have no thread. A thread that
-    /// wakes such a worker calls `start`, which creates the worker's thread, or returns false if it
-    /// cannot.
+    /// wakes such a worker calls `start`, which creates the worker's thread; false: it cannot.
     pub fn all_absent(&self) {
         self.list.with(|list| {
             for worker in (1..self.parkers.len()).rev() {
@@ -264,8 +260,7 @@ impl EventCount {
         self.awake() > self.processors
     }
 
-    /// The number of workers that neither sleep nor doze nor lack a thread, and of guests that
-    /// work.
+    /// The number of workers that neither sleep nor doze nor lack a thread, and of working guests.
     fn awake(&self) -> usize {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
@@ -520,8 +515,7 @@ impl EventCount {
         self.while_dozing(|| self.over.wait(0, limit)); // the kernel reads `over` after a full fence
     }
 
-    /// Calls `work`, during which the calling searcher looks for no tasks; it does so soon
-    /// afterwards.
+    /// Calls `work`, during which the calling searcher looks for no tasks; soon afterwards it does.
     pub fn while_dozing(&self, work: impl FnOnce()) {
         self.dozing.fetch_add(1, Ordering::SeqCst);
         work();
@@ -593,11 +587,9 @@ impl EventCount {
         })
     }
 
-    /// The last look found work, or the run's end: the worker does not sleep, but continues to
-    /// search.
+    /// The last look found work, or the run's end: the worker continues to search.
     pub fn cancel(&self, worker: usize) {
-        // If a worker is not listed, it was woken since its announcement, and its waker has counted
-        // it as searching.
+        // A worker that is not listed was woken already, and its waker has counted it as searching.
         self.list.with(|list| self.unlist(list, worker));
     }
 

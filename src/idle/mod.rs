@@ -56,8 +56,7 @@ impl Naps {
         matches!(self.policy, Idle::Nap | Idle::Backoff)
     }
 
-    /// Waits once after a failed search. `searching`: about how many workers search. True if it
-    /// slept.
+    /// Waits once after a failed search. About `searching` workers search. True if it slept.
     pub fn wait(&mut self, searching: usize) -> bool {
         match self.policy {
             Idle::Nap => time::sleep(NAP),
@@ -263,8 +262,7 @@ impl Patience {
         self.begun = Instant::now();
     }
 
-    /// Doubles the length of the search: the worker was woken now, and its wake-up before was in
-    /// vain.
+    /// Doubles the length of the search: the worker was woken, and its last wake-up was in vain.
     pub fn lengthen(&mut self) {
         self.length = (self.length * 2).min(Self::LONGEST);
     }

@@ -33,8 +33,8 @@
 //! until the task runs again, so that the run does not end without it. Each worker has its own
 //! counter: the tasks that it has suspended, less those that it has resumed. The sum of the
 //! counters is the number of waiting tasks. No worker changes its counter while it is idle, or
-//! takes a task while `idle` is full and the injector locked. So the counters, read one by one, all
-//! belong to one moment.
+//! takes a task while `idle` is full and the injector locked. So counters read one by one belong to
+//! one moment.
 //!
 //! A thief's leaving is seen in time: the thief leaves, and then takes the task by a releasing
 //! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone has
@@ -53,9 +53,8 @@
 //!
 //! # The bad interleaving
 //!
-//! Suppose that a thief took the task first and left afterwards. Owner w finds its deque empty and
-//! enters, the count is full, and the run ends while the thief still has the task. Rule 2 excludes
-//! this.
+//! Suppose that a thief took a task and then left. Owner w finds its deque empty and enters, the
+//! count is full, and the run ends while the thief still has the task. Rule 2 excludes this.
 //!
 //! # Orderings
 //!
@@ -76,16 +75,14 @@ use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 
-/// A run that has not ended, and whose lock is held: no task comes in from outside, and no thread's
-/// wait for a rest ends.
+/// A run that has not ended, and whose lock is held: no task comes in from outside, and no wait for
+/// a rest ends.
 pub struct LockedRun<'a> {
-    /// The number of workers and guests that are not idle. Once it is 0 and nothing is queued, it
-    /// stays 0.
+    /// The number of active workers and guests. Once it is 0 and nothing is queued, it stays 0.
     pub active: &'a dyn Fn() -> usize,
     /// The guests that sleep and are not idle: see `policy::guests`.
     pub sleepers: &'a dyn Fn() -> Sleepers,
-    /// The number of tasks that wait. Called only while all active workers are ones whose threads
-    /// sleep.
+    /// The number of waiting tasks. Called only while the threads of all active workers sleep.
     pub tasks: &'a dyn Fn() -> usize,
     /// The number of tasks in the queue for all workers.
     pub queued: usize,
@@ -144,8 +141,8 @@ impl Quiescence {
         })
     }
 
-    /// The calling worker becomes idle. True if this ended the run: the caller wakes the other
-    /// workers.
+    /// The calling worker becomes idle. True if this ended the run: the caller then wakes the
+    /// others.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
         // Release: what this worker's tasks wrote is published to the worker that sees the count
@@ -198,8 +195,7 @@ impl Quiescence {
         });
     }
 
-    /// The number of waiting tasks. A hint: while workers are active, their counters are not read
-    /// at one moment.
+    /// The number of waiting tasks. A hint while workers are active: the counters change.
     pub fn waits_hint(&self) -> usize {
         usize::try_from(self.waits().cast_signed()).unwrap_or(0)
     }

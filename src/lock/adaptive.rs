@@ -9,15 +9,13 @@
 //! sleeper (since Windows Server 2003 SP1; earlier versions handed it over). [`SPINS`] is the count
 //! of Windows' heap, "roughly 4000" in that function's manual; on the machine of docs/LAB.md 4000
 //! looks take 100 µs. With a single processor both locks use the count 0, because the holder does
-//! not run while the waiter spins. (glibc's `PTHREAD_MUTEX_ADAPTIVE_NP` does the same with at most
-//! 100 looks.)
+//! not run while the waiter spins. (glibc's `PTHREAD_MUTEX_ADAPTIVE_NP` takes at most 100 looks.)
 //!
 //! # Why it is right
 //!
 //! A thread that spins has not changed the state, and needs no wake-up. It takes the lock only from
 //! the state FREE by a compare-and-swap. It never overwrites the WANTED of a sleeper, because the
-//! holder would then wake nobody. When it stops spinning, it acts like a newcomer of
-//! [`super::mutex`].
+//! holder would then wake nobody. After that it acts like a newcomer of [`super::mutex`].
 //!
 //! # Rejected
 //!

@@ -35,8 +35,8 @@
 //!
 //! *Freed under the waker.* The granted waiter need not have slept: it may have seen 1, returned
 //! and reused its stack before the holder wakes it. So the wake-up names only an address. At worst
-//! it wakes a thread that sleeps on another word at this address, and every sleeper checks its word
-//! again ([`SpentWord`]).
+//! it wakes a thread that sleeps on another word at this address; sleepers check their words again
+//! ([`SpentWord`]).
 //!
 //! # Rejected
 //!

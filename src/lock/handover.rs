@@ -1,7 +1,7 @@
 //! A lock that newcomers may take before its waiters, a bounded number of times. This file has its
 //! word and the line of its waiters. The user decides what a waiter is, how it sleeps and how often
-//! it may be overtaken: [`super::fair`] has threads that are never overtaken, `sync::mutex` has
-//! tasks.
+//! it may be overtaken: threads that are never overtaken in [`super::fair`], tasks in
+//! `sync::mutex`.
 //!
 //! ```text
 //! state   bit 0   LOCKED: the lock is held
@@ -26,8 +26,8 @@
 //! it hands over   the oldest waiter was overtaken as often as allowed. LOCKED stays, and the node
 //!                 is taken out. If the waiter was called: CALLED off. Else its node is granted
 //! ```
-//! The node of a called waiter stays the first in the queue. The waiter looks at the state when its
-//! node is granted:
+//! The node of a called waiter stays the first in the queue. When the node is granted, the waiter
+//! reads the state:
 //!
 //! ```text
 //! CALLED is off           it holds the lock
@@ -51,8 +51,7 @@
 //! *Handed over, or not?* Only a holder turns CALLED on. The called waiter turns it off, or a
 //! holder that hands the lock over to that waiter. From a hand-over on, the waiter is the holder,
 //! even before it knows, and CALLED stays off until it unlocks. So a called waiter that finds
-//! CALLED off holds the lock, and its compare-and-swap back to waiting fails if the lock was handed
-//! over.
+//! CALLED off holds the lock, and its compare-and-swap back to waiting fails after a hand-over.
 //!
 //! *Overtaking.* A node is the oldest from the removal of its predecessor until its own removal.
 //! During that time each unlock that frees the lock is counted, and at most `n` are allowed. So a
@@ -65,8 +64,8 @@
 //! the grant, so the node still exists.
 //!
 //! *A lock that is gone.* An unlock's last access to the lock is one compare-and-swap, or none if
-//! it hands the lock over to a waiter that it then grants. Each waiter keeps the lock alive until
-//! it has held it.
+//! it hands the lock over to a waiter that it then grants. A waiter needs the lock until it has
+//! held it.
 //!
 //! # Rejected
 //!
@@ -120,8 +119,7 @@ pub unsafe trait Link: Sized {
     unsafe fn set_next(this: *const Self, to: *const Self);
 
     /// The caller is about to free the lock, although this node is the oldest in line. True: it
-    /// may, and this overtaking is counted. False: the waiter has been overtaken as often as it may
-    /// be.
+    /// may, and this overtaking is counted. False: the waiter was overtaken as often as allowed.
     ///
     /// # Safety
     /// The caller is the holder, and the node is in its queue.
@@ -276,8 +274,7 @@ impl<N: Link> Handover<N> {
         }
     }
 
-    /// If the lock is held, the called waiter waits again. False: the lock is free, or was handed
-    /// over.
+    /// If the lock is held, the called waiter waits again. False: it is free, or was handed over.
     fn wait_if_locked(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & FLAGS == FLAGS {

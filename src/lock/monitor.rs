@@ -1,5 +1,4 @@
-//! The locks that the course asks to compare, as a trait. A lock is a type parameter of the queue
-//! that it guards.
+//! The locks that the course asks to compare, as a trait. A queue has its lock as a type parameter.
 //!
 //! | type | lock | the next holder is | a waiter | place to wait |
 //! | --- | --- | --- | --- | --- |
@@ -16,8 +15,8 @@ use std::time::Duration;
 /// A lock without a place to wait.
 ///
 /// # Safety
-/// Between `lock` and `unlock` the holder must be alone, and the next holder must see everything
-/// that this one wrote.
+/// Between `lock` and `unlock` the holder must be alone, and the next holder must see all that this
+/// one wrote.
 pub unsafe trait RawLock: Send + Sync + 'static {
     fn new() -> Self;
 
@@ -31,8 +30,8 @@ pub unsafe trait RawLock: Send + Sync + 'static {
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
 ///
 /// # Safety
-/// Between `lock` and `unlock` the holder must be alone, and the next holder must see everything
-/// that this one wrote.
+/// Between `lock` and `unlock` the holder must be alone, and the next holder must see all that this
+/// one wrote.
 pub unsafe trait Monitor: Send + Sync + 'static {
     fn new() -> Self;
 
@@ -48,9 +47,8 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but at most for `limit`,
-    /// and locks again. May return spuriously: callers loop on their condition. `limit` is at most
-    /// `futex::LONGEST`.
+    /// Unlocks, sleeps until a later `notify`, but at most for `limit`, and locks again. May return
+    /// spuriously: callers loop on their condition. `limit` is at most `futex::LONGEST`.
     ///
     /// # Safety
     /// The caller holds the lock.

@@ -1,6 +1,5 @@
 //! The library's own lock, for data that is rarely contended: a futex with three states (U.
-//! Drepper, "Futexes are tricky", 2004, the third mutex). [`super::adaptive`] adds a spin before
-//! the sleep.
+//! Drepper, "Futexes are tricky", 2004, the third mutex). [`super::adaptive`] spins first.
 //!
 //! ```text
 //! FREE     nobody holds the lock; sleepers that were woken may be on their way
@@ -179,8 +178,7 @@ mod real {
             unsafe { self.state.unlock() };
         }
 
-        /// Frees the lock, whichever thread held it. The value must be consistent at every moment
-        /// of a holder's work.
+        /// Frees the lock, whichever thread held it. The value must be consistent at every moment.
         ///
         /// # Safety
         /// No other thread of this process uses the lock.

@@ -99,8 +99,8 @@ fn sem_post(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
     sem.with_mut(|s| unsafe { libc::sem_post(s.cast()) });
 }
 
-// SAFETY: `free` is 1 when nobody holds the lock and 0 otherwise; sem_post and sem_wait order
-// memory (POSIX, 4.12).
+// SAFETY: `free` is 0 while the lock is held and otherwise 1; sem_post and sem_wait order memory
+// (POSIX, 4.12).
 unsafe impl Monitor for Semaphore {
     fn new() -> Self {
         Semaphore {
@@ -128,9 +128,8 @@ unsafe impl Monitor for Semaphore {
         sem_post(&self.free);
         let uncancelled = Uncancelled::begin();
         let until = time::wall_clock_after(limit);
-        // SAFETY: `initialize_in_place` has initialised the semaphore. The caller also looks again
-        // after a signal. (If the wait times out, a later post for it remains, and the next wait
-        // returns spuriously.)
+        // SAFETY: `initialize_in_place` has initialised the semaphore. A signal may end the wait.
+        // (A post that comes after the time limit makes the next wait return spuriously.)
         self.bell.with_mut(|s| unsafe { libc::sem_timedwait(s.cast(), &raw const until) });
         drop(uncancelled);
         sem_wait(&self.free);

@@ -119,8 +119,7 @@ impl TryLock {
     }
 }
 
-// SAFETY: one step takes the lock, with Acquire, if it is free; only the holder frees it, with
-// Release.
+// SAFETY: one step takes a free lock, with Acquire; only the holder frees it, with Release.
 unsafe impl RawLock for TryLock {
     fn new() -> Self {
         TryLock::new()

@@ -10,16 +10,15 @@
 //! [..|a|b|c|d|e|f|g|h|..]      tasks at top .. bottom; positions never decrease
 //!    ^ thieves        ^ owner  slot of position p: p mod capacity
 //! ```
-//! `top` only grows, by compare-and-swap. Only the owner writes `bottom`. The deque is empty when
-//! top >= bottom.
+//! `top` only grows, by compare-and-swap. Only the owner writes `bottom`. If top >= bottom, the
+//! deque is empty.
 //!
 //! # Protocol
 //!
 //! *push* writes the slot, then `bottom + 1`. *pop* announces its claim by writing `bottom - 1`,
 //! and only then reads `top`. If `top` is below the claimed position, no thief can reach the
 //! claimed task. For the last task, owner and thieves compete by the same compare-and-swap on
-//! `top`. *steal* reads `top`, then `bottom`, then the slot, and takes the task by the
-//! compare-and-swap.
+//! `top`. *steal* reads `top`, then `bottom`, then the slot, and takes the task by that exchange.
 //!
 //! # The bad interleaving
 //!

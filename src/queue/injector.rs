@@ -1,6 +1,5 @@
 //! The queue for tasks that do not come from a worker of the run, first in, first out. It also
-//! takes tasks that yield, and tasks for which a worker's own queue has no room: the *spilled*
-//! ones.
+//! takes tasks that yield, and *spilled* tasks, for which a worker's own queue has no room.
 //!
 //! Spilled tasks have a queue of their own, and the two queues give their oldest tasks in turn. In
 //! one queue a task from outside would wait behind a flood of spilled ones.
@@ -31,8 +30,7 @@
 //! | all else | the lock | the lock |
 //!
 //! A thread that pushes and then looks for sleepers executes a fence in between
-//! (`idle::eventcount`, interleaving 1), and so does a sleeper between its announcement and
-//! `looks_empty`.
+//! (`idle::eventcount`, interleaving 1), as does a sleeper between announcement and `looks_empty`.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::ended::Ended;
@@ -317,8 +315,7 @@ impl Injector {
         }
     }
 
-    /// Calls `work` under the lock that decides the end of the run. If the run has ended, returns
-    /// false instead.
+    /// Calls `work` under the lock that decides the end of the run. False: the run has ended.
     pub fn while_open(&self, work: impl FnOnce()) -> bool {
         self.state.with(|state| {
             let is_open = !state.gate.is_closed();

@@ -24,9 +24,9 @@ pub struct Length {
 /// If `address` is absent, the word `low` is the address of the oldest task. Otherwise the slots
 /// are a ring. If `via` is absent, the word at `address` is the ring's address, and the word at
 /// `count` is the number of slots. Otherwise the word at `address` leads to a record, which has the
-/// ring's address at the offset `via` and the number of slots at the offset `count`. The position
-/// of the oldest task, modulo the number of slots, is the word at `oldest`, or the word `low` if
-/// `oldest` is absent.
+/// ring's address at the offset `via` and the number of slots at the offset `count`. The word at
+/// `oldest`, or `low` if `oldest` is absent, is the position of the oldest task, modulo the number
+/// of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Slots {
@@ -139,8 +139,7 @@ impl Length {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Lengths {
-    /// A worker's queue. The offsets start at the worker's deque, or at the policy if there is
-    /// none.
+    /// A worker's queue. Its offsets start at the worker's deque, or at the policy without a deque.
     pub each: Length,
     /// The queues for all workers. The offsets start at the policy.
     pub for_all: [Length; QUEUES_FOR_ALL],

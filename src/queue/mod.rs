@@ -25,8 +25,8 @@
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
 //! [`Deque::private_part`] and [`Deque::batches`] return the capability or None. A deque without
-//! the capability names [`Infallible`] as its type. That type has no values, so the compiler drops
-//! the code for `Some`.
+//! the capability names [`Infallible`] as its type. It has no values, so the compiler drops the
+//! code for `Some`.
 
 pub mod chaselev;
 pub mod ended;
@@ -117,8 +117,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// The number of slots of a deque that cannot grow.
     const SLOTS: Option<usize> = None;
 
-    /// True if a child that a task makes by fork finds its copy of the deque abandoned, so that its
-    /// pops take nothing.
+    /// True if a child that a task forks finds its copy of the deque abandoned: pops take nothing.
     const ABANDONED_IN_CHILD: bool = false;
 
     /// Where a debugger finds what `len_hint` returns.
@@ -152,7 +151,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     // --- the owner -------------------------------------------------------------------
 
     /// Adds a task at the bottom. If it returns false, the owner calls `put_slowly` with the same
-    /// task at once. If the deque has a private part, the owner then answers the threads that asked
+    /// task at once. With a private part, the owner then answers threads that asked
     /// ([`Owner::answer`]).
     ///
     /// # Safety
@@ -261,8 +260,7 @@ pub trait PrivatePart: Sized {
     /// Raids the deque, if the owner has private tasks and has not answered a request.
     fn press(&self) -> Press;
 
-    /// Publishes private tasks without the owner's help. Expensive. Returns true if there are tasks
-    /// to steal afterwards.
+    /// Publishes private tasks without the owner's help. Expensive. True if thieves can steal now.
     fn raid(&self) -> bool;
 
     /// Sets an alarm, unless an alarm that stops each pop is set already. From the owner's next pop
@@ -311,8 +309,7 @@ pub trait PrivatePart: Sized {
 /// The outcome of [`PrivatePart::press`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
-    /// No raid: the owner has no private tasks, has not been requested, or has answered; or another
-    /// thief holds the deque.
+    /// The owner has no private tasks or no pending request, or another thief holds the deque.
     NoRaid,
     /// The raid found nothing.
     RaidedInVain,
@@ -350,12 +347,11 @@ pub trait Batches: Sized {
     const EXIST: bool = true;
 
     /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most
-    /// `rest` beside the oldest. Returns the oldest task, and passes the others to `keep` in the
-    /// order of their age.
+    /// `rest` beside the oldest. Returns the oldest task, and passes the others to `keep`, older
+    /// ones first.
     fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal;
 
-    /// Makes room for `wanted` tasks, or for fewer. Returns how many can be put now, whatever
-    /// thieves do.
+    /// Makes room for at most `wanted` tasks. Returns how many can be put, whatever thieves do.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].

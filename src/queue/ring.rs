@@ -1,8 +1,7 @@
 //! A ring of fixed size with the positions of owner and thief in one word. It is the local queue of
 //! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019). Tokio's queue is
 //! Go's (D. Vyukov, "Scalable Go scheduler design doc", 2012) with a second head position, `steal`,
-//! which protects the slots that a thief is copying. The owner also takes the oldest task: the ring
-//! is FIFO.
+//! which protects the slots that a thief is copying. The ring is FIFO even for its owner.
 //!
 //! # State
 //!
@@ -16,8 +15,8 @@
 //! word   steal : 32 | head : 32      changed by compare-and-swap, by owner and thieves
 //! tail                               written by the owner
 //! ```
-//! Positions count up, modulo 2^32. If `steal == head`, no thief is at work. The slots from `steal`
-//! to `tail` are in use.
+//! Positions count up, modulo 2^32. If `steal == head`, no thief is at work. Slots from `steal` to
+//! `tail` are used.
 //!
 //! # Protocol
 //!
@@ -198,8 +197,7 @@ impl<const N: usize> Ring<N> {
                 _ => n.min(queued),
             };
             // Relaxed: only the owner writes the slots. A thread that reads the word after this
-            // swap also sees what the thieves' earlier swaps released: the swaps form one release
-            // sequence.
+            // swap sees what the thieves' earlier swaps released: they form one release sequence.
             match if n > 0 { self.swap(word, word.taken(n), Ordering::Relaxed) } else { Ok(()) } {
                 Ok(()) => return Taken { from: word.head(), n, queued },
                 Err(now) => word = now,

@@ -16,14 +16,12 @@
 //! the count first, then checks, under the lock, whether the run is at rest. If not, and if the
 //! count is unchanged, it adds itself to `awaited`, and sleeps until the count changes. A thread
 //! that stops holding the gate open does so under the lock, where it also checks whether the run is
-//! at rest. If so, this thread ends the run; otherwise the worker that later finds the run at rest
-//! ends it.
+//! at rest. If so, this thread ends the run; otherwise the worker that later finds the rest does.
 //!
 //! # The bad interleavings
 //!
 //! *The missed rest.* The last task ends between the check and the sleep. Its worker then takes the
-//! lock after the check, finds `awaited`, and changes the count before the sleep; so the sleep does
-//! not begin.
+//! lock after the check, finds `awaited`, and changes the count before the sleep; so nobody sleeps.
 //!
 //! *A finished wait is taken for a pending one.* A thread has found the run at rest, but has not
 //! left its wait, when a new task of the run asks whether the wait is pending. So the thread notes
@@ -73,8 +71,7 @@ impl RunGate {
         self.closed
     }
 
-    /// Called when no task is left. Closes the gate unless it is held open; true if it closed the
-    /// gate.
+    /// Called when no task is left. Closes the gate unless it is held open; true if it closed it.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.ends == Ends::AfterRelease {
             if std::mem::take(&mut self.awaited) > 0 {

@@ -18,8 +18,8 @@
 //! A task of run C is about to wait for run A. Under the lock of the list, either it finds that the
 //! wait would never end, and is refused; or it enters its wait into the list. It finds the runs
 //! that are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If
-//! a wait for a kept run is pending, the run of the waiting task is also kept. If A is kept, there
-//! is a circle.
+//! a wait for a kept run is pending, the run of the waiting task is also kept. A circle exists if A
+//! is kept.
 //!
 //! # Proof
 //!
@@ -31,8 +31,7 @@
 //! wait for a rest of A that comes only after the caller's wait.
 //!
 //! The order of the steps matters. Suppose that the search looked at a wait for K before it knew
-//! that K is kept. Then K could have rested in between, and the task that keeps K could have come
-//! later.
+//! that K is kept. Then K could have rested in between, before the task that keeps K came.
 //!
 //! *Each circle is found.* The waits of a circle are entered one after the other, under the lock.
 //! The one that is entered last finds all others in the list. They would never end, so none of them
@@ -59,8 +58,7 @@
 //!
 //! A thread that is not in a task may wait for a run, but no run waits for that thread. A circle
 //! with other waits (for a mutex, a group, a semaphore) is not certain when it closes, since any
-//! task may end such a wait. `inspect::deadlock` finds that circle when no task can continue any
-//! more.
+//! task may end such a wait. `inspect::deadlock` finds that circle once no task can continue.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::RestAwaited;
@@ -73,8 +71,7 @@ use std::ptr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub run: usize,
-    /// The place of the worker or guest that its thread occupies; 0: the thread has left it for a
-    /// blocking section.
+    /// The place that its thread occupies, a worker's or a guest's; 0: it is in a blocking section.
     pub worker: usize,
     pub fiber: usize,
 }
@@ -114,8 +111,8 @@ impl<'a> RunWait<'a> {
         RunWait { waiter, run, until, next: Cell::new(ptr::null()), keeps: Cell::new(false) }
     }
 
-    /// True if the wait is pending. The caller knows that the run has a task that does not end
-    /// during the call.
+    /// True if the wait is pending. The caller knows of a task of the run that does not end
+    /// meanwhile.
     pub fn goes_on(&self) -> bool {
         match self.until {
             Until::End => true, // a run with a task has not ended

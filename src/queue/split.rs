@@ -81,7 +81,7 @@
 //!    among the slots below both `wanted` and the `bot` read at the end, none was popped unseen:
 //!    the raid publishes these slots and no others. A slot that was popped before and pushed again
 //!    holds the new task, which the same reading of `bot` makes visible. The owner's fence is free
-//!    because the raider's fence interrupts the owner; without membarrier both fences are real
+//!    because the raider's interrupts the owner; without membarrier both are real
 //!    (`fence::Fenced`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then the
 //!    owner's next pushes are silent, and the sleeper may sleep while their tasks are queued. So
@@ -176,15 +176,13 @@ use std::ptr;
 use std::sync::atomic::AtomicBool;
 
 impl<M: Mode> Split<M> {
-    /// Abandons the copy of the deque in a child that a task has forked: from now on pop finds
-    /// nothing.
+    /// Abandons the deque's copy in a child that a task has forked: pops then find nothing.
     pub fn abandon(&self) {
         self.watched.alarm.store(ptr::null_mut(), Ordering::Relaxed);
         self.watched.split.store(ABANDONED, Ordering::Relaxed);
     }
 
-    /// `pop_public`, for a loop that an alarm stops: if one is set, undoes the pop and returns
-    /// None.
+    /// `pop_public` for a loop that an alarm stops: undoes the pop and returns None if one is set.
     #[cold]
     #[inline(never)]
     fn pop_public_unless_alarmed(&self) -> Option<Task> {
@@ -239,8 +237,7 @@ impl<M: Mode> Split<M> {
         if last >= self.own.mark.get() {
             self.note_peak(last.wrapping_add(1));
         }
-        // SAFETY: a slot of the block, below `bot` before the pop: the owner has written it, and
-        // nobody else takes it.
+        // SAFETY: a slot below the old `bot`: the owner has written it, and nobody else takes it.
         unsafe { (*last).read() }
     }
 

@@ -1,5 +1,4 @@
-//! Compares each deque with a `VecDeque`, on one thread. The models check the interleavings of
-//! threads.
+//! Compares each deque with a `VecDeque`, on one thread. The models check concurrent operations.
 
 use crate::lock::bell::{Adaptive, Fair, Spin};
 use crate::lock::posix::{PthreadMutex, Semaphore};
@@ -156,8 +155,7 @@ fn refuses_at_its_limit<D: Deque>() {
         assert_eq!(owner.pop_youngest().map(number), Some(limit + 1));
         assert_eq!(deque.peak(), limit);
 
-        // The limit also holds after thieves have emptied the deque at a place far from its first
-        // slot.
+        // The limit also holds after thieves have emptied the deque far from its first slot.
         (1..=limit / 2)
             .for_each(|n| assert_eq!(take_oldest(&*deque), Some(n).filter(|&n| n < limit)));
         (0..limit / 2).for_each(|n| owner.push(task(n)).unwrap());

@@ -36,8 +36,8 @@ pub struct Resolved<R: 'static> {
 }
 
 /// Takes each setting from the environment or, if the environment does not set it, from what the
-/// program has `asked` for; finds the row in the `table` of kinds. Prints the variables if
-/// `SCHED_HELP` is set.
+/// program has `asked` for; finds the row in the `table` of kinds. `SCHED_HELP` prints the
+/// variables.
 pub fn resolve<R: AsRef<Combination>>(
     asked: &Config,
     table: &[&'static R],

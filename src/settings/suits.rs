@@ -1,6 +1,5 @@
 //! Which settings suit a kind and its deque. Each row of the table of kinds says which values it
-//! accepts. This file compares the choices of the program and of the user with them, and fills in
-//! the defaults.
+//! accepts. This file compares the choices with these values, and fills in the defaults.
 
 use crate::settings::config::Config;
 use crate::settings::messages::{Author, Choice, Refused};

@@ -25,8 +25,7 @@ impl Write for Hash {
     }
 }
 
-/// Tells whether an earlier call had the text that `write` writes. (Relaxed: the array orders no
-/// other memory.)
+/// Tells whether an earlier call had this text. (Relaxed: the array orders no other memory.)
 pub fn note(write: impl FnOnce(&mut Hash) -> fmt::Result) -> Told {
     #[unsafe(link_section = "sched_words")]
     static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];

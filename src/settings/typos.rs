@@ -3,8 +3,7 @@
 //!
 //! A name is a mistake if adding, removing or changing at most two letters turns it into a
 //! variable's name, or if another version of this library has such a variable. Other `SCHED_*`
-//! names belong to other programs, and are ignored. Each mistake is reported once in the life of
-//! the process.
+//! names belong to other programs, and are ignored. Each mistake is reported once in a process.
 
 use crate::settings::told::{self, Told};
 use crate::sys::output::Out;

@@ -46,15 +46,14 @@ impl Barrier {
         self.size
     }
 
-    /// None: the node is linked, and will be granted. Some: the round is over, and the caller
-    /// grants these nodes.
+    /// None: the node is linked, and will be granted. Some: the round is over; grant these nodes.
     ///
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
     pub unsafe fn arrive(&self, node: &Node) -> Option<Taken> {
         self.list.locked(|list| {
-            // SAFETY: the list is locked; by the caller's promise the node lives until it is
-            // granted.
+            // SAFETY: the list is locked, and by the caller's promise the node lives until its
+            // grant.
             self.arrived.with_mut(|arrived| unsafe {
                 *arrived += 1;
                 if *arrived < self.size {

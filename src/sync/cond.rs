@@ -85,8 +85,7 @@ impl Cond {
 /// # Safety
 /// The node was taken from a condition's list.
 pub unsafe fn relock(node: *const Node) -> Option<*const Node> {
-    // SAFETY: `link` only adds nodes of this type. The task waits until it holds the mutex, which
-    // exists until then.
+    // SAFETY: `link` only adds nodes of this type. The mutex exists until the task holds it.
     unsafe {
         let waiting = node.cast::<Waiting>();
         (*waiting).cond.store(ptr::null_mut(), Ordering::Relaxed);

@@ -61,8 +61,7 @@ const WAITED: usize = 1 << 63;
 /// Names are addresses, which have fewer bits, even with a memory tag.
 const NAMES_END: usize = 1 << 60;
 
-/// A state that is a function. The bodies differ, since a compiler may merge functions with equal
-/// bodies.
+/// A state that is a function. The bodies differ, since a compiler may merge equal ones.
 macro_rules! state {
     ($(#[$doc:meta])* $name:ident, $function:ident, $happened:literal) => {
         extern "C" fn $function(_: *mut c_void, _: *mut Scheduler) {
@@ -117,8 +116,7 @@ unsafe fn function(word: usize) -> TaskFn {
 /// The state of a forked task, for an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenForked {
-    /// The task's function and argument. In a kind that queues forked tasks, nobody has begun the
-    /// task.
+    /// The task's function and argument. In a kind that queues forked tasks it has not begun.
     Function {
         f: usize,
         closure: usize,
@@ -128,8 +126,7 @@ pub enum SeenForked {
     Over,
 }
 
-/// The name in a state, or in the word of a `sync::node::Node`. If nobody waits, the result is not
-/// a name.
+/// The name in a state, or in the word of a `sync::node::Node`; meaningless if nobody waits.
 pub fn name_in(word: usize) -> usize {
     if word & WAITED != 0 || word < NAMES_END { word & !WAITED } else { 0 }
 }
@@ -250,8 +247,8 @@ impl Forked {
         Task { f: unsafe { function(state) }, closure }
     }
 
-    /// Ends the task. Returns the name of the waiter to wake, if there is one. The descriptor may
-    /// be gone afterwards.
+    /// Ends the task, whose descriptor may then be gone. Returns the name of the waiter to wake, if
+    /// any.
     #[inline]
     pub fn end(&self) -> Option<usize> {
         // Release: pairs with `is_over`; a thread that sees the end sees what the child wrote.
@@ -278,8 +275,7 @@ impl Forked {
         self.state.load(Ordering::Acquire) == over() // pairs with `end`
     }
 
-    /// True if a join may find the task in a queue: nobody waits for it, and it is not known to
-    /// have begun.
+    /// True if a join may find the task in a queue: it has no waiter, and has not visibly begun.
     #[inline]
     pub fn is_fresh(&self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
@@ -325,8 +321,7 @@ impl Forked {
         if is { self.closure.load(Ordering::Relaxed).cast() } else { std::ptr::null_mut() }
     }
 
-    /// Keeps the address of another descriptor for an observer. Called on a descriptor of which no
-    /// forked task exists.
+    /// Keeps another descriptor's address for an observer, in a descriptor without a forked task.
     pub fn note(&self, other: *const Forked) {
         self.closure.store(other.cast_mut().cast(), Ordering::Relaxed);
     }

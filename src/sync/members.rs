@@ -147,8 +147,7 @@ impl Members {
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         while state >= TASK {
             let new = (state | WAITED) & !TAKING;
-            // Release: pairs with the Acquire in `leave`; the task that takes the nodes sees this
-            // node.
+            // Release: pairs with the Acquire in `leave`, which then sees the node.
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return None,
                 Err(now) => state = now,

@@ -13,8 +13,7 @@
 //! a millisecond, and locks it again at once, would otherwise keep others waiting for seconds.
 //!
 //! An empty section by a task that overtakes takes 14 ns, so 4096 of them take as long as a
-//! sleeping thread needs to wake. A smaller number would hand the mutex over to threads that do not
-//! run yet.
+//! sleeping thread needs to wake. A smaller number would hand the mutex to threads that sleep.
 //!
 //! # Looking again
 //!
@@ -110,8 +109,7 @@ impl Mutex {
         unsafe { self.lock.lock_or_link(node) }
     }
 
-    /// Links the node, whether or not the mutex is held. Returns a node for the caller to grant, if
-    /// there is one.
+    /// Links the node, even if the mutex is free. Returns a node for the caller to grant, if any.
     ///
     /// # Safety
     /// The node is in no list, and lives until its owner holds the mutex.

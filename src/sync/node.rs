@@ -4,8 +4,7 @@
 //! semaphore or other object, and waits until the node is *granted*. Nothing is allocated. When the
 //! node of a semaphore, a barrier or a condition's waiter is granted, the event that the task
 //! awaits has happened. A waiter of a mutex competes with newcomers after the grant
-//! ([`super::mutex`]). If it loses, it makes its node wait again (`begin_again`), and the node is
-//! granted again.
+//! ([`super::mutex`]). If it loses, its node waits again (`begin_again`).
 //!
 //! ```text
 //! word   0        waits, and has not left its name
@@ -38,8 +37,7 @@
 //!
 //! *Freed under the waker.* A task that gets a mutex, or passes a semaphore, may free the object at
 //! once. So the thread that lets it continue does not touch the object afterwards: it unlinks,
-//! unlocks the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug
-//! 12674).
+//! unlocks the list, and grants last. glibc's semaphore had this bug (12674) until 2.21.
 //!
 //! # Orderings
 //!
@@ -137,8 +135,7 @@ impl Node {
         self.word.load(Ordering::Acquire) == GRANTED // pairs with `grant`
     }
 
-    /// Makes `name` the name by which the caller is woken, in place of any earlier one. False: the
-    /// node has been granted.
+    /// Sets the name by which the caller is woken. False: the node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
@@ -203,8 +200,8 @@ impl Overtaken {
         is_patient
     }
 
-    /// True if the waiter has been overtaken for too long. The clock is only read when the count is
-    /// a power of two, or 0.
+    /// True if the waiter has been overtaken for too long. Reads the clock only if the count is 0
+    /// or a power of two.
     #[cfg(not(loom))]
     fn takes_long(&mut self) -> bool {
         if self.times == 0 {

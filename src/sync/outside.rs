@@ -24,8 +24,7 @@
 //! the sleeper is awake. So the observer reads the word again after it has counted the threads, and
 //! proves nothing unless the word is unchanged. Between the two readings the sleeper may have
 //! created a thread and counted itself again for another wait: then the lower half is the same, but
-//! the upper half differs. (Half a word does not wrap around to its old value within one
-//! observation.)
+//! the upper half differs. (Half a word does not wrap around during one observation.)
 //!
 //! # Orderings
 //!
@@ -80,8 +79,7 @@ impl Outside {
         Count(self.0.load(Ordering::SeqCst))
     }
 
-    /// The result of `work`, which gets the present count; None if a thread was counted or woken
-    /// during `work`.
+    /// The result of `work`, with the present count; None if the count changed during `work`.
     pub fn unchanged_while<R>(&self, work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
         let before = self.now();
         let result = work(before)?;

@@ -147,8 +147,8 @@ impl Sem {
         Ok(false)
     }
 
-    /// After a failed try that found `state`: returns the present state, after a wait if the list
-    /// was locked.
+    /// Waits while the list is locked, after a failed try that found `state`. Returns the new
+    /// state.
     fn look_again(&self, state: usize, backoff: &mut Backoff) -> usize {
         if state != LOCKED {
             return state;

@@ -1,6 +1,5 @@
 //! Whether another process runs in the memory of this one, as after `clone` with `CLONE_VM` but
-//! without `CLONE_THREAD`. Such a process executes the program's code, but is not one of its
-//! threads.
+//! without `CLONE_THREAD`. It executes the program's code, but is not one of its threads.
 
 use crate::sys::thread;
 use std::mem::MaybeUninit;

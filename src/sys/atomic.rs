@@ -1,6 +1,6 @@
 //! The gate for atomics and cells. The library gets the real types; `--cfg loom` replaces them by
-//! loom's types, so that the models run the shipped code, and `--cfg sched_fuzz` by types with
-//! delays (`sys::fuzz`).
+//! loom's, so that the models run the shipped code, and `--cfg sched_fuzz` by delayed ones
+//! (`sys::fuzz`).
 
 #[cfg(not(loom))]
 mod real {

@@ -1,6 +1,5 @@
-//! The CPU quota and the memory limit that bind this process: those of its cgroup and of all
-//! ancestors of that cgroup. A parent's limit binds its children, although only the parent's file
-//! shows it.
+//! The CPU quota and the memory limit that bind this process: its cgroup's and those of all
+//! ancestors. A parent's limit binds its children, although only the parent's file shows it.
 //!
 //! ```text
 //! /proc/thread-self/cgroup      0::/a/b            v2: our place in the one hierarchy
@@ -11,8 +10,7 @@
 //! /mount/a/memory.max, v1: memory.limit_in_bytes                bytes, or "max"
 //! ```
 //! In a container a mount may show only the part of the hierarchy below its root. Then our path is
-//! read relative to that root. If our path lies outside the root, the search begins and ends at the
-//! mount itself.
+//! read relative to that root. If our path lies outside the root, only the mount itself is read.
 //!
 //! Nothing here allocates: the library looks for the limits when a run starts, and memory may be
 //! short then. `std::fs` allocates paths and buffers. `std::thread::available_parallelism` also

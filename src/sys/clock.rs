@@ -1,7 +1,6 @@
 //! A clock that costs a few nanoseconds, for recording each task: the processor's time-stamp
 //! counter, if it counts at one rate on all processors, and otherwise
-//! clock_gettime(CLOCK_MONOTONIC). Its unit is the *tick*; [`Calibration`] translates ticks into
-//! nanoseconds.
+//! clock_gettime(CLOCK_MONOTONIC). Its unit is the *tick* ([`Calibration`]).
 //!
 //! On x86-64 the counter is used if CPUID calls it invariant (leaf 0x80000007, EDX bit 8; Intel's
 //! manual, volume 3, "Invariant TSC"). On aarch64 `cntvct_el0` is constant by definition.

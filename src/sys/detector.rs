@@ -44,8 +44,7 @@
 //! other lines of the table above concern places where the program waits, or where memory changes
 //! hands; each such place costs a load and a comparison.
 //!
-//! If the library itself is compiled for ThreadSanitizer (`make tsan`), it tells the detector
-//! nothing.
+//! If the library itself is compiled for ThreadSanitizer (`make tsan`), this file does nothing.
 
 pub mod tsan;
 
@@ -261,8 +260,8 @@ thread_local! {
 /// Sets whether the detector ignores the calling thread. Returns the former setting.
 ///
 /// The thread's `IS_IGNORED` may lie in memory that held the `IS_IGNORED` of a thread that has
-/// ended, and no detector is told of an order between the two threads. So it is accessed only while
-/// the thread is ignored.
+/// ended, and no detector is told of an order between the two threads. So only ignored threads
+/// access it.
 #[cold]
 #[inline(never)] // so that no thread-local address is kept while a task waits
 fn set_ignored(ignored: bool) -> bool {
@@ -281,8 +280,7 @@ fn set_ignored(ignored: bool) -> bool {
 }
 
 /// Called when the calling thread has created or joined a thread, after which DRD no longer ignores
-/// the calling thread. If the calling thread was ignored before, this call makes DRD ignore it
-/// again.
+/// the calling thread. If it was ignored before, this makes DRD ignore it again.
 pub fn ignore_still() {
     if may_be_present() {
         let before = set_ignored(true);

@@ -85,8 +85,7 @@ mod real {
     }
 
     /// The rare side's half of the fence. False if membarrier fails because it was forbidden after
-    /// the first run had started. Then the caller must not wait for the frequent side without a
-    /// time limit.
+    /// the first run had started. Then the caller must not wait without a time limit.
     pub fn heavy() -> bool {
         fence(Ordering::SeqCst);
         match MODE.load(Ordering::Relaxed) {

@@ -93,9 +93,8 @@ impl Futex {
         self.0.fetch_and(bits, order)
     }
 
-    /// Replaces `old` by `new` if the word is still `old`. Relaxed suffices: this is a
-    /// read-modify-write, so a thread that acquires `new` also acquires what was released with
-    /// `old`.
+    /// Replaces `old` by `new` if the word is still `old`. Relaxed suffices: after a
+    /// read-modify-write, acquiring `new` also acquires what was released with `old`.
     pub fn swap_if(&self, old: u32, new: u32) -> bool {
         self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }

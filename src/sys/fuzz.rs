@@ -32,8 +32,7 @@ use std::panic::Location;
 use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
 
-/// 0: no delays. All accesses in this file are Relaxed: they order nothing, so that the delays hide
-/// no missing order.
+/// 0: no delays. All accesses here are Relaxed, so that the delays hide no missing order.
 #[unsafe(link_section = "sched_words")]
 static SEED: atomic::AtomicU64 = atomic::AtomicU64::new(0);
 /// The number of threads that have passed a site.

@@ -2,12 +2,10 @@
 
 use crate::sys::symbol::{self, Named};
 
-/// The names that were looked up so far. Finding a name means searching a file, so each is looked
-/// up once.
+/// The names that were looked up so far. Each name is searched for in a file, so only once.
 #[derive(Default)]
 pub struct Names {
-    /// Each function, and the end of its name in `text`; the name begins at the end of the one
-    /// before.
+    /// Each function, and the end of its name in `text`; the name begins where the previous ends.
     known: Vec<(usize, usize)>,
     text: String,
     nameless: Option<Nameless>,

@@ -76,8 +76,7 @@ fn poll(fd: c_int, milliseconds: c_int) -> c_int {
     unsafe { libc::poll(&raw mut one, 1, milliseconds) }
 }
 
-/// Another open file description of stderr, with writes that do not block, if stderr is a terminal
-/// or a pipe.
+/// A non-blocking open file description of stderr, if stderr is a terminal or a pipe.
 fn unblocking() -> Option<OwnedFd> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `status` is a place for the result, which was written if the call succeeds; the path
@@ -116,8 +115,7 @@ static HURRIED: AtomicI32 = AtomicI32::new(0);
 #[unsafe(link_section = "sched_words")]
 static IS_URGENT: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Makes the calling thread give up a text that stderr does not accept, as soon as `is_urgent`
-/// returns true.
+/// Makes the calling thread give up a text that stderr does not accept once `is_urgent` is true.
 pub fn hurry(is_urgent: fn() -> bool) {
     let _ = IS_URGENT.set(is_urgent);
     // SAFETY: the call takes nothing.

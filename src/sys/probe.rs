@@ -160,14 +160,13 @@ macro_rules! probe {
     ($($site:tt)*) => { $crate::sys::probe::site!("990: nop", $($site)*) };
 }
 
-/// A probe at whatever instruction comes next. The arguments should be values that are already in
-/// registers there.
+/// A probe at whatever instruction comes next. Its arguments should be in registers already.
 macro_rules! passing {
     ($($site:tt)*) => { $crate::sys::probe::site!("990:", $($site)*) };
 }
 
-/// A probe at the entry of a function of the C interface. Its arguments are three parameters, given
-/// by their positions.
+/// A probe at the entry of an interface function. Its arguments are the positions of three
+/// parameters.
 macro_rules! entry {
     ($name:literal, $function:path, $a:tt, $b:tt, $c:tt) => {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

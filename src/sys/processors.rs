@@ -108,14 +108,12 @@ impl Mask {
 
     /// Sets the calling thread's mask.
     pub fn apply(&self) {
-        // SAFETY: `words` has at least `bytes` bytes. The call fails if none of the processors is
-        // left.
+        // SAFETY: `words` has `bytes` bytes. The call fails if none of the processors is left.
         unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr()) };
     }
 }
 
-/// Lets the calling thread run on all processors of its cpuset, including those that the cpuset
-/// gains later.
+/// Lets the calling thread run on all processors that its cpuset has now, or gains later.
 pub fn allow_all() {
     static ALL: [u64; 128] = [!0; 128];
     // SAFETY: `ALL` has the given length. The call fails if a sandbox forbids it.

@@ -115,8 +115,7 @@ mod real {
         Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
     }
 
-    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` aligned bytes, and asks for huge
-    /// pages.
+    /// Cuts a mapping of `size` + `HUGE` bytes to `size` aligned bytes, and asks for huge pages.
     ///
     /// # Safety
     /// `mapping` is a whole mapping; afterwards only the returned part is used.
@@ -229,8 +228,7 @@ impl<T: Default> Block<T> {
         Ok(())
     }
 
-    /// Makes the block new, at the addresses where it began. Returns an empty block: the old values
-    /// are gone.
+    /// Makes the block new, at its first addresses, and drops the values. Returns an empty block.
     pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
         self.drop_values();
         (self.start, self.len) = (self.memory.len(), 0);

@@ -22,8 +22,7 @@ pub fn thread_pointer() -> usize {
     tp
 }
 
-/// How many bytes the stack pointer lies below this address; modulo the size of the address space
-/// if it lies above.
+/// The number of bytes from the stack pointer up to this address, modulo 2^64.
 #[inline(always)]
 pub fn depth_below(address: usize) -> usize {
     #[cfg(target_arch = "x86_64")]

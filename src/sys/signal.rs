@@ -1,5 +1,4 @@
-//! The actions of signals. The library only replaces default actions, and keeps what the program
-//! has set.
+//! The actions of signals. The library replaces only default actions, never the program's.
 
 use std::ffi::{c_int, c_void};
 use std::{fmt, mem, ptr};

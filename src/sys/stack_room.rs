@@ -122,8 +122,7 @@ fn bounds(here: usize) -> (usize, usize) {
     if known.1 > 0 || !futex::works() {
         return known; // known, or the C library must not be asked: see `thread::is_detached`
     }
-    // (A child of a fork continues on the stack of the thread that forked, which need not be the
-    // first.)
+    // (A forked child continues on the stack of the thread that forked, perhaps not the first.)
     if let Some((low, high)) = bounds_of_first().filter(|&(low, high)| (low..high).contains(&here))
     {
         BOUNDS.set((low, high));
@@ -143,8 +142,7 @@ fn bounds(here: usize) -> (usize, usize) {
     bounds
 }
 
-/// The size of a new thread's stack in bytes: the system's default (most often RLIMIT_STACK), but
-/// at least `LEAST`.
+/// The size of a new thread's stack: the system's (mostly RLIMIT_STACK), but at least `LEAST`.
 pub fn default_stack() -> usize {
     const LEAST: usize = 64 << 10;
     let mut size = 0;

@@ -31,8 +31,7 @@ const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
 
 /// While this value lives, the calling thread is not cancelled: a request stays pending. The
 /// library cannot clean up after a cancellation, so its own code contains no cancellation points,
-/// except a few calls under this guard. A task may be cancelled, which ends the process: see
-/// `sys::unwind`.
+/// except a few calls under this guard. Cancelling a task ends the process (`sys::unwind`).
 pub struct Uncancelled(c_int);
 
 impl Uncancelled {
@@ -122,8 +121,7 @@ impl WriteSignals {
     }
 }
 
-/// Lets the calling thread accept `others` and the signals that a thread raises itself, and no
-/// others.
+/// Lets the calling thread accept only `others` and the signals that a thread raises itself.
 fn accept_only(others: impl Iterator<Item = c_int>) {
     // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
@@ -266,8 +264,7 @@ pub unsafe fn create(
     }
     if let Some(mask) = &mask {
         let bytes = mask.bytes();
-        // SAFETY: the mask has the given length. If memory for it is refused, the thread is created
-        // without the mask.
+        // SAFETY: the mask has that length. Without memory for it the thread gets no mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
     #[cfg(not(loom))]
@@ -291,8 +288,8 @@ pub unsafe fn create(
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
         0 => Ok(id),
-        // The mask may have been refused, with any error: its processors are gone, or a sandbox
-        // forbids it.
+        // A sandbox may refuse the mask with any error, and so may the kernel if its processors are
+        // gone.
         // SAFETY: `arg` is valid for `main` by the caller's promise.
         _ if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),

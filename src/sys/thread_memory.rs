@@ -13,9 +13,8 @@
 //! DRD knows of the join. Until then no other thread can have the same id. If a task has detached
 //! the thread, nobody joins it, and its memory stays mapped.
 //!
-//! Rejected: a lock that threads take to create or to join a thread. The program would also have to
-//! take it. And a join under the lock would wait forever if the joined thread must first create
-//! another one.
+//! Rejected: a lock that threads take to create or to join a thread. The program would have to take
+//! it, and a join under it would wait forever if the joined thread must first create another.
 
 use crate::sys::detector;
 use crate::sys::memory::{NoMemory, page_size};

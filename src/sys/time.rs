@@ -18,8 +18,7 @@ use std::time::Duration;
 pub struct Instant(Duration);
 
 /// 0 until the system's clock is refused; afterwards the time of the process's own clock in
-/// nanoseconds. Relaxed: a thread that learns of the refusal late reads the system's clock once
-/// more.
+/// nanoseconds. Relaxed: a thread that learns of it late reads the clock once more.
 #[unsafe(link_section = "sched_words")]
 static OWN: AtomicU64 = AtomicU64::new(0);
 

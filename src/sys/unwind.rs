@@ -12,8 +12,8 @@
 //! whose other half is in a queue, or a join whose child has not ended. So every function of ours
 //! that calls a function of the program, directly or through others, also has such a personality
 //! ([`call_guarded`]), as does the code that runs tasks on top of a waiting task. The personality,
-//! a word in the unwind tables, says which kind of function the exception has left. It costs no
-//! instruction.
+//! a word in the unwind tables, says which kind of function the exception has left. It costs
+//! nothing.
 //!
 //! *Ending the thread.* pthread_exit and cancellation also unwind, unless some frame lacks unwind
 //! tables. They always run the destructors of thread-specific data. The destructor of a key whose
@@ -185,16 +185,14 @@ extern "C" fn thread_ended_in_run(_inside: *mut c_void) {
 const INSIDE: *mut c_void = std::ptr::without_provenance_mut(0xb5c3_ed5c_4ed1_175d_u64 as usize);
 
 /// True if the calling thread is also inside a run of another copy of this library, whether that
-/// run lies below or above this copy's innermost run. This reads all keys, which takes some
-/// microseconds.
+/// run lies below or above this copy's innermost run. It takes microseconds to read all keys.
 #[cold]
 pub fn inside_another_copy() -> bool {
     let our_key = key();
     // SAFETY: the call takes no pointers.
     let limit = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
     let mut keys = 0..libc::pthread_key_t::try_from(limit).unwrap_or(0);
-    // SAFETY: both C libraries return null for an unused key below that limit; the value is only
-    // compared.
+    // SAFETY: both C libraries return null for an unused key below that limit.
     keys.any(|key| our_key != Some(key) && unsafe { libc::pthread_getspecific(key) } == INSIDE)
 }
 
@@ -223,8 +221,7 @@ fn key() -> Option<libc::pthread_key_t> {
     }
 }
 
-/// Calls `f(arg)` behind a frontier of its own, on a further stack of a thread that is already
-/// inside a run.
+/// Calls `f(arg)` behind a frontier of its own, on a further stack of a thread inside a run.
 ///
 /// # Safety
 /// `f` must accept `arg`.

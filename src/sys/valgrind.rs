@@ -1,6 +1,5 @@
 //! Client requests of valgrind. A request is a sequence of instructions that has no effect on the
-//! processor, and that valgrind recognises (valgrind.h). Without valgrind a request costs some
-//! nanoseconds.
+//! processor, and that valgrind recognises (valgrind.h). Otherwise it costs nanoseconds.
 //!
 //! Valgrind is told of stacks. Otherwise it takes a switch between two nearby stacks for a call or
 //! a return, and the memory between them for dead memory.
@@ -125,8 +124,7 @@ impl RaceTool {
 #[derive(Clone, Copy)]
 pub struct Registered(usize);
 
-/// Registers the stack from `low` up to `high`. From then on DRD takes it for the calling thread's
-/// own.
+/// Registers the stack from `low` up to `high`, which DRD then takes for the calling thread's.
 pub fn register(low: usize, high: usize) -> Registered {
     Registered(request(REGISTER, low, high))
 }

@@ -11,8 +11,7 @@ macro_rules! weak {
     ($name:literal, $function:ty) => {{
         let address: *const std::ffi::c_void;
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the load reads an entry of the global offset table, which is null if nobody
-        // defines the symbol.
+        // SAFETY: reads an entry of the global offset table, null if nobody defines the symbol.
         unsafe {
             std::arch::asm!(concat!(".weak ", $name),
                             concat!("mov {}, [rip + ", $name, "@GOTPCREL]"), out(reg) address,

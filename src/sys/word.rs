@@ -2,13 +2,11 @@
 //!
 //! With plain words the compiler copies two neighbours by one load of 16 bytes. If the words have
 //! just been written one by one, the processor cannot serve such a load from its store buffer: the
-//! load waits until both words are in the cache, which takes longer than all the rest of a short
-//! function.
+//! load waits until both words are in the cache, longer than the rest of a short function takes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Only one thread at a time uses a word, so the accesses are Relaxed. Compilers do not combine
-/// accesses of atomics.
+/// Relaxed: one thread at a time uses a word. Compilers do not combine accesses of atomics.
 pub struct Word(AtomicU64);
 
 impl Word {

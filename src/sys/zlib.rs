@@ -55,8 +55,7 @@ impl Zlib {
             let address = unsafe { find(library, name.as_ptr()) };
             (!address.is_null()).then_some(address)
         };
-        // SAFETY: these are zlib's functions of those names, whose types have been the same since
-        // zlib 1.0.
+        // SAFETY: these are zlib's functions of those names, whose types are those of zlib 1.0.
         unsafe {
             Some(Zlib {
                 init: mem::transmute::<*mut c_void, Init>(address(c"deflateInit2_")?),
@@ -96,8 +95,7 @@ struct Stream {
     reserved: c_ulong,
 }
 
-/// What follows the text of a call of [`Compressor::add`]. In any case zlib writes out all of the
-/// text.
+/// What follows the text of [`Compressor::add`]; zlib writes out all of the text in any case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
     /// More text. It begins at a byte boundary and refers to nothing before it, so another stream

@@ -25,9 +25,8 @@ impl<M: Mode> Split<M> {
     #[inline(always)]
     fn is_private(&self, last: *mut Slot) -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It
-        // saves an instruction per join: the compiler would use two for the load and the
-        // comparison.)
+        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (The
+        // compiler would use two instructions for load and comparison.)
         unsafe {
             std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
                             const LAYOUT[1], label { return false }, options(nostack, readonly));

@@ -227,16 +227,14 @@ impl<M: Mode> Split<M> {
         self.watched.alarm.load(Ordering::Relaxed)
     }
 
-    /// Makes the tasks below `end` public and the others private. The caller holds the lock. The
-    /// caller is the owner, or a raider that set `split` to `end` or above before its fence (essay,
-    /// 1).
+    /// Makes the tasks below `end` public and the others private. The caller holds the lock, and is
+    /// the owner, or a raider that set `split` to `end` or above before its fence (essay, 1).
     pub(super) fn divide(&self, end: *mut Slot) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end.max(self.alarm()), Ordering::Relaxed);
     }
 
-    /// Sets the alarm, or removes it (null). The caller holds the lock; if it removes the alarm, it
-    /// is the owner.
+    /// Sets the alarm; null: removes it, which only the owner may do. The caller holds the lock.
     pub(super) fn set_alarm(&self, alarm: *mut Slot) {
         self.watched.alarm.store(alarm, Ordering::Relaxed);
         self.divide(self.open());
