@@ -19,8 +19,7 @@
 //! woken. (If both were in one word, each search would take the line away from the spawners.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
-//! 0 are ABSENT. Waking an absent worker means starting its thread. A run without spawns starts
-//! none.
+//! 0 are ABSENT. Waking one starts its thread. So a run without spawns starts no thread.
 //!
 //! # Protocol
 //!
@@ -60,8 +59,8 @@
 //!    longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and a
 //!    sleeper reads its parker again.
 //! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
-//!    and no thread can be created for it. The waker then picks the next worker, until one wakes
-//!    or none is left.
+//!    and no thread can be created for it. The waker then picks the next, until one wakes or none
+//!    is left.
 //!
 //! # Dozing
 //!
@@ -77,9 +76,8 @@
 //! A worker that waits in the middle of a task (`Policy::help`) also sleeps here. It is woken for
 //! work, or *roused* when the awaited event comes. It enlists with the event, announces its sleep,
 //! and only then checks whether the event has come. The thread that brings about the event checks
-//! afterwards whether a worker has enlisted, and rouses that worker. Announcing and rousing both
-//! take the list's lock: if a rousing that comes first finds nobody asleep, the check sees the
-//! event.
+//! afterwards whether a worker has enlisted, and rouses it. Announcing and rousing both take the
+//! list's lock: if a rousing that comes first finds nobody asleep, the check sees the event.
 //!
 //! # Orderings
 //!
@@ -557,8 +555,8 @@ impl EventCount {
         }
     }
 
-    /// True if a processor other than the caller's is free. The caller has announced its sleep, or
-    /// dozes.
+    /// True if a processor other than the caller's is free. The caller has announced its
+    /// sleep, or dozes.
     pub fn has_free_processor(&self) -> bool {
         self.awake() < self.processors
     }

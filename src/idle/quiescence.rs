@@ -31,7 +31,7 @@
 //!
 //! A suspended task is neither queued nor running. It is counted from before its worker continues
 //! until the task runs again, so that the run does not end without it. Each worker has its own
-//! counter: the tasks that it has suspended, less those that it has resumed. The sum of the
+//! counter: the tasks that it has suspended, minus those that it has resumed. The sum of the
 //! counters is the number of waiting tasks. No worker changes its counter while it is idle, or
 //! takes a task while `idle` is full and the injector locked. So counters read one by one belong to
 //! one moment.
@@ -75,8 +75,7 @@ use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 
-/// A run that has not ended, and whose lock is held: no task comes in from outside, and no wait for
-/// a rest ends.
+/// A run that has not ended, and is locked: no outside task comes in, and no wait for a rest ends.
 pub struct LockedRun<'a> {
     /// The number of active workers and guests. Once it is 0 and nothing is queued, it stays 0.
     pub active: &'a dyn Fn() -> usize,
@@ -141,8 +140,7 @@ impl Quiescence {
         })
     }
 
-    /// The calling worker becomes idle. True if this ended the run: the caller then wakes the
-    /// others.
+    /// The calling worker becomes idle. True if this ended the run: the caller wakes all others.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
         // Release: what this worker's tasks wrote is published to the worker that sees the count

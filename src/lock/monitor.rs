@@ -15,8 +15,7 @@ use std::time::Duration;
 /// A lock without a place to wait.
 ///
 /// # Safety
-/// Between `lock` and `unlock` the holder must be alone, and the next holder must see all that this
-/// one wrote.
+/// Between `lock` and `unlock` the holder must be alone. The next holder must see all its writes.
 pub unsafe trait RawLock: Send + Sync + 'static {
     fn new() -> Self;
 
@@ -30,8 +29,7 @@ pub unsafe trait RawLock: Send + Sync + 'static {
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
 ///
 /// # Safety
-/// Between `lock` and `unlock` the holder must be alone, and the next holder must see all that this
-/// one wrote.
+/// Between `lock` and `unlock` the holder must be alone. The next holder must see all its writes.
 pub unsafe trait Monitor: Send + Sync + 'static {
     fn new() -> Self;
 

@@ -45,8 +45,7 @@ use std::mem::offset_of;
 
 pub struct Injector {
     state: Mutex<State>,
-    /// The queue's length, readable without the lock. A thread that then takes a task synchronises
-    /// by the lock.
+    /// The queue's length, readable without the lock, under which a thread then takes a task.
     len: AtomicUsize,
     /// The number of tasks that are not spilled. Relaxed: a hint.
     outside: AtomicUsize,

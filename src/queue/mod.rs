@@ -25,8 +25,8 @@
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
 //! [`Deque::private_part`] and [`Deque::batches`] return the capability or None. A deque without
-//! the capability names [`Infallible`] as its type. It has no values, so the compiler drops the
-//! code for `Some`.
+//! the capability names [`Infallible`], a type without values, so the compiler drops the code for
+//! `Some`.
 
 pub mod chaselev;
 pub mod ended;
@@ -150,9 +150,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     // --- the owner -------------------------------------------------------------------
 
-    /// Adds a task at the bottom. If it returns false, the owner calls `put_slowly` with the same
-    /// task at once. With a private part, the owner then answers threads that asked
-    /// ([`Owner::answer`]).
+    /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
+    /// once. With a private part, the owner then answers threads that asked ([`Owner::answer`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -347,8 +346,8 @@ pub trait Batches: Sized {
     const EXIST: bool = true;
 
     /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most
-    /// `rest` beside the oldest. Returns the oldest task, and passes the others to `keep`, older
-    /// ones first.
+    /// `rest` beside the oldest. Returns the oldest task, and passes the others to `keep`, oldest
+    /// first.
     fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal;
 
     /// Makes room for at most `wanted` tasks. Returns how many can be put, whatever thieves do.

@@ -18,8 +18,8 @@
 //! A task of run C is about to wait for run A. Under the lock of the list, either it finds that the
 //! wait would never end, and is refused; or it enters its wait into the list. It finds the runs
 //! that are *kept*, step by step: C is kept, since the caller is a task of C that has not ended. If
-//! a wait for a kept run is pending, the run of the waiting task is also kept. A circle exists if A
-//! is kept.
+//! a wait for a kept run is pending, the waiting task's run is also kept. If A is kept, there is a
+//! circle.
 //!
 //! # Proof
 //!
@@ -111,8 +111,7 @@ impl<'a> RunWait<'a> {
         RunWait { waiter, run, until, next: Cell::new(ptr::null()), keeps: Cell::new(false) }
     }
 
-    /// True if the wait is pending. The caller knows of a task of the run that does not end
-    /// meanwhile.
+    /// True if the wait is pending. The caller knows a task of the run that does not end meanwhile.
     pub fn goes_on(&self) -> bool {
         match self.until {
             Until::End => true, // a run with a task has not ended

@@ -49,8 +49,7 @@
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
 //! of the other private tasks public. Otherwise it has reached the public part, and makes half of
-//! that part private again, or finds the deque empty. A join is a pop of one particular task
-//! ([`join`]).
+//! that part private again, or finds the deque empty. A join pops one particular task ([`join`]).
 //!
 //! *steal* takes the oldest public task, under the lock. A thief that takes the last public task
 //! asks and requests at once, so that the owner can answer while the thief runs the task.

@@ -36,8 +36,7 @@ pub struct Resolved<R: 'static> {
 }
 
 /// Takes each setting from the environment or, if the environment does not set it, from what the
-/// program has `asked` for; finds the row in the `table` of kinds. `SCHED_HELP` prints the
-/// variables.
+/// program has `asked` for; finds the row in `table`. `SCHED_HELP` prints the variables.
 pub fn resolve<R: AsRef<Combination>>(
     asked: &Config,
     table: &[&'static R],

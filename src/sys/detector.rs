@@ -44,7 +44,7 @@
 //! other lines of the table above concern places where the program waits, or where memory changes
 //! hands; each such place costs a load and a comparison.
 //!
-//! If the library itself is compiled for ThreadSanitizer (`make tsan`), this file does nothing.
+//! A library that is compiled for ThreadSanitizer itself (`make tsan`) tells the detector nothing.
 
 pub mod tsan;
 

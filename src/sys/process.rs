@@ -144,8 +144,7 @@ pub fn is_known() -> bool {
     generation() != 0
 }
 
-/// Calls `renew` if this process is new. No thread of the process returns from here before `renew`
-/// has returned.
+/// Calls `renew` if this process is new. No thread of the process returns before `renew` returns.
 pub fn watch(renew: fn()) {
     let page = page();
     let (word, me) = (&page.word, me(page));

@@ -1,6 +1,5 @@
-//! Threads as this library needs them. They are created by direct calls of pthreads, so that
-//! failures are values, and so that a new thread has the right signal mask and name before it runs
-//! anything.
+//! Threads as this library needs them. Direct calls of pthreads create them, so that failures are
+//! values, and so that a new thread has the right signal mask and name before it runs anything.
 
 #[cfg(not(loom))]
 use crate::sys::detector;
@@ -288,8 +287,7 @@ pub unsafe fn create(
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
         0 => Ok(id),
-        // A sandbox may refuse the mask with any error, and so may the kernel if its processors are
-        // gone.
+        // A sandbox may refuse the mask with any error, and the kernel if its processors are gone.
         // SAFETY: `arg` is valid for `main` by the caller's promise.
         _ if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),

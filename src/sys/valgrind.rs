@@ -1,6 +1,5 @@
 //! Client requests of valgrind. A request is a sequence of instructions that has no effect on the
-//! processor, and that valgrind recognises (valgrind.h). Otherwise it costs nanoseconds.
-//!
+//! processor, and that valgrind recognises (valgrind.h). Without valgrind it costs nanoseconds.
 //! Valgrind is told of stacks. Otherwise it takes a switch between two nearby stacks for a call or
 //! a return, and the memory between them for dead memory.
 //!
