@@ -163,7 +163,7 @@ mod real {
         /// The value, for a thread that already holds the lock.
         ///
         /// # Safety
-        /// The calling thread holds the lock, and uses no other reference to the value meanwhile.
+        /// The calling thread holds the lock, and uses no other reference to the value.
         #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
         pub unsafe fn locked(&self) -> &mut T {
             // SAFETY: by the caller's promise the lock is held, and this is the only reference.

@@ -67,7 +67,7 @@ use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr;
 
-/// A task that waits, and its run. Numbers and addresses, which are only compared here.
+/// A waiting task and its run, as numbers and addresses that are only compared here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub run: usize,

@@ -18,7 +18,7 @@ pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
         return;
     }
     // SAFETY: environ is the process's, a list that ends with null. As with getenv, the program
-    // must not change it meanwhile, and its strings stay valid until the program changes it.
+    // must not change it concurrently, and its strings stay valid until the program changes it.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {

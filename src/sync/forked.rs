@@ -356,8 +356,8 @@ impl Forked {
         &self.state
     }
 
-    /// Some(the new state): from now on the caller is woken by this name, which replaces any
-    /// earlier name of the caller's. None: the task is over.
+    /// Makes `name` the name by which the caller is woken, in place of any earlier one. Returns the
+    /// new state; None: the task is over.
     pub fn leave_name(&self, name: usize) -> Option<usize> {
         let left = WAITED | name;
         let mut state = self.state.load(Ordering::Relaxed);

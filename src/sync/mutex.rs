@@ -35,7 +35,7 @@
 //! # The holder
 //!
 //! A holder may write its name into `holder` once it has locked the mutex, and removes it before it
-//! unlocks. No other task writes the field meanwhile. So a caller that finds its own name there
+//! unlocks. In between no other task writes the field. So a caller that finds its own name there
 //! holds the mutex. A caller that finds 0 or another name may still hold the mutex, since
 //! `try_lock` writes no name.
 //!

@@ -133,7 +133,7 @@ pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
 /// store buffer.
 ///
 /// # Safety
-/// Like `ptr::copy_nonoverlapping`.
+/// The two ranges are as `ptr::copy_nonoverlapping` requires.
 #[inline(always)]
 pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: by the caller's promise; the words lie within the bytes and may overlap.

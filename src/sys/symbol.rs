@@ -248,7 +248,7 @@ impl Module {
     }
 }
 
-/// The address of the program's ELF header. The headers of the segments follow it; 0: unknown.
+/// The address of the program's ELF header, which the segments' headers follow; 0 if unknown.
 fn program_head() -> usize {
     // SAFETY: getauxval takes a number.
     unsafe { libc::getauxval(libc::AT_PHDR) as usize & !0xfff }

@@ -39,7 +39,7 @@ impl Screen {
     }
 }
 
-/// The value of a variable. As with getenv, the program must not change the environment meanwhile.
+/// The value of a variable. Like getenv: the program must not change the environment concurrently.
 fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name ends with a zero byte, and so does the value.
     unsafe { libc::getenv(name.as_ptr()).as_ref().map(|value| CStr::from_ptr(value)) }

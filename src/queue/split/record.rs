@@ -58,7 +58,7 @@ impl Slot {
     }
 
     /// # Safety
-    /// As for `read`.
+    /// A task was written, and nobody writes at this moment.
     #[inline(always)]
     pub(super) unsafe fn holds(&self, task: Task) -> bool {
         // SAFETY: by the caller's promise.
