@@ -33,8 +33,7 @@ fn explore_whole(name: &str, model: impl Fn() + Sync + Send + 'static) {
 }
 
 fn work<P: ModelledPolicy>(scene: &SceneOf<P>, index: usize) {
-    // SAFETY: one thread works at each index.
-    unsafe { scene.scheduler.work(&scene.places[index]) };
+    scene.scheduler.work(scene.places[index].on_stack());
 }
 
 fn start<P: ModelledPolicy>(
@@ -60,9 +59,7 @@ fn closure<T>(of: &T) -> *mut c_void {
 
 /// Puts the first task in worker 0's queue, before any worker starts.
 fn first<P: ModelledPolicy>(scene: &SceneOf<P>, f: TaskFn, closure: *mut c_void) {
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scene.scheduler.spawn(&scene.places[0], Task { f, closure }) }
-        .expect("there is memory");
+    scene.scheduler.spawn(scene.places[0].mine(), Task { f, closure }).expect("there is memory");
 }
 
 /// The nodes of a binary tree: node i has the children 2 i + 1 and 2 i + 2. Each node is the
