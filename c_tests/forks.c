@@ -47,7 +47,7 @@ static void wait_for_it(int times)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Blocks for a task that was mark_number beside it, one that it spawns itself when its waiter has gone to
+/* Blocks for a task that was spawned beside it, one that it spawns itself when its waiter has gone to
  * sleep, and one that comes from outside then. */
 static void blocks_child(void *closure, struct scheduler *s)
 {
@@ -652,7 +652,7 @@ CASE(fork_misuse)
 }
 
 /* fork_order: All of a thousand descriptors are joined, in the order of forking, its opposite or
- * any other, and beside mark_number tasks: when a join returns, its task has run, once, and what it
+ * any other, and beside spawned tasks: when a join returns, its task has run, once, and what it
  * wrote is seen.
  * ctest: static debug
  * ctest: matrix */
