@@ -599,7 +599,7 @@ fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usiz
 models! {
     chaselev: ChaseLev {
         against_the_end(7, 3000);
-        against_a_task(3, 5_000);
+        against_a_task(3, 4_000);
         against_another_join(2, 4_000);
         against_a_part(2, 4_000);
         against_no_part(1, 500);
