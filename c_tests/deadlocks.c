@@ -749,10 +749,10 @@ CASE(deadlock_pool)
 }
 
 /* deadlock_runs: A deadlock through a task that waits for a whole run is found, and the text names
- * the task, the run, and the circle: a task runs another pool's task, or a run within, that waits
- * for what the task holds; it waits in a blocking section; a run within waits for something that
- * never comes; all workers wait for other runs. While another thread could still help, the process
- * goes on.
+ * the task, the run, and the circle. The deadlocks: a task waits for another pool's run, or for an
+ * inner run, whose task waits for an object that the first task holds; the same in a blocking
+ * section; an inner run waits for an event that never comes; all workers wait for other runs. While
+ * another thread could still help, the process continues.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=1,4 */
 APART void runs_holds_and_runs(void *closure, struct scheduler *s)

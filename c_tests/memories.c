@@ -203,16 +203,5 @@ static void runs(int n)
 
 CASE(inits)
 {
-    runs(100);
-    CHECK(threads_become(1));
-    int descriptors = descriptor_count(), mappings = mapping_count();
-    long resident = status_kb("VmRSS");
-    runs(1000);
-    CHECK(threads_become(1));
-    CHECK_EQ(descriptor_count(), descriptors);
-    if (mapping_count() > mappings + 64) /* stacks are kept, and not always as many in use at once */
-        CHECK_EQ(mapping_count(), mappings);
-    long grown = status_kb("VmRSS") - resident;
-    if (grown > 1024) /* 1 KiB a run would be a leak */
-        CHECK_EQ(grown, 0);
+    check_no_growth(runs);
 }

@@ -714,18 +714,7 @@ static void many_pools(int n)
 
 CASE(pool_many)
 {
-    many_pools(100);
-    CHECK(threads_become(1));
-    int descriptors = descriptor_count(), mappings = mapping_count();
-    long resident = status_kb("VmRSS");
-    many_pools(1000);
-    CHECK(threads_become(1));
-    CHECK_EQ(descriptor_count(), descriptors);
-    if (mapping_count() > mappings + 64) /* stacks are kept, and not always as many in use at once */
-        CHECK_EQ(mapping_count(), mappings);
-    long grown = status_kb("VmRSS") - resident;
-    if (grown > 1024) /* 1 KiB a pool would be a leak */
-        CHECK_EQ(grown, 0);
+    check_no_growth(many_pools);
 }
 
 /* pool_memory: Memory ends (RLIMIT_AS): a task that cannot be queued is refused by EAGAIN, all that

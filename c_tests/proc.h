@@ -70,4 +70,21 @@ static inline int threads_become(int n)
     return 0;
 }
 
+/* After 100 rounds, 1000 more leave no thread and no descriptor behind, and no memory that grows with their number. */
+static inline void check_no_growth(void (*rounds)(int n))
+{
+    rounds(100);
+    CHECK(threads_become(1));
+    int descriptors = descriptor_count(), mappings = mapping_count();
+    long resident = status_kb("VmRSS");
+    rounds(1000);
+    CHECK(threads_become(1));
+    CHECK_EQ(descriptor_count(), descriptors);
+    if (mapping_count() > mappings + 64) /* stacks are kept, and not always as many in use at once */
+        CHECK_EQ(mapping_count(), mappings);
+    long grown = status_kb("VmRSS") - resident;
+    if (grown > 1024) /* 1 KiB a round would be a leak */
+        CHECK_EQ(grown, 0);
+}
+
 #endif

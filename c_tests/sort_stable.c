@@ -5,6 +5,7 @@
  * ctest: matrix few threads=1,2,4,16 */
 #include "alloc.h"
 #include "shapes.h"
+#include "killer.h"
 #include <sched_sort.h>
 
 /* The key is the order; the number tells equal elements apart. */
@@ -132,24 +133,6 @@ static void no_memory(struct scheduler *s)
         CHECK_EQ(a[i] >> 32, i + 1);
     atomic_store(&left, LONG_MAX);
     CHECK_ERRNO(sort_numbers(a, SIZE_MAX / 8 - 1, NULL) , ENOMEM);
-}
-
-/* M. D. McIlroy, "A killer adversary for quicksort", 1999: an element gets its value when a comparison needs it, and the
- * one that looks like the pivot gets the least value left. */
-enum { KILLED = 2000, GAS = KILLED };
-static int worth[KILLED], solid, candidate;
-static long comparisons;
-
-static int killer(int x, int y)
-{
-    comparisons++;
-    if (worth[x] == GAS && worth[y] == GAS)
-        worth[x == candidate ? x : y] = solid++;
-    if (worth[x] == GAS)
-        candidate = x;
-    else if (worth[y] == GAS)
-        candidate = y;
-    return worth[x] < worth[y];
 }
 
 SCHED_STABLE_SORT(sort_killing, int, killer(*a, *b))

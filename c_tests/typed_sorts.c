@@ -1,6 +1,7 @@
 /* typed_sorts: the sorts that sched_sort.h compiles into the program. */
 #include "case.h"
 #include "shapes.h"
+#include "killer.h"
 #include <math.h>
 #include <sched_sort.h>
 #include <stdatomic.h>
@@ -101,24 +102,6 @@ static void not_an_order(struct scheduler *s)
         CHECK_EQ(before, after);
         free(a);
     }
-}
-
-/* M. D. McIlroy, "A killer adversary for quicksort", 1999: an element gets its value when a comparison needs it, and the
- * one that looks like the pivot gets the least value left. */
-enum { KILLED = 2000, GAS = KILLED };
-static int worth[KILLED], solid, candidate;
-static long comparisons;
-
-static int killer(int x, int y)
-{
-    comparisons++;
-    if (worth[x] == GAS && worth[y] == GAS)
-        worth[x == candidate ? x : y] = solid++;
-    if (worth[x] == GAS)
-        candidate = x;
-    else if (worth[y] == GAS)
-        candidate = y;
-    return worth[x] < worth[y];
 }
 
 SCHED_SORT(sort_killing, int, killer(*a, *b))

@@ -1,5 +1,5 @@
-//! The proof that no task of the process can ever continue. The process then says why, and ends if
-//! nothing else could help (`SCHED_DEADLOCK`).
+//! Proves that no task of the process can ever continue. Then the process writes the reason, and ends
+//! if nothing outside of its tasks could help (`SCHED_DEADLOCK`).
 //!
 //! # What is proved
 //!

@@ -65,7 +65,7 @@ const GRANTED: usize = 1;
 /// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
 #[cfg(not(loom))]
 pub const PATIENCE: u32 = 4096;
-/// At least 2, so that a model frees the lock again while its oldest waiter is called.
+/// At least 2: then a model also frees the lock a second time before its oldest waiter has run.
 #[cfg(loom)]
 pub const PATIENCE: u32 = 2;
 /// For how many nanoseconds the oldest waiter may be overtaken, or a little more than twice that.

@@ -160,7 +160,7 @@ macro_rules! probe {
     ($($site:tt)*) => { $crate::sys::probe::site!("990: nop", $($site)*) };
 }
 
-/// A probe at whatever instruction comes next. Its arguments should be in registers already.
+/// A probe at the instruction that follows. Its arguments should be in registers already.
 macro_rules! passing {
     ($($site:tt)*) => { $crate::sys::probe::site!("990:", $($site)*) };
 }

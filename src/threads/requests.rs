@@ -29,9 +29,9 @@
 //!
 //! 1. *The lost request.* Two requests come shortly after each other. The second one could replace
 //!    the first; or it could fail because the thread changes the word at the same time. Neither
-//!    happens here: a bit is set whatever the other bits are, and only `take` clears it. (Rejected:
-//!    a number that a request compares with each number that it might be. A SIGQUIT that came as a
-//!    run began was lost if the thread changed the number between two comparisons.)
+//!    happens here: a request sets its bit by an atomic OR, and only `take` clears bits. (Rejected: one
+//!    number for the request, changed by compare-and-swap from each number that it might be. A SIGQUIT
+//!    beside the begin of a run was lost if the thread changed the number between two attempts.)
 //! 2. *The sleep over a request.* The bit is set after `take`, before the sleep: the kernel finds a
 //!    word that is not 0.
 //! 3. *The last look that never comes.* A fatal signal comes while the thread is told to end. All

@@ -2,8 +2,8 @@
 //! of a fiber scheduler, by measurements. It writes docs/LAB.md with its figures.
 //!
 //! The template lab.md has the page: tables and figures, each with a sentence computed from the
-//! results. A line `<!-- NAME -->` begins the section of a question that can be asked by itself, by
-//! `make lab QUESTION=NAME`, which replaces that section. The sections on scaling, which the simulator
+//! results. A line `<!-- NAME -->` begins the section of one question. `make lab QUESTION=NAME`
+//! measures that question alone, and replaces its section. The sections on scaling, which the simulator
 //! writes, and on other machines stay when the page is made again from the data (`lab-page`).
 
 use std::path::Path;
