@@ -101,6 +101,11 @@ impl Case {
         Ok(Case { n: if let Size::Of(n) = n { n } else { 0 }, ..case })
     }
 
+    /// True if the program makes no run of the library: threads alone share the mutex (`-d 0+N-...`).
+    pub fn makes_no_run(&self) -> bool {
+        self.program == "mutex" && self.data.as_deref().is_some_and(|data| data.starts_with("0+"))
+    }
+
     /// The words of the command line. With `none` an argument of `-d` chooses what takes the
     /// scheduler's place, unless the program has a serial version of each of its data.
     pub fn words(&self) -> Vec<String> {
