@@ -1,6 +1,6 @@
 //! `make report`: writes docs/REPORT.md with its figures, from the last `make bench`, `make lab`
-//! and `make bench-peers`. It also writes the tables of docs/BENCHMARKS.md beside other systems and
-//! the paragraph of README.md on them; `make peers-page` writes these alone.
+//! and `make bench-peers`. It also writes what docs/BENCHMARKS.md and README.md say of other systems;
+//! `make peers-page` writes this alone.
 //!
 //! The templates `docs/report/template.md` and `docs/report/peers.md` have the text and its tables,
 //! report-figures.md has the figures. `docs/report/pdf.sh` makes the PDF file of the page.
@@ -111,17 +111,22 @@ pub fn write_lab(options: &Options) -> Result<bool> {
     save_all(options, &data, &[])
 }
 
-/// The pages that have blocks, with those that the condensed measurements make.
+/// The pages that have blocks, with those that the condensed measurements make, and the figures of
+/// the template.
 fn blocks(docs: &Path, data: &Measurements) -> Result<Vec<(PathBuf, String)>> {
     let (template, source) = source(docs, BLOCKS, data)?;
-    let filled = fill(&template, source)
-        .and_then(|filled| Blocks::read(&filled.text))
-        .with_context(|| BLOCKS.to_owned())?;
+    let filled = fill(&template, source).with_context(|| BLOCKS.to_owned())?;
+    let machine = data.session("peers")?.about.machine.line();
+    let drawing = |(name, figure): &(String, Figure)| {
+        Ok((docs.join(format!("{name}.svg")), figure.svg(&machine)?))
+    };
+    let drawings = filled.charts.iter().map(drawing).collect::<Result<Vec<_>>>()?;
+    let filled = Blocks::read(&filled.text).with_context(|| BLOCKS.to_owned())?;
     let paths: Vec<PathBuf> = BLOCK_PAGES.iter().map(|page| docs.join(page)).collect();
     let old: Vec<String> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
     let new = filled.put_into(&old.iter().map(String::as_str).collect::<Vec<_>>());
     let new = new.with_context(|| BLOCK_PAGES.join(", "))?;
-    Ok(paths.into_iter().zip(new).collect())
+    Ok(paths.into_iter().zip(new).chain(drawings).collect())
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -193,7 +198,7 @@ mod tests {
         std::fs::write(&readme, "# No block\n").unwrap();
         std::fs::write(&page, &old).unwrap();
         let error = format!("{:#}", write_peers(&options).unwrap_err());
-        assert!(error.ends_with(": no line `<!-- peers: speed -->`"), "{error}");
+        assert!(error.ends_with(": no line `<!-- peers: others -->`"), "{error}");
         assert!(read(&page).unwrap() == old && read(&readme).unwrap() == "# No block\n");
         std::fs::remove_dir_all(&root).unwrap();
     }
@@ -215,8 +220,10 @@ mod tests {
     #[test]
     fn the_figures_are_legible_and_told_apart_without_colours() {
         let (data, predictions) = committed();
-        let figures = figures(&data, predictions).unwrap();
-        assert_eq!(figures.len(), 8);
+        let mut figures = figures(&data, predictions).unwrap();
+        let (template, source) = source(&docs(), BLOCKS, &data).unwrap();
+        figures.extend(fill(&template, source).unwrap().charts);
+        assert_eq!(figures.len(), 9);
         for (name, figure) in figures {
             let svg = figure.svg("a machine").unwrap();
             #[cfg(feature = "pictures")]

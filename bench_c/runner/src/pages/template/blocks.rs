@@ -108,14 +108,18 @@ impl Blocks {
     }
 }
 
-/// Tables as they are; the lines of a paragraph as one, broken at [`WIDTH`].
+/// Tables as they are; the lines of a paragraph, or of an item of a list, as one, broken at
+/// [`WIDTH`].
 fn paragraphs(lines: &[&str]) -> String {
     let text = lines.concat();
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let paragraph = |text: &str| {
         if text.starts_with('|') {
             return text.trim_end().to_owned();
         }
-        broken(&text.split_whitespace().collect::<Vec<_>>().join(" "), WIDTH, "")
+        let Some(items) = text.strip_prefix("- ") else { return broken(&joined(text), WIDTH, "") };
+        let item = |item: &str| broken(&format!("- {}", joined(item)), WIDTH, "  ");
+        items.split("\n- ").map(item).collect::<Vec<_>>().join("\n")
     };
     let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
     paragraphs.map(paragraph).collect::<Vec<_>>().join("\n\n")
@@ -177,5 +181,18 @@ mod tests {
         let (paragraph, table) = text.split_once("\n\n").unwrap();
         assert!(paragraph.lines().all(|line| line.len() <= WIDTH && line.starts_with("word")));
         assert!(paragraph.lines().count() > 1 && table == format!("| {long} |"));
+    }
+
+    #[test]
+    fn each_item_of_a_list_begins_a_line() {
+        let template =
+            format!("<!-- peers: a -->\n- one\n  item\n- {}\n<!-- end -->\n", "word ".repeat(30));
+        let list = Blocks::read(&template).unwrap().0["a"].clone();
+        let mut lines = list.lines();
+        assert_eq!(lines.next(), Some("- one item"));
+        assert!(lines.next().is_some_and(|line| line.starts_with("- word")));
+        assert!(
+            lines.next().is_some_and(|line| line.starts_with("  word")) && lines.next().is_none()
+        );
     }
 }
