@@ -313,8 +313,8 @@ impl<P: Policy> WorkerOf<P> {
 
     /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
     /// this place.
-    pub fn share(&self) {
-        self.scheduler().share(self.mine(), Some(Duration::ZERO));
+    pub fn publish_tasks(&self) {
+        self.scheduler().publish_tasks(self.mine(), Some(Duration::ZERO));
     }
 
     /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.

@@ -148,29 +148,29 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 
 /// A lone task has been taken: the next one is public at once, and a sleeper is woken for it.
 #[test]
-fn a_sleeper_beside_an_owner_that_lends() {
-    explore("sleep, the owner lends", 4, 200, || {
+fn a_sleeper_beside_an_eager_owner() {
+    explore("sleep, the owner is eager", 4, 200, || {
         let scene = Scene::new(2, 2);
         spawn(&scene, 0);
         assert!(scene.scheduler.rob(0, scene.places[1].mine()).is_some());
         let sleeper = dozer(&scene, 1);
         spawn(&scene, 1);
-        assert!(scene.scheduler.deque(0).offers(), "a task was lent");
+        assert!(scene.scheduler.deque(0).has_public(), "the task is public at once");
         sleeper.join().unwrap();
     });
 }
 
-/// As `a_sleeper_beside_an_owner_that_lends`, but a thief pushes, whose pushes were silent until
+/// As `a_sleeper_beside_an_eager_owner`, but a thief pushes, whose pushes were silent until
 /// then.
 #[test]
-fn a_sleeper_beside_a_thief_that_lends() {
-    explore("sleep, the thief lends", 4, 200, || {
+fn a_sleeper_beside_an_eager_thief() {
+    explore("sleep, the thief is eager", 4, 200, || {
         let scene = armed(2, 4);
         scene.places[1].spawn(count, scene.cells[2].closure());
         assert!(scene.scheduler.rob(1, scene.places[0].mine()).is_some());
         let sleeper = dozer(&scene, 1);
         spawn(&scene, 3);
-        assert!(scene.scheduler.deque(0).offers(), "a task was lent");
+        assert!(scene.scheduler.deque(0).has_public(), "the task is public at once");
         sleeper.join().unwrap();
     });
 }
@@ -224,7 +224,7 @@ fn the_question_overwritten() {
             let deque = Arc::clone(&deque);
             thread::spawn(move || deque.ask())
         };
-        owner.answer(Portion::Half, || announced.load(Relaxed));
+        owner.publish_and_rearm(Portion::Half, || announced.load(Relaxed));
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
         SILENT.note(silent);

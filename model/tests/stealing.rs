@@ -49,12 +49,12 @@ unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Schedu
 }
 
 /// Spawns a counting task for each cell, and shares the tasks after each spawn.
-unsafe extern "C" fn spawn_and_share<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+unsafe extern "C" fn spawn_and_publish<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     for cell in cells {
         worker.spawn(count, cell.closure());
-        worker.share();
+        worker.publish_tasks();
     }
 }
 
@@ -126,10 +126,10 @@ fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-fn two_shared_children<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, a parent that shares two children", D::NAME);
+fn two_published_children<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a parent that publishes two children", D::NAME);
     explore(&name, preemptions, at_least, || {
-        complete(&Scene::<D>::new(2, 2), spawn_and_share::<D>);
+        complete(&Scene::<D>::new(2, 2), spawn_and_publish::<D>);
     });
 }
 
@@ -199,7 +199,7 @@ models! {
         a_blocked_parent(2, 10_000);
         one_child_two_workers(2, 10_000);
         two_children_two_workers(2, 100_000);
-        two_shared_children(1, 10_000);
+        two_published_children(1, 10_000);
         a_chain_on_two_workers(2, 40_000);
         one_child_three_workers(1, 8_000);
         a_foreign_task(2, 20_000);

@@ -69,10 +69,10 @@ impl Group {
         let bytes = size_of::<Member>();
         // SAFETY: `run_member` accepts a copy of `member`.
         let queue = |guest: Mine| unsafe { spawn_copy::queue(run_member, arg, bytes, guest) };
-        let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
+        let added = if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
         // SAFETY: as above.
         let spawn = || unsafe { spawn_copy::spawn(run_member, arg, bytes, worker) };
-        let outcome = lent.unwrap_or_else(spawn);
+        let outcome = added.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };
@@ -100,11 +100,11 @@ impl Group {
         let queue = |guest: Mine| unsafe {
             spawn_copy::queue_with_header(run_copied, header, arg, bytes, guest)
         };
-        let lent = if worker.mine().is_none() { guest::lend(worker, queue) } else { None };
+        let added = if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
         let spawn =
             // SAFETY: as above.
             || unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
-        let outcome = lent.unwrap_or_else(spawn);
+        let outcome = added.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };

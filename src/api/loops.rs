@@ -219,7 +219,7 @@ impl<B: Body> Loop<B> {
             };
             let worker = Worker::current_in_run_of(worker.handle());
             let times = if done < units {
-                self.share(done, units, into, worker, pace, expected)
+                self.do_and_offer(done, units, into, worker, pace, expected)
             } else {
                 LoopTimes::default()
             };
@@ -294,7 +294,7 @@ impl<B: Body> Loop<B> {
             if done == units {
                 break;
             }
-            // SAFETY: as in `share`.
+            // SAFETY: as in `do_and_offer`.
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
         }
         pace.done += done;
@@ -312,7 +312,7 @@ impl<B: Body> Loop<B> {
     ///
     /// # Safety
     /// As for `call`.
-    unsafe fn share(
+    unsafe fn do_and_offer(
         &self,
         mut from: usize,
         mut to: usize,
@@ -324,7 +324,7 @@ impl<B: Body> Loop<B> {
         let mut room = Room::new();
         let mut offers = Offers::within(&mut room);
         let mut taken = 0; // so many offers are known to be taken
-        let mut answered = None; // the value of `taken` when all halves were offered last
+        let mut last_taken = None; // the value of `taken` when all halves were offered last
         let mut times = LoopTimes::default();
         let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured()));
         let mut chunk = 1;
@@ -335,9 +335,9 @@ impl<B: Body> Loop<B> {
             let untaken = offers.count() - taken;
             let is_long = pace.is_begun() && (1..(to - from) / LONG).contains(&self.small());
             if untaken <= usize::from(is_long) && to - from > 1 {
-                let is_first = answered.is_none();
+                let is_first = last_taken.is_none();
                 let thieves_wait =
-                    untaken == 0 && answered.replace(taken).is_none_or(|before| before < taken);
+                    untaken == 0 && last_taken.replace(taken).is_none_or(|before| before < taken);
                 if thieves_wait || to - from < 2 * self.small() {
                     pace.measure(&self.findings.small);
                 }
@@ -355,9 +355,9 @@ impl<B: Body> Loop<B> {
                     }
                 }
                 if is_first && self.small() == 0 && offers.count() > 1 {
-                    worker.share(expected);
+                    worker.publish_tasks(expected);
                 } else if pace.is_begun() {
-                    offers.share(taken, from, &pace, self.small(), worker);
+                    offers.publish(taken, from, &pace, self.small(), worker);
                 }
             }
             let end = offers.oldest_but(taken).map_or(to, |offer| offer.to);
@@ -378,7 +378,7 @@ impl<B: Body> Loop<B> {
             if offers.count() > 0 && (learns_pace || worker.is_asked()) {
                 pace.measure(&self.findings.small);
                 knows_pace = self.small() > 0;
-                offers.share(taken, from, &pace, self.small(), worker);
+                offers.publish(taken, from, &pace, self.small(), worker);
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
@@ -408,7 +408,7 @@ impl<B: Body> Loop<B> {
                     }
                 }
                 taken = taken.min(offers.count());
-                answered = answered.map(|answered| answered.min(offers.count()));
+                last_taken = last_taken.map(|last_taken| last_taken.min(offers.count()));
                 // SAFETY: as after the body: the join may have waited, also for units that it got
                 // back, and so may the combination.
                 worker = unsafe { Worker::current_in_run_of(worker.handle()) };
@@ -444,7 +444,7 @@ impl<B: Body> Part for LoopPart<B> {
         // SAFETY: the body may be called, and the value is this task's. The owner reads the outcome
         // after the end of the task.
         unsafe {
-            let times = whole.share(from, to, into, worker, Pace::from_now(), None);
+            let times = whole.do_and_offer(from, to, into, worker, Pace::from_now(), None);
             *offer.part.outcome.get() = Some((value, times));
         }
     }

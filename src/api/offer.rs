@@ -22,7 +22,7 @@
 //! - Once the [`pace`](crate::pace) is known, the owner shares offers without a question, if the
 //!   oldest one is worth a theft.
 //! - Before the pace is known, a worker shares its first offers if at least two others wait for
-//!   tasks. (One has the first offer, which is public already: `policy::stealing::lending`.)
+//!   tasks. (One has the first offer, which is public already: `policy::stealing::eager`.)
 //!
 //! The pace is measured by a thief after its first units, and by the first worker after 2 µs, if
 //! others were idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.) A
@@ -112,10 +112,10 @@ impl<P: Part> Offer<P> {
     /// Shares the worker's offers with thieves, if the pace is known, and if this offer, the oldest that
     /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if it
     /// shares them. `worker` has made the offer, and will do the units from `from` on.
-    pub fn share(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
+    pub fn publish(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
         let pays = (1..=self.to - self.from).contains(&small);
         if pays {
-            worker.share(Some(pace.time_of(self.to - from, small)));
+            worker.publish_tasks(Some(pace.time_of(self.to - from, small)));
         }
         pays
     }

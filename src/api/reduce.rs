@@ -108,7 +108,7 @@ struct Walk<'a> {
     /// The last offer that is not joined yet; NULL: there is none.
     youngest: *const Offer<Half>,
     /// The units of the largest offer that was made since offers were shared.
-    unshared: usize,
+    unpublished: usize,
     /// At most so many units are done without offers.
     most_unoffered: usize,
     /// True once a thief has come. Then this worker shares long offers without being asked.
@@ -187,7 +187,7 @@ impl Shared {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
         } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
-            self.share_new_offers(from, walk);
+            self.publish_new_offers(from, walk);
             // SAFETY: by the caller's promise.
             unsafe { self.halves_unoffered(from, to, accumulator, walk) };
         } else {
@@ -218,7 +218,7 @@ impl Shared {
                 && offer.make(self.reduction.body as usize, walk.worker);
             if offered {
                 walk.youngest = &raw const offer;
-                walk.unshared = walk.unshared.max(to - middle);
+                walk.unpublished = walk.unpublished.max(to - middle);
             }
             self.reduce(from, middle, accumulator, walk);
             walk.youngest = offer.part.older;
@@ -283,7 +283,7 @@ impl Shared {
             } else {
                 self.halves_unoffered(from, middle, accumulator, walk);
             }
-            self.answer(middle, walk);
+            self.publish_if_asked(middle, walk);
             if to - middle == 1 {
                 self.call(middle, upper, walk);
             } else {
@@ -314,24 +314,24 @@ impl Shared {
     /// As for `reduce`.
     #[inline(always)]
     unsafe fn unit(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
-        self.share_new_offers(unit, walk);
+        self.publish_new_offers(unit, walk);
         // SAFETY: by the caller's promise.
         unsafe { self.call(unit, accumulator, walk) };
         if !walk.youngest.is_null() {
-            self.answer(unit + 1, walk);
+            self.publish_if_asked(unit + 1, walk);
         }
     }
 
     /// Shares offers that were made since offers were shared last, if thieves may want them: if the
     /// pace is known, and the offers are long. The worker will do the units from `from` on.
     #[inline(always)]
-    fn share_new_offers(&self, from: usize, walk: &mut Walk) {
-        if walk.unshared > 0 {
+    fn publish_new_offers(&self, from: usize, walk: &mut Walk) {
+        if walk.unpublished > 0 {
             let small = self.small.load(Ordering::Relaxed);
             if small == 0 && walk.pace.done >= walk.next_look {
                 self.look(walk);
-            } else if walk.is_wanted && small > 0 && walk.pace.are_long(walk.unshared, small) {
-                self.share_offers(from, walk);
+            } else if walk.is_wanted && small > 0 && walk.pace.are_long(walk.unpublished, small) {
+                self.publish_offers(from, walk);
             }
         }
     }
@@ -363,11 +363,11 @@ impl Shared {
     /// Measures the pace and shares offers, if thieves have asked. The worker will do the units from
     /// `from` on.
     #[inline(always)]
-    fn answer(&self, from: usize, walk: &mut Walk) {
+    fn publish_if_asked(&self, from: usize, walk: &mut Walk) {
         if walk.worker.is_asked() {
             walk.is_wanted = true;
             walk.pace.measure(&self.small);
-            self.share_offers(from, walk);
+            self.publish_offers(from, walk);
         }
     }
 
@@ -382,16 +382,16 @@ impl Shared {
             units => units.saturating_mul(2),
         };
         if walk.pace.done == 0 {
-            walk.worker.share(None);
+            walk.worker.publish_tasks(None);
         } else {
             walk.pace.measure(&self.small);
         }
     }
 
-    /// See `Offers::share`.
+    /// See `Offers::publish`.
     #[cold]
     #[inline(never)]
-    fn share_offers(&self, from: usize, walk: &mut Walk) {
+    fn publish_offers(&self, from: usize, walk: &mut Walk) {
         let small = self.small.load(Ordering::Relaxed);
         let (mut oldest, mut next) = (None, walk.youngest);
         // SAFETY: offers that are not joined live; thieves use only their tasks and read the rest.
@@ -400,8 +400,8 @@ impl Shared {
         {
             (oldest, next) = (Some(offer), offer.part.older);
         }
-        if oldest.is_some_and(|offer| offer.share(from, &walk.pace, small, walk.worker)) {
-            walk.unshared = 0;
+        if oldest.is_some_and(|offer| offer.publish(from, &walk.pace, small, walk.worker)) {
+            walk.unpublished = 0;
         }
     }
 }
@@ -428,7 +428,7 @@ impl<'a> Walk<'a> {
             worker,
             pace,
             youngest: ptr::null(),
-            unshared: 0,
+            unpublished: 0,
             most_unoffered: whole.most_unoffered(worker),
             is_wanted,
             next_look: 0,

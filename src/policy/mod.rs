@@ -208,7 +208,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// `takes`: how long the tasks will take together; if this is many times what a wake-up takes,
     /// sleepers are woken for them. None: nobody knows; then the tasks are shared if two workers
     /// look for tasks. (A single thief has the task that was added first.)
-    fn share(&self, _place: Mine<'_, impl Place>, _takes: Option<Duration>) {}
+    fn publish_tasks(&self, _place: Mine<'_, impl Place>, _takes: Option<Duration>) {}
 
     /// How long it takes to wake a worker, if a spawn would wake one now, since none searches for tasks.
     /// A hint.

@@ -144,7 +144,7 @@ mod made {
         fn line_up(place, task: Task) -> Result<(), NoMemory> = line_up(place, task);
         fn hold(place) = hold(&*place);
         fn let_go(place) = let_go(&*place);
-        fn share(place, takes: Option<Duration>) = share(place, takes);
+        fn publish_tasks(place, takes: Option<Duration>) = publish_tasks(place, takes);
         fn is_turn_due(place) -> bool = is_turn_due(place);
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         fn restored(place) = restored(place);

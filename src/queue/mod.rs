@@ -130,7 +130,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     /// True if `steal` may succeed now. A hint. The owner may have private tasks if the call
     /// returns false: see [`PrivatePart::ask`].
-    fn offers(&self) -> bool {
+    fn has_public(&self) -> bool {
         !self.looks_empty()
     }
 
@@ -151,7 +151,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     // --- the owner -------------------------------------------------------------------
 
     /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
-    /// once. With a private part, the owner then answers threads that asked ([`Owner::answer`]).
+    /// once. With a private part, the owner then answers threads that asked ([`Owner::publish_and_rearm`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -257,7 +257,7 @@ pub trait PrivatePart: Sized {
     fn is_requested(&self) -> bool;
 
     /// Raids the deque, if the owner has private tasks and has not answered a request.
-    fn press(&self) -> Press;
+    fn raid_if_requested(&self) -> Raid;
 
     /// Publishes private tasks without the owner's help. Expensive. True if thieves can steal now.
     fn raid(&self) -> bool;
@@ -305,15 +305,15 @@ pub trait PrivatePart: Sized {
     fn is_asked(&self) -> bool;
 }
 
-/// The outcome of [`PrivatePart::press`].
+/// The outcome of [`PrivatePart::raid_if_requested`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Press {
+pub enum Raid {
     /// The owner has no private tasks or no pending request, or another thief holds the deque.
-    NoRaid,
+    NotMade,
     /// The raid found nothing.
-    RaidedInVain,
+    InVain,
     /// The raid has made tasks public.
-    Opened,
+    Published,
 }
 
 /// Which private tasks an owner publishes.
@@ -380,7 +380,7 @@ impl PrivatePart for Infallible {
         fn ask();
         fn request() -> bool;
         fn is_requested() -> bool;
-        fn press() -> Press;
+        fn raid_if_requested() -> Raid;
         fn raid() -> bool;
         fn alarm();
         fn is_alarmed() -> bool;

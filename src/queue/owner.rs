@@ -87,7 +87,7 @@ impl<P: PrivatePart> Owner<'_, P> {
     /// Answers the threads that asked for the owner's attention: publishes `portion`, or the older
     /// half or a single task if `anybody` says that there is a worker to be woken. In that case the
     /// next push answers again. Otherwise puts become silent, unless a thief holds the lock.
-    pub fn answer(&mut self, portion: Portion, anybody: impl Fn() -> bool) {
+    pub fn publish_and_rearm(&mut self, portion: Portion, anybody: impl Fn() -> bool) {
         let wakes = anybody();
         let published = self.publish(if wakes { Portion::HalfOrLone } else { portion });
         if published != Published::Busy && !wakes {

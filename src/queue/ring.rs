@@ -381,7 +381,7 @@ impl<const N: usize> Deque for Ring<N> {
         self.steal_tasks(0, |_| ())
     }
 
-    fn offers(&self) -> bool {
+    fn has_public(&self) -> bool {
         !self.word(Ordering::Relaxed).has_thief() && !self.looks_empty()
     }
 

@@ -11,28 +11,28 @@
 //! # States
 //!
 //! ```text
-//!      base      top         open             bot          end
+//!      base      top         public_end             bot          end
 //!       v         v            v               v            v
 //!       |.........|a b c d e f |g h i j k l m n|............|spare|
 //!        stolen    public       private         free
 //! ```
 //!
-//! The owner's fast path ends at `split`. `split` equals `open`, except during a raid, until a
-//! request is answered, and while an alarm is set: then `split` is above `open`.
+//! The owner's fast path ends at `split`. `split` equals `public_end`, except during a raid, until a
+//! request is answered, and while an alarm is set: then `split` is above `public_end`.
 //!
 //! | word | written by | read by |
 //! | --- | --- | --- |
 //! | `bot` | owner, at each operation | raiders, sleepers |
 //! | `split` | under the lock | owner at each pop; thieves |
-//! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
+//! | `public_end` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
 //! | `alarm` | under the lock; null by the owner alone | owner on its slow path; a thread that sets an alarm |
 //! | `top` | under the lock | thieves; owner on its slow path |
-//! | slots | owner: at and above `open`, or under the lock | owner; thieves, locked, below `open` |
+//! | slots | owner: at and above `public_end`, or under the lock | owner; thieves, locked, below `public_end` |
 //!
 //! The words lie on three cache lines. The owner writes the line of `bot`. It reads the line of
 //! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line
-//! of `top` and `open`.
+//! of `top` and `public_end`.
 //!
 //! Only `bot` publishes the writes before it: its stores release, and the raider's load acquires.
 //! The other words are read under the lock, or as hints, or the fences below order them.
@@ -44,7 +44,7 @@
 //! thief that finds no public task asks from time to time, and a worker asks when it is about to
 //! sleep. The owner then publishes the older half of its private tasks, or all of them if several
 //! workers search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The
-//! owner of a loop also checks for null between two chunks, and answers there (`Policy::share`).
+//! owner of a loop also checks for null between two chunks, and answers there (`Policy::publish_tasks`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
@@ -54,13 +54,13 @@
 //! *steal* takes the oldest public task, under the lock. A thief that takes the last public task
 //! asks and requests at once, so that the owner can answer while the thief runs the task.
 //!
-//! *request* moves `split` up to `bot`, under the lock, and leaves `open` where it is. A request
+//! *request* moves `split` up to `bot`, under the lock, and leaves `public_end` where it is. A request
 //! neither fences nor takes tasks, since the owner may be popping the same tasks: the owner's next
 //! pop gives them away. A pop that does not see the request leaves it to the next pop.
 //!
 //! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy half
 //! of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to `bot` if the
-//! owner has popped below it; then it sets `open` to `split`. A thief first requests, and raids if
+//! owner has popped below it; then it sets `public_end` to `split`. A thief first requests, and raids if
 //! the owner has not answered for as long as a raid takes.
 //!
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
@@ -99,7 +99,7 @@
 //!    then on the slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
-//!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
+//!    Thieves and sleepers compare with `public_end`, which a request does not change. (If they compared
 //!    with `split`, the deque of an idle owner would look filled forever, and no worker would
 //!    sleep.)
 //! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is not the
@@ -143,8 +143,8 @@
 //! | `rearm`: fence | SeqCst | the fence in `policy::stealing::search`, before the sleeper asks (2) |
 //! | `lim`: loads and stores | Relaxed | the fences of 2 order them |
 //! | `split`: loads and stores | Relaxed | the fences of 1, or the lock |
-//! | `top`, `open` | Relaxed | the lock; without it they are hints |
-//! | the lock | Acquire, Release | its own unlock (`lock::trylock`): all slots below `open` |
+//! | `top`, `public_end` | Relaxed | the lock; without it they are hints |
+//! | the lock | Acquire, Release | its own unlock (`lock::trylock`): all slots below `public_end` |
 
 mod division;
 mod join;
@@ -279,7 +279,7 @@ impl<M: Mode> Deque for Split<M> {
             }),
             thieves: Pad(Thieves {
                 top: AtomicPtr::new(base),
-                open: AtomicPtr::new(base),
+                public_end: AtomicPtr::new(base),
                 lock: TryLock::new(),
                 owner_tries: AtomicBool::new(false),
             }),
@@ -369,14 +369,14 @@ impl<M: Mode> Deque for Split<M> {
     fn steal(&self) -> Steal {
         let Some(_held) = Held::as_thief(&self.thieves) else { return Steal::Retry };
         let top = self.top();
-        if top >= self.open() {
+        if top >= self.public_end() {
             return Steal::Empty;
         }
         // SAFETY: a public slot, read under the lock.
         let task = unsafe { (*top).read() };
         let next = top.wrapping_add(1);
         self.thieves.top.store(next, Ordering::Relaxed);
-        if next == self.open() {
+        if next == self.public_end() {
             // The thief will want another task after this one: the owner has until then to answer.
             self.request_held();
             self.ask();
@@ -384,9 +384,9 @@ impl<M: Mode> Deque for Split<M> {
         Steal::Taken(task)
     }
 
-    fn offers(&self) -> bool {
+    fn has_public(&self) -> bool {
         let top = self.top();
-        if top < self.open() {
+        if top < self.public_end() {
             memory::prefetch(top.cast()); // the line arrives while the thief takes the lock
             return true;
         }
@@ -398,12 +398,12 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     fn len_hint(&self) -> usize {
-        let tasks = slots(self.top(), self.open().max(self.bot()));
+        let tasks = slots(self.top(), self.public_end().max(self.bot()));
         usize::try_from(tasks).unwrap_or(0)
     }
 
     fn looks_empty(&self) -> bool {
-        let open = self.open(); // once: a raid may move it meanwhile
-        self.top() >= open && self.bot() <= open
+        let public_end = self.public_end(); // once: a raid may move it meanwhile
+        self.top() >= public_end && self.bot() <= public_end
     }
 }

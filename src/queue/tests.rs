@@ -35,7 +35,7 @@ fn made<D: Deque>(limit: usize) -> Box<D> {
 
 /// Steals; raids first if thieves can reach no task.
 fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
-    if !deque.offers() && !deque.private_part().is_some_and(|private| private.raid()) {
+    if !deque.has_public() && !deque.private_part().is_some_and(|private| private.raid()) {
         return None;
     }
     match deque.steal() {

@@ -143,11 +143,11 @@ pub unsafe fn offer(
 #[inline(never)]
 pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     let queued = queued_task(forked);
-    let lend = || guest::lend(worker, |guest| guest.queue(queued));
-    let lent = if worker.mine().is_none() { lend() } else { None };
+    let visit = || guest::visit_to_add(worker, |guest| guest.queue(queued));
+    let added = if worker.mine().is_none() { visit() } else { None };
     // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
     let spawn = || unsafe { (worker.plain_row().spawn)(Some(queued.f), queued.closure, worker) };
-    if lent.unwrap_or_else(spawn) == 0 {
+    if added.unwrap_or_else(spawn) == 0 {
         return;
     }
     if errno::get() == libc::EINVAL {

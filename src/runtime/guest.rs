@@ -65,8 +65,8 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
 /// nobody else has begun them. None also if guests have no queues. (Tasks for which it will not wait go to
 /// the injector: a flood of them by one thread takes 62 ns a task there, and took 148 in this way, since
 /// each theft disturbs the thread.)
-pub fn lend<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
-    let lend = |run: &Run| {
+pub fn visit_to_add<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
+    let visit = |run: &Run| {
         let guest = come(run, worker, Purpose::AddTasks)?;
         // SAFETY: the run does not end during `with_run`; the caller owns the place as a guest.
         let mine = unsafe { guest.owned() };
@@ -74,7 +74,7 @@ pub fn lend<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
         mine.operations().go(Purpose::AddTasks);
         Some(result)
     };
-    if may_come(worker.row().guests_have_queues) { worker.with_run(lend).flatten() } else { None }
+    if may_come(worker.row().guests_have_queues) { worker.with_run(visit).flatten() } else { None }
 }
 
 /// The place of the caller, if that is a guest of the run of `worker`, and in a blocking section.

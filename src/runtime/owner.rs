@@ -131,11 +131,11 @@ impl Worker {
         !deque.is_null() && unsafe { (*deque).is_alarmed() }
     }
 
-    /// See `Policy::share`. Only the owner can share this worker's tasks.
-    pub fn share(&self, takes: Option<Duration>) {
+    /// See `Policy::publish_tasks`. Only the owner can share this worker's tasks.
+    pub fn publish_tasks(&self, takes: Option<Duration>) {
         debug_assert!(self.is_mine(), "a worker's tasks are shared by another thread");
         if let Some(mine) = self.mine() {
-            mine.operations().share(takes);
+            mine.operations().publish_tasks(takes);
         }
     }
 

@@ -62,16 +62,16 @@ fn a_join_beside_a_raid() {
 
 #[test]
 fn joins_beside_a_request() {
-    static ANSWERED: Reached = Reached::not_yet();
+    static PUBLISHED: Reached = Reached::not_yet();
     Shared::explore("split, joins beside a request", 4, 2000, 3, |shared, owner| {
         (0..3).for_each(|i| shared.push(owner, i));
-        let thief = requester(shared, 2, &ANSWERED);
+        let thief = requester(shared, 2, &PUBLISHED);
         (0..3).rev().for_each(|i| {
             join(shared, i);
         });
         [thief]
     });
-    ANSWERED.expect("a request that a join answers");
+    PUBLISHED.expect("a request that a join answers");
     RETAKEN.expect("a public child that is at hand");
 }
 

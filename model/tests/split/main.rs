@@ -43,8 +43,8 @@ fn refuses(shared: &Shared, owner: &mut Owner<Deck>, i: usize) -> bool {
 }
 
 /// True if a task is public; if none is, asks the owner.
-fn offers_or_asks(shared: &Shared) -> bool {
-    let offers = shared.deque.offers();
+fn finds_or_asks(shared: &Shared) -> bool {
+    let offers = shared.deque.has_public();
     if !offers {
         shared.deque.ask();
     }
@@ -53,7 +53,7 @@ fn offers_or_asks(shared: &Shared) -> bool {
 
 /// Takes the oldest task, public or not.
 fn rob(shared: &Shared) -> bool {
-    (offers_or_asks(shared) || shared.deque.raid()) && shared.steal()
+    (finds_or_asks(shared) || shared.deque.raid()) && shared.steal()
 }
 
 fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
@@ -68,7 +68,7 @@ fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
 fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
-            if offers_or_asks(shared) {
+            if finds_or_asks(shared) {
                 shared.steal();
             }
         }
@@ -80,7 +80,7 @@ fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> 
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
             shared.deque.request();
-            taken.note(offers_or_asks(shared) && shared.steal());
+            taken.note(finds_or_asks(shared) && shared.steal());
         }
     })
 }

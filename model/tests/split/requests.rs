@@ -1,28 +1,28 @@
 //! Requests: a thief asks, and the owner gives private tasks away.
 
 use crate::{Shared, requester, spawn};
-use sched::queue::{Deque, Portion, Press, PrivatePart, Published};
+use sched::queue::{Deque, Portion, PrivatePart, Published, Raid};
 use sched_model::{Reached, explore, pop};
 
 #[test]
 fn a_request_while_the_owner_pops() {
-    static ANSWERED: Reached = Reached::not_yet();
+    static PUBLISHED: Reached = Reached::not_yet();
     Shared::explore("split, pops beside a request", 4, 2000, 3, |shared, owner| {
         (0..3).for_each(|i| shared.push(owner, i));
-        let thief = requester(shared, 2, &ANSWERED);
+        let thief = requester(shared, 2, &PUBLISHED);
         (0..3).for_each(|_| {
             pop(owner);
         });
         [thief]
     });
-    ANSWERED.expect("a request that is answered");
+    PUBLISHED.expect("a request that is answered");
 }
 
 #[test]
 fn a_request_while_the_owner_pushes() {
-    static ANSWERED: Reached = Reached::not_yet();
+    static PUBLISHED: Reached = Reached::not_yet();
     Shared::explore("split, pushes beside a request", 4, 100_000, 3, |shared, owner| {
-        let thief = requester(shared, 2, &ANSWERED);
+        let thief = requester(shared, 2, &PUBLISHED);
         spawn(shared, owner, 0);
         spawn(shared, owner, 1);
         pop(owner);
@@ -30,26 +30,26 @@ fn a_request_while_the_owner_pushes() {
         pop(owner);
         [thief]
     });
-    ANSWERED.expect("a request that is answered");
+    PUBLISHED.expect("a request that is answered");
 }
 
 /// One thief requests, another raids an owner that has not answered.
 #[test]
 fn a_request_and_a_raid_beside_pops() {
-    static PRESSED: Reached = Reached::not_yet();
+    static RAIDED: Reached = Reached::not_yet();
     Shared::explore("split, a request, a raid and pops", 2, 3000, 3, |shared, owner| {
         (0..3).for_each(|i| shared.push(owner, i));
         let requester = Shared::thread(shared, |shared| _ = shared.deque.request());
         let raider = Shared::thread(shared, |shared| {
-            if shared.deque.press() == Press::Opened {
-                PRESSED.note(shared.steal());
+            if shared.deque.raid_if_requested() == Raid::Published {
+                RAIDED.note(shared.steal());
             }
         });
         pop(owner);
         pop(owner);
         [requester, raider]
     });
-    PRESSED.expect("a raid after a request");
+    RAIDED.expect("a raid after a request");
 }
 
 /// The requested task may be gone: the deque is then as empty as it looks. Otherwise no worker
@@ -65,7 +65,7 @@ fn a_request_for_what_is_gone() {
         pop(&mut owner);
         pop(&mut owner);
         thief.join().unwrap();
-        assert_eq!(shared.deque.press(), Press::NoRaid);
+        assert_eq!(shared.deque.raid_if_requested(), Raid::NotMade);
         assert!(shared.deque.looks_empty());
         shared.push(&mut owner, 2);
         pop(&mut owner);
@@ -76,17 +76,17 @@ fn a_request_for_what_is_gone() {
 /// A thief that takes the last public task requests more.
 #[test]
 fn growth_beside_a_request() {
-    static ANSWERED: Reached = Reached::not_yet();
+    static PUBLISHED: Reached = Reached::not_yet();
     Shared::explore("split, growth beside a request", 2, 10_000, 4, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
         assert_eq!(owner.publish(Portion::Half), Published::Some);
-        let thief = requester(shared, 2, &ANSWERED);
+        let thief = requester(shared, 2, &PUBLISHED);
         shared.push(owner, 2);
         shared.push(owner, 3);
         pop(owner);
         pop(owner);
         [thief]
     });
-    ANSWERED.expect("a request that is answered");
+    PUBLISHED.expect("a request that is answered");
 }

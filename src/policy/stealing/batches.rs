@@ -130,14 +130,14 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn added(&self, own: &mut Owner<D>, place: Mine<'_, impl Place>) {
         if let Some(mut private) = own.private_part() {
             let searching = self.waiting_awake();
-            if self.lending.lends(place.index(), searching > 0) {
+            if self.eagerness.publishes_at_once(place.index(), searching > 0) {
                 private.publish(Portion::HalfOrLone); // and the next push comes here again
             } else {
                 // (If an owner shared half of 15 tasks with 15 thieves, it ran the rest at the end: a
                 // group of 15 tasks took 13.8 µs instead of 12.8.)
                 let portion = if searching > 1 { Portion::AllIfNone } else { Portion::Half };
                 // Sleepers rely on a worker that searches: it will take care of the tasks.
-                private.answer(portion, || self.sleepers.rely_on_spawns());
+                private.publish_and_rearm(portion, || self.sleepers.rely_on_spawns());
             }
         }
         self.published(place);

@@ -1,7 +1,7 @@
 //! How a searcher reaches the tasks that their owners keep private, at a bounded cost to the
 //! owners.
 
-use crate::queue::Press;
+use crate::queue::Raid;
 use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::{Instant, nanos};
@@ -23,7 +23,7 @@ pub(super) enum Reach {
     /// Public tasks; owners of private tasks are requested to share them.
     Request,
     /// Public tasks, and the private tasks of owners that have not answered a request.
-    Press,
+    RaidIfRequested,
     /// All tasks.
     Raid,
 }
@@ -79,7 +79,7 @@ impl Demands {
             return Reach::Request;
         }
         self.next = now + lengthened(&mut self.pause);
-        Reach::Press
+        Reach::RaidIfRequested
     }
 }
 
@@ -136,12 +136,12 @@ impl RaidCost {
         Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
     }
 
-    /// Calls `press`, and measures it if it raided. The figure is a moving average: seven parts
+    /// Calls `raid`, and measures it if it raided. The figure is a moving average: seven parts
     /// old, one part new.
-    pub(super) fn measure(&self, press: impl FnOnce() -> Press) -> Press {
+    pub(super) fn measure(&self, raid: impl FnOnce() -> Raid) -> Raid {
         let begun = Instant::now();
-        let outcome = press();
-        if outcome != Press::NoRaid {
+        let outcome = raid();
+        if outcome != Raid::NotMade {
             let new = (begun.elapsed().as_nanos() as usize).min(Self::MOST);
             let old = self.0.load(Ordering::Relaxed);
             self.0.store(old - old / 8 + new / 8, Ordering::Relaxed);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_searcher_requests_and_then_presses_ever_more_seldom() {
+    fn a_searcher_requests_and_then_raids_ever_more_seldom() {
         let raid_cost = Duration::from_micros(5);
         let mut now = Instant::now();
         let mut demands = Demands::new(now);
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::Request);
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::Public, "the owner may answer");
             now = now + raid_cost;
-            assert_eq!(demand(&mut demands, now, raid_cost), Reach::Press);
+            assert_eq!(demand(&mut demands, now, raid_cost), Reach::RaidIfRequested);
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::Public, "the searcher pauses");
             now = now + pause;
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -69,7 +69,7 @@ impl<D: Deque> Stealing<D> {
         let mut task = None;
         loop {
             task = task.or_else(|| Self::stolen_from(deque));
-            if task.is_some() && deque.offers() {
+            if task.is_some() && deque.has_public() {
                 self.queue_token(index, place); // the usual case: the state does not change
                 break;
             }
@@ -87,7 +87,7 @@ impl<D: Deque> Stealing<D> {
                         self.guests.free_with_token(index);
                     } else {
                         // SAFETY: as above.
-                        unsafe { self.open_all(index) };
+                        unsafe { self.publish_all(index) };
                         self.guests.leave(index); // with its token
                         self.queue_token(index, place);
                     }
@@ -95,7 +95,7 @@ impl<D: Deque> Stealing<D> {
                 }
                 Served::Stranger(guest) => {
                     task = task.or_else(|| Self::stolen_from(deque));
-                    if !deque.offers() && self.guests.drop_token(index, guest) {
+                    if !deque.has_public() && self.guests.drop_token(index, guest) {
                         break;
                     }
                 }
@@ -150,7 +150,7 @@ impl<D: Deque> Stealing<D> {
         self.guests.set_keeps_memory(index, keeps_memory);
         if !deque.looks_empty() {
             // SAFETY: the caller owns the place.
-            unsafe { self.open_all(index) };
+            unsafe { self.publish_all(index) };
             return self.leave_tasks(index, place);
         }
         let ended = self.quiescence.enter(&self.injector);
@@ -179,7 +179,7 @@ impl<D: Deque> Stealing<D> {
             self.enter(place);
         } else {
             // SAFETY: the caller owns the place.
-            unsafe { self.open_all(index) };
+            unsafe { self.publish_all(index) };
             if self.guests.begin_sleep(index) {
                 self.queue_token(index, place);
             }
@@ -230,7 +230,7 @@ impl<D: Deque> Stealing<D> {
     ///
     /// # Safety
     /// The caller owns the place.
-    unsafe fn open_all(&self, index: usize) {
+    unsafe fn publish_all(&self, index: usize) {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { Owner::new(&*self.deques[index]) };
         if let Some(mut private) = own.private_part() {

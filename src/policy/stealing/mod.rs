@@ -19,8 +19,8 @@
 mod amounts;
 mod batches;
 mod demands;
+mod eager;
 mod guests;
-mod lending;
 mod outside;
 mod search;
 mod state;
@@ -29,7 +29,7 @@ pub use self::state::Stealing;
 
 use self::amounts::Amounts;
 use self::demands::{Demands, RaidCost, Reach, Requests};
-use self::lending::Lending;
+use self::eager::Eagerness;
 use self::search::Until;
 use self::state::Token;
 use crate::idle::eventcount::EventCount;
@@ -173,8 +173,8 @@ impl<D: Deque> Policy for Stealing<D> {
         let deques = memory::slice(plan.places(), |_| Ok(Pad(D::new(limit)?)))?;
         let injector = Injector::new(plan.limit(), plan.ends);
         injector.reserve(plan.guests as isize)?; // for their tokens
-        let lends = deques.iter().any(|deque| deque.private_part().is_some());
-        let lenders = if lends { plan.places() } else { 0 };
+        let keep_private = deques.iter().any(|deque| deque.private_part().is_some());
+        let owners = if keep_private { plan.places() } else { 0 };
         Ok(Stealing {
             deques,
             injector,
@@ -184,8 +184,8 @@ impl<D: Deque> Policy for Stealing<D> {
             tokens: memory::slice(plan.guests, |i| Ok(Token::new(plan.workers + i)))?,
             idle: plan.idle,
             amounts,
-            lending: Lending::new(lenders)?,
-            requests: Requests::new(lenders)?,
+            eagerness: Eagerness::new(owners)?,
+            requests: Requests::new(owners)?,
             raid_cost: RaidCost::new(),
             // Where spawns may be refused, a task that yields takes no room from them: see
             // `runtime::yielding`.
@@ -274,7 +274,7 @@ impl<D: Deque> Policy for Stealing<D> {
         self.look_for_sleepers(place);
     }
 
-    fn share(&self, place: Mine<'_, impl Place>, takes: Option<Duration>) {
+    fn publish_tasks(&self, place: Mine<'_, impl Place>, takes: Option<Duration>) {
         let mut own = self.own(place);
         let Some(mut private) = own.private_part() else { return };
         let Some(takes) = takes else {

@@ -13,7 +13,7 @@ use crate::idle::{LongWait, Naps, Next, Source};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{Activity, Awaited, DequePolicy, Mine, Place, Step, UNAWAITED, wait_once};
-use crate::queue::{Deque, Press, PrivatePart, Steal};
+use crate::queue::{Deque, PrivatePart, Raid, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::time::Instant;
@@ -119,8 +119,8 @@ impl<D: Deque> Stealing<D> {
     ) -> Option<Task> {
         let owner = victim;
         let victim = &self.deques[owner];
-        if !victim.offers() {
-            if !self.open(owner, reach) {
+        if !victim.has_public() {
+            if !self.ask_or_raid(owner, reach) {
                 return None;
             }
             place.step(Step::Raid(owner));
@@ -144,7 +144,7 @@ impl<D: Deque> Stealing<D> {
                         }
                         if victim.looks_empty() {
                             private.ask();
-                            if self.lending.taken(place.index(), owner) {
+                            if self.eagerness.taken(place.index(), owner) {
                                 self.ask(place.index());
                             }
                         }
@@ -161,7 +161,7 @@ impl<D: Deque> Stealing<D> {
 
     /// Does what `reach` allows to make the private tasks of `owner` stealable. True if there are
     /// tasks to steal now.
-    fn open(&self, owner: usize, reach: Reach) -> bool {
+    fn ask_or_raid(&self, owner: usize, reach: Reach) -> bool {
         let victim = &self.deques[owner];
         let Some(private) = victim.private_part() else { return false };
         if reach != Reach::Public {
@@ -175,11 +175,11 @@ impl<D: Deque> Stealing<D> {
                 }
                 false
             }
-            Reach::Press => {
+            Reach::RaidIfRequested => {
                 let raid_cost = self.raid_cost.get();
                 private.is_requested()
                     && self.requests.age(owner) >= raid_cost / 2
-                    && self.raid_cost.measure(|| private.press()) == Press::Opened
+                    && self.raid_cost.measure(|| private.raid_if_requested()) == Raid::Published
             }
             Reach::Raid => !victim.looks_empty() && private.raid(),
         }

@@ -6,7 +6,7 @@ use crate::policy::Mine;
 use crate::policy::guests::Guests;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::{RaidCost, Requests};
-use crate::policy::stealing::lending::Lending;
+use crate::policy::stealing::eager::Eagerness;
 use crate::policy::{DequePolicy, Place, Step};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
@@ -26,7 +26,7 @@ pub struct Stealing<D: Deque> {
     pub(super) tokens: Box<[Token<D>]>,
     pub(super) idle: Idle,
     pub(super) amounts: Amounts,
-    pub(super) lending: Lending,
+    pub(super) eagerness: Eagerness,
     pub(super) requests: Requests,
     pub(super) raid_cost: RaidCost,
     /// A task that yields stays in the worker's own deque, if there is room.

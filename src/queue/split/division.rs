@@ -1,7 +1,7 @@
 //! How tasks become public: the owner publishes them, or thieves request and raid them.
 
 use crate::queue::split::record::{EACH, Held, Split, slots};
-use crate::queue::{Deque, Portion, Press, PrivatePart, Published};
+use crate::queue::{Deque, Portion, PrivatePart, Published, Raid};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
 use crate::sys::fence::Mode;
 use std::ptr;
@@ -28,22 +28,22 @@ impl<M: Mode> PrivatePart for Split<M> {
 
     /// Exact if the caller holds the lock.
     fn is_requested(&self) -> bool {
-        self.open() < self.split()
+        self.public_end() < self.split()
     }
 
-    fn press(&self) -> Press {
+    fn raid_if_requested(&self) -> Raid {
         // (A request above an empty deque is answered by the owner's next push and pop.)
         if !self.is_requested() || self.looks_empty() {
-            return Press::NoRaid;
+            return Raid::NotMade;
         }
-        let Some(_held) = Held::as_thief(&self.thieves) else { return Press::NoRaid };
+        let Some(_held) = Held::as_thief(&self.thieves) else { return Raid::NotMade };
         self.raid_held()
     }
 
     fn raid(&self) -> bool {
         let Some(_held) = Held::as_thief(&self.thieves) else { return false };
         self.raid_held();
-        self.top() < self.open()
+        self.top() < self.public_end()
     }
 
     fn alarm(&self) {
@@ -78,8 +78,8 @@ impl<M: Mode> PrivatePart for Split<M> {
             Portion::HalfOrLone => (tasks + 1) / 2,
             Portion::AllIfNone | Portion::All => tasks,
         };
-        let (bot, open) = (self.bot(), self.open());
-        let (are_public, more) = (self.top() != open, part_of(slots(open, bot)));
+        let (bot, public_end) = (self.bot(), self.public_end());
+        let (are_public, more) = (self.top() != public_end, part_of(slots(public_end, bot)));
         if are_public && (portion != Portion::All || more < 1) {
             return Published::Some;
         }
@@ -87,8 +87,8 @@ impl<M: Mode> PrivatePart for Split<M> {
             return Published::None;
         }
         let Some(_held) = self.hold_to_publish(portion) else { return Published::Busy };
-        let open = self.open(); // a raid may have moved it
-        self.divide(open.wrapping_offset(part_of(slots(open, bot))));
+        let public_end = self.public_end(); // a raid may have moved it
+        self.divide(public_end.wrapping_offset(part_of(slots(public_end, bot))));
         Published::Some
     }
 
@@ -121,21 +121,21 @@ impl<M: Mode> Split<M> {
     }
 
     /// Raids: makes the older half of the private tasks public. The caller holds the thieves' lock.
-    fn raid_held(&self) -> Press {
-        let open = self.open();
-        let private = slots(open, self.bot());
+    fn raid_held(&self) -> Raid {
+        let public_end = self.public_end();
+        let private = slots(public_end, self.bot());
         if private <= 0 {
-            return Press::NoRaid;
+            return Raid::NotMade;
         }
-        let wanted = open.wrapping_offset((private + 1) / 2);
+        let wanted = public_end.wrapping_offset((private + 1) / 2);
         self.watched.split.store(wanted.max(self.alarm()), Ordering::Relaxed);
         let safe = if M::heavy() {
             // Acquire: pairs with the Release store of the push: the slots below are written.
-            self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
+            self.own.bot.load(Ordering::Acquire).clamp(public_end, wanted)
         } else {
-            open
+            public_end
         };
         self.divide(safe);
-        if self.top() < self.open() { Press::Opened } else { Press::RaidedInVain }
+        if self.top() < self.public_end() { Raid::Published } else { Raid::InVain }
     }
 }

@@ -95,8 +95,8 @@ impl<M: Mode> Split<M> {
     pub(super) const WHERE_LENGTH: Length = {
         let thieves = offset_of!(Split<M>, thieves);
         let bot = offset_of!(Split<M>, own) + offset_of!(Own, bot);
-        let (top, open) = (offset_of!(Thieves, top), offset_of!(Thieves, open));
-        let high = [bot, thieves + open];
+        let (top, public_end) = (offset_of!(Thieves, top), offset_of!(Thieves, public_end));
+        let high = [bot, thieves + public_end];
         Length::difference(high, thieves + top, size_of::<Slot>(), size_of::<usize>())
     };
 }
@@ -124,7 +124,7 @@ pub(super) struct Watched {
 
 pub(super) struct Thieves {
     pub(super) top: AtomicPtr<Slot>,
-    pub(super) open: AtomicPtr<Slot>,
+    pub(super) public_end: AtomicPtr<Slot>,
     pub(super) lock: TryLock,
     /// True while the owner tries to get the lock and others hold it: thieves then leave the lock
     /// to the owner. Relaxed, and std's atomic, which the models do not explore: a thief that sees
@@ -218,8 +218,8 @@ impl<M: Mode> Split<M> {
     }
 
     #[inline(always)]
-    pub(super) fn open(&self) -> *mut Slot {
-        self.thieves.open.load(Ordering::Relaxed)
+    pub(super) fn public_end(&self) -> *mut Slot {
+        self.thieves.public_end.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -230,14 +230,14 @@ impl<M: Mode> Split<M> {
     /// Makes the tasks below `end` public and the others private. The caller holds the lock, and is
     /// the owner, or a raider that set `split` to `end` or above before its fence (essay, 1).
     pub(super) fn divide(&self, end: *mut Slot) {
-        self.thieves.open.store(end, Ordering::Relaxed);
+        self.thieves.public_end.store(end, Ordering::Relaxed);
         self.watched.split.store(end.max(self.alarm()), Ordering::Relaxed);
     }
 
     /// Sets the alarm; null: removes it, which only the owner may do. The caller holds the lock.
     pub(super) fn set_alarm(&self, alarm: *mut Slot) {
         self.watched.alarm.store(alarm, Ordering::Relaxed);
-        self.divide(self.open());
+        self.divide(self.public_end());
     }
 
     /// Requests the private tasks, if any. The caller holds the lock, and no task is public.
@@ -252,13 +252,13 @@ impl<M: Mode> Split<M> {
     /// If a request is pending, the older half of the private tasks becomes public; otherwise half
     /// of the public part becomes private. The caller is the owner and holds the lock.
     pub(super) fn redivide(&self, bot: *mut Slot) {
-        let (top, open) = (self.top(), self.open());
-        let private = slots(open, bot);
+        let (top, public_end) = (self.top(), self.public_end());
+        let private = slots(public_end, bot);
         let by_thief = self.split() != self.alarm();
         if private >= 0 && by_thief && self.is_requested() {
-            self.divide(open.wrapping_offset((private + 1) / 2));
+            self.divide(public_end.wrapping_offset((private + 1) / 2));
         } else {
-            let half = slots(top, open) / 2;
+            let half = slots(top, public_end) / 2;
             self.divide(top.wrapping_offset(half));
         }
     }

@@ -24,7 +24,7 @@ impl<M: Mode> Split<M> {
                 let bot = bot.wrapping_sub(1);
                 self.own.bot.store(bot, Ordering::Release);
                 if self.split() > bot {
-                    self.divide(self.open().min(bot));
+                    self.divide(self.public_end().min(bot));
                 }
                 return Err(Full);
             }
@@ -53,13 +53,13 @@ impl<M: Mode> Split<M> {
     fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
         let base = seldom.block.start();
         let room = seldom.block.count() - 1;
-        let (top, open, bot) = (self.top(), self.open(), self.bot());
+        let (top, public_end, bot) = (self.top(), self.public_end(), self.bot());
         if slots(base, bot) <= room as isize {
             return Ok(());
         }
         let moved = |to: *mut Slot| {
             self.thieves.top.store(to, Ordering::Relaxed);
-            self.divide(to.wrapping_offset(slots(top, open)));
+            self.divide(to.wrapping_offset(slots(top, public_end)));
             self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
             self.set_mark(to);
         };

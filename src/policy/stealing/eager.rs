@@ -25,24 +25,24 @@ use std::time::Duration;
 const FAR: Duration = Duration::from_micros(1);
 
 #[derive(Default)]
-struct Lender {
+struct Publisher {
     /// Relaxed: an owner that sees it late lends later.
-    lends: AtomicBool,
+    is_eager: AtomicBool,
     /// True if nothing was pushed since the theft.
     fresh: Cell<bool>,
     /// The time of the last theft or push.
     last: Cell<Option<Instant>>,
 }
 
-/// A lender for each worker; only the worker itself uses its cells.
-pub struct Lending(Box<[Pad<Lender>]>);
+/// A publisher for each worker; only the worker itself uses its cells.
+pub struct Eagerness(Box<[Pad<Publisher>]>);
 
 // SAFETY: only the worker itself uses its cells; the rest is atomic.
-unsafe impl Sync for Lending {}
+unsafe impl Sync for Eagerness {}
 
-impl Lending {
+impl Eagerness {
     pub fn new(workers: usize) -> Result<Self, NoMemory> {
-        Ok(Lending(memory::slice(workers, |_| Ok(Pad::default()))?))
+        Ok(Eagerness(memory::slice(workers, |_| Ok(Pad::default()))?))
     }
 
     /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
@@ -50,28 +50,28 @@ impl Lending {
     /// as it asks for the owner's.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
-        self.0[owner].lends.store(true, Ordering::Relaxed);
-        let lender = &self.0[thief];
-        let far = lender.is_far();
-        lender.lends.store(far, Ordering::Relaxed);
-        lender.fresh.set(far);
+        self.0[owner].is_eager.store(true, Ordering::Relaxed);
+        let publisher = &self.0[thief];
+        let far = publisher.is_far();
+        publisher.is_eager.store(far, Ordering::Relaxed);
+        publisher.fresh.set(far);
         far
     }
 
     /// True if the worker lends the task that it has just pushed. `searched` says whether another
     /// worker searches now.
-    pub fn lends(&self, worker: usize, searched: bool) -> bool {
-        let lender = &self.0[worker];
-        if !lender.lends.load(Ordering::Relaxed) {
-            return searched && lender.is_far();
+    pub fn publishes_at_once(&self, worker: usize, searched: bool) -> bool {
+        let publisher = &self.0[worker];
+        if !publisher.is_eager.load(Ordering::Relaxed) {
+            return searched && publisher.is_far();
         }
-        let lends = lender.fresh.replace(false) || lender.is_far();
-        lender.lends.store(lends, Ordering::Relaxed);
-        lends
+        let is_eager = publisher.fresh.replace(false) || publisher.is_far();
+        publisher.is_eager.store(is_eager, Ordering::Relaxed);
+        is_eager
     }
 }
 
-impl Lender {
+impl Publisher {
     fn is_far(&self) -> bool {
         if cfg!(loom) {
             return self.last.replace(Some(Instant::now())).is_none(); // models have no clock
