@@ -64,6 +64,17 @@
 //! - *Active*, *idle*: a worker that runs a task or has tasks in its own queue is active. An idle
 //!   worker searches for tasks, dozes (sleeps for a limited time) or parks.
 //! - *Victim*, *thief*: the worker that a task is stolen from, and the worker that steals it.
+//! - *Public*, *private*: a task that thieves can reach, and one that its owner alone can reach.
+//! - *Publish*: to make a task reachable for other threads. The owner of a deque publishes private
+//!   tasks when somebody has asked, when they were requested, or *eagerly*: each of its tasks at
+//!   once.
+//! - *Ask*: to bring the owner of a deque to publish tasks, and to wake sleepers for them, at its
+//!   next push or between two parts of a loop. Thieves ask, and workers that are about to sleep.
+//! - *Request*: to bring the owner of a deque to publish tasks at its next pop or join.
+//! - *Raid*: to publish the private tasks of an owner without its help, as a thief does if the
+//!   owner computes and neither pushes nor pops.
+//! - *Offer*: to queue a task that its maker takes back and runs unless a thief has taken it. A
+//!   worker in a loop offers parts of its range.
 //! - *Park*: to sleep until woken.
 //! - *Quiescence*: no task runs, waits, or is queued. *Rest*: a moment of quiescence in a run that
 //!   is held open.

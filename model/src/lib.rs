@@ -311,8 +311,8 @@ impl<P: Policy> WorkerOf<P> {
         self.scheduler().spawn_last(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
-    /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
-    /// this place.
+    /// Publishes the private tasks, as a loop does between two chunks. Called by a task that runs
+    /// at this place.
     pub fn publish_tasks(&self) {
         self.scheduler().publish_tasks(self.mine(), Some(Duration::ZERO));
     }

@@ -32,7 +32,7 @@ fn pop(scene: &Scene) -> bool {
     owner.pop().is_some()
 }
 
-/// A scene whose owner has answered the first question, and has no task. Cells 0 and 1 are used.
+/// A scene whose owner was asked once, has armed, and has no task. Cells 0 and 1 are used.
 fn armed(workers: usize, tasks: usize) -> Arc<Scene> {
     let scene = Scene::new(workers, tasks);
     spawn(&scene, 0);
@@ -130,7 +130,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and a thief empties its deque", 2, 80_000, || {
         let scene = Scene::new(1, 3);
         spawn(&scene, 0);
-        scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
+        scene.scheduler.deque(0).raid(); // so the owner need not publish when it is asked next
         assert_eq!(scene.scheduler.sleepers().start_search(0), Role::Searcher); // as the thief
         let thief = Scene::thread(&scene, |scene| {
             scene.scheduler.deque(0).raid();
@@ -186,7 +186,7 @@ fn a_sleeper_and_an_asker() {
         scene.scheduler.deque(0).ask();
         let sleeper = dozer(&scene, 0);
         let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
-        spawn(&scene, 2); // answers, and arms
+        spawn(&scene, 2); // publishes, and arms
         pop(&scene);
         pop(&scene);
         spawn(&scene, 3); // it stays
@@ -195,8 +195,8 @@ fn a_sleeper_and_an_asker() {
     });
 }
 
-/// The essential race: an owner answers and pushes; a sleeper announces itself, asks and looks; and
-/// a third worker asks. If the push was silent, the sleeper has seen the task.
+/// The essential race: an owner that was asked arms and pushes; a sleeper announces itself, asks
+/// and looks; and a third worker asks. If the push was silent, the sleeper has seen the task.
 #[test]
 fn the_question_overwritten() {
     static SILENT: Reached = Reached::not_yet();
@@ -208,7 +208,7 @@ fn the_question_overwritten() {
         // SAFETY: this thread is the only owner.
         let mut owner = unsafe { Owner::new(&*deque) };
         owner.push(task).expect("there is room");
-        assert!(deque.raid()); // so the answer needs no publishing
+        assert!(deque.raid()); // so the owner need not publish
         let sleeper = {
             let (deque, announced) = (Arc::clone(&deque), Arc::clone(&announced));
             let pushed = Arc::clone(&pushed);

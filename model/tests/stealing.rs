@@ -48,7 +48,7 @@ unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Schedu
     }
 }
 
-/// Spawns a counting task for each cell, and shares the tasks after each spawn.
+/// Spawns a counting task for each cell, and publishes the tasks after each spawn.
 unsafe extern "C" fn spawn_and_publish<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };

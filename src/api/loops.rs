@@ -52,7 +52,7 @@
 //!
 //! Rejected: all halves of the rest for each part that the owner takes back. If no thief comes,
 //! the forks and the small chunks are in vain: they took 2 to 3 % of such a loop. Rejected: a half
-//! of the offers shared at once, and the others when they are asked for. A thief that finds no
+//! of the offers published at once, and the others when a thief asks. A thief that finds no
 //! other offer waits for the end of a chunk, or raids: 20 µs of a loop that takes 150.
 //!
 //! # Values
@@ -109,8 +109,8 @@ const WORTHWHILE_CHUNKS: usize = 4;
 /// A rest is long if it takes so many times `pace::WORTHWHILE`.
 const LONG: usize = 4;
 
-/// A loop that is expected to take so long shares its first offers without a question, and is
-/// measured. (The measurement takes less than 1 µs.)
+/// A loop that is expected to take so long publishes its first offers unasked, and is measured.
+/// (The measurement takes less than 1 µs.)
 const WELL_WORTH: Duration = Duration::from_micros(40);
 
 pub struct Loop<B: Body> {
@@ -329,7 +329,7 @@ impl<B: Body> Loop<B> {
         let (first, mut begun) = (from, pace.begun().filter(|_| self.is_measured()));
         let mut chunk = 1;
         let mut limit = ChunkLimit::at_first();
-        let mut knows_pace = self.small() > 0; // else the first offers are shared after a chunk
+        let mut knows_pace = self.small() > 0; // else the first offers are published after a chunk
         loop {
             taken = offers.taken(taken);
             let untaken = offers.count() - taken;

@@ -18,17 +18,17 @@
 //! finds only private offers waits until the owner pops, or interrupts it by a raid. In a virtual
 //! machine a raid takes some 15 µs. Three rules make raids rare:
 //!
-//! - Between two units or chunks the owner answers thieves that have asked.
-//! - Once the [`pace`](crate::pace) is known, the owner shares offers without a question, if the
-//!   oldest one is worth a theft.
-//! - Before the pace is known, a worker shares its first offers if at least two others wait for
+//! - Between two units or chunks the owner publishes its offers if thieves have asked.
+//! - Once the [`pace`](crate::pace) is known, the owner publishes offers unasked, if the oldest one
+//!   is worth a theft.
+//! - Before the pace is known, a worker publishes its first offers if at least two others wait for
 //!   tasks. (One has the first offer, which is public already: `policy::stealing::eager`.)
 //!
 //! The pace is measured by a thief after its first units, and by the first worker after 2 µs, if
-//! others were idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.) A
-//! worker that shares its offers also wakes several sleepers, if the rest takes several times what a
-//! wake-up takes. (On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 % longer
-//! than libgomp's best schedule without these rules, and take 0 to 5 % longer with them:
+//! others were idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.)
+//! A worker that publishes its offers also wakes several sleepers, if the rest takes several times
+//! what a wake-up takes. (On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 %
+//! longer than libgomp's best schedule without these rules, and take 0 to 5 % longer with them:
 //! `bench_c/loops.c`.)
 //!
 //! # Alone at first
@@ -109,9 +109,9 @@ impl<P: Part> Offer<P> {
         self.task.is_untaken()
     }
 
-    /// Shares the worker's offers with thieves, if the pace is known, and if this offer, the oldest that
-    /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if it
-    /// shares them. `worker` has made the offer, and will do the units from `from` on.
+    /// Publishes the worker's offers, if the pace is known, and if this offer, the oldest that
+    /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if
+    /// it publishes them. `worker` has made the offer, and will do the units from `from` on.
     pub fn publish(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
         let pays = (1..=self.to - self.from).contains(&small);
         if pays {

@@ -8,11 +8,11 @@
 //! # Offers within reach
 //!
 //! Right halves are offered and joined as [`offer`](super::offer) says. Once the
-//! [`pace`](crate::pace) is known, the owner shares long new offers before each unit, without a
-//! question: those that take twice as long as is worth a theft. (With four times as long, 16 parts
-//! of 6 µs on four workers took 36 µs, and take 32: a thief raids what it finds private.) Offers
-//! that are not worth a theft are not shared. All except the smallest are made nevertheless: a long
-//! part that is not divided would keep its units from other workers when the pace changes.
+//! [`pace`](crate::pace) is known, the owner publishes long new offers before each unit, unasked:
+//! those that take twice as long as is worth a theft. (With four times as long, 16 parts of 6 µs on
+//! four workers took 36 µs, and take 32: a thief raids what it finds private.) Offers that are not
+//! worth a theft are not published. All except the smallest are made nevertheless: a long part that
+//! is not divided would keep its units from other workers when the pace changes.
 //!
 //! With 100 units of 3 µs and one that takes a fifth of the time, a reduction on two workers took
 //! 16 to 17 % more than the ideal time without these rules, and takes 4 to 9 % more with them
@@ -107,11 +107,11 @@ struct Walk<'a> {
     pace: Pace,
     /// The last offer that is not joined yet; NULL: there is none.
     youngest: *const Offer<Half>,
-    /// The units of the largest offer that was made since offers were shared.
+    /// The units of the largest offer that was made since offers were published.
     unpublished: usize,
     /// At most so many units are done without offers.
     most_unoffered: usize,
-    /// True once a thief has come. Then this worker shares long offers without being asked.
+    /// True once a thief has come. Then this worker publishes long offers unasked.
     is_wanted: bool,
     /// As long as nobody knows the pace, this worker calls `look` after so many units.
     next_look: usize,
@@ -308,7 +308,7 @@ impl Shared {
         }
     }
 
-    /// Reduces one unit into `accumulator`, and shares offers before and after it.
+    /// Reduces one unit into `accumulator`, and publishes offers before and after it.
     ///
     /// # Safety
     /// As for `reduce`.
@@ -322,7 +322,7 @@ impl Shared {
         }
     }
 
-    /// Shares offers that were made since offers were shared last, if thieves may want them: if the
+    /// Publishes the offers that were made since the last time, if thieves may want them: if the
     /// pace is known, and the offers are long. The worker will do the units from `from` on.
     #[inline(always)]
     fn publish_new_offers(&self, from: usize, walk: &mut Walk) {
@@ -360,8 +360,8 @@ impl Shared {
         }
     }
 
-    /// Measures the pace and shares offers, if thieves have asked. The worker will do the units from
-    /// `from` on.
+    /// Measures the pace and publishes offers, if thieves have asked. The worker will do the units
+    /// from `from` on.
     #[inline(always)]
     fn publish_if_asked(&self, from: usize, walk: &mut Walk) {
         if walk.worker.is_asked() {
@@ -371,8 +371,8 @@ impl Shared {
         }
     }
 
-    /// Measures the pace, which is not known yet. Before the first unit, shares the first offers if
-    /// several thieves wait for them.
+    /// Measures the pace, which is not known yet. Before the first unit, publishes the first offers
+    /// if several thieves wait for them.
     #[cold]
     fn look(&self, walk: &mut Walk) {
         walk.next_look = match walk.next_look {

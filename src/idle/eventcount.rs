@@ -121,8 +121,8 @@
 //! A woken worker that finds work wakes up to four others (`wake_another`), if there are more tasks
 //! than searchers and a processor is free. So the time until n workers are awake grows with log n.
 //! The owner of a long loop also wakes up to four others, as soon as it knows that the loop is long
-//! (`Policy::publish_tasks`). A superfluous wake-up is harmless: the woken worker searches, and goes to
-//! sleep by the protocol above.
+//! (`Policy::publish_tasks`). A superfluous wake-up is harmless: the woken worker searches, and
+//! goes to sleep by the protocol above.
 //!
 //! Rejected: only the last searcher wakes the next worker, as in Go and Tokio; the time then grows
 //! with n. With wake-ups of 42 µs and half a second of work (uts), the speedup of 256 simulated

@@ -203,11 +203,11 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Shares all of the worker's private tasks with thieves, and answers the thieves and sleepers
-    /// that have asked for tasks. For a task that computes for long without adding or taking tasks.
-    /// `takes`: how long the tasks will take together; if this is many times what a wake-up takes,
-    /// sleepers are woken for them. None: nobody knows; then the tasks are shared if two workers
-    /// look for tasks. (A single thief has the task that was added first.)
+    /// Publishes all of the worker's private tasks, for a task that computes for long without
+    /// adding or taking tasks. `takes`: how long the tasks will take together; if this is many
+    /// times what a wake-up takes, sleepers are woken for them. None: nobody knows; then the tasks
+    /// are published if two workers look for tasks. (A single thief has the task that was added
+    /// first.)
     fn publish_tasks(&self, _place: Mine<'_, impl Place>, _takes: Option<Duration>) {}
 
     /// How long it takes to wake a worker, if a spawn would wake one now, since none searches for tasks.
@@ -426,7 +426,7 @@ pub enum Step {
     Steal(usize),
     /// A search of all queues has found no task.
     FailedSearch,
-    /// The worker has opened the private part of the queue of this worker.
+    /// The worker has raided the queue of this worker.
     Raid(usize),
     /// The worker has woken this number of workers, perhaps none.
     Wake(usize),

@@ -21,7 +21,7 @@
 //!
 //! | trait | capability | implemented by |
 //! | --- | --- | --- |
-//! | [`PrivatePart`] | keeps tasks from thieves until owner or raid publishes them | `split` |
+//! | [`PrivatePart`] | keeps tasks private until the owner or a raid publishes them | `split` |
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
 //! [`Deque::private_part`] and [`Deque::batches`] return the capability or None. A deque without
@@ -128,8 +128,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint. The owner may have private tasks if the call
-    /// returns false: see [`PrivatePart::ask`].
+    /// True if there are public tasks, so that `steal` may succeed now. A hint. The owner may have
+    /// private tasks if the call returns false: see [`PrivatePart`].
     fn has_public(&self) -> bool {
         !self.looks_empty()
     }
@@ -151,7 +151,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     // --- the owner -------------------------------------------------------------------
 
     /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
-    /// once. With a private part, the owner then answers threads that asked ([`Owner::publish_and_rearm`]).
+    /// once. With a private part, the owner then publishes tasks for the threads that have asked
+    /// ([`Owner::publish_and_rearm`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -240,23 +241,24 @@ pub trait Deque: Send + Sync + Sized + 'static {
     }
 }
 
-/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody has asked
-/// for the owner's attention. Such a put is *silent*: the owner does not look for sleepers after
-/// it. (The owner of any other deque looks for sleepers after each put.)
+/// A deque with private tasks. There are three ways to have them published: to ask, to request, and
+/// to raid. `put` returns true only while nobody has asked. Such a put is *silent*: the owner does
+/// not look for sleepers after it, as the owner of any other deque does after each put.
 pub trait PrivatePart: Sized {
     // --- thieves and sleepers --------------------------------------------------------
 
-    /// Asks for the owner's attention at its next put, or between two parts of a loop.
+    /// Asks the owner to publish tasks at its next put, or between two parts of a loop.
     fn ask(&self);
 
-    /// If the owner has private tasks: requests that it shares them at its next pop or join, and
-    /// asks for its attention. Cheap. True if this is the only pending request.
+    /// If the owner has private tasks: requests that it publishes half of them at its next pop or
+    /// join, and asks. Cheap. True if this is the only pending request.
     fn request(&self) -> bool;
 
     /// True if a request is pending. A hint.
     fn is_requested(&self) -> bool;
 
-    /// Raids the deque, if the owner has private tasks and has not answered a request.
+    /// Raids the deque, if a request is pending: the owner has private tasks, and has published
+    /// none since the request.
     fn raid_if_requested(&self) -> Raid;
 
     /// Publishes private tasks without the owner's help. Expensive. True if thieves can steal now.
@@ -267,7 +269,6 @@ pub trait PrivatePart: Sized {
     /// owner silences or defers the alarm. The caller is the owner, or has written the reason of
     /// the alarm and then executed a full fence. So the owner sees the reason after it has silenced
     /// the alarm.
-    /// owner. Then the owner sees the reason when it has silenced the alarm.
     fn alarm(&self);
 
     // --- the owner -------------------------------------------------------------------
@@ -301,7 +302,7 @@ pub trait PrivatePart: Sized {
     /// The caller is the one [`Owner`].
     unsafe fn rearm(&self);
 
-    /// True if somebody has asked for the owner's attention. One load.
+    /// True if somebody has asked since `rearm`. One load.
     fn is_asked(&self) -> bool;
 }
 
@@ -310,9 +311,9 @@ pub trait PrivatePart: Sized {
 pub enum Raid {
     /// The owner has no private tasks or no pending request, or another thief holds the deque.
     NotMade,
-    /// The raid found nothing.
+    /// The raid has found no task.
     InVain,
-    /// The raid has made tasks public.
+    /// The raid has published tasks.
     Published,
 }
 

@@ -46,7 +46,7 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop_into(then) }
     }
 
-    /// Adds a task, without answering the threads that asked.
+    /// Adds a task, and publishes nothing for the threads that have asked.
     pub fn push(&mut self, task: Task) -> Result<(), Full> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
@@ -84,9 +84,10 @@ impl<P: PrivatePart> Owner<'_, P> {
         self.0.alarm();
     }
 
-    /// Answers the threads that asked for the owner's attention: publishes `portion`, or the older
-    /// half or a single task if `anybody` says that there is a worker to be woken. In that case the
-    /// next push answers again. Otherwise puts become silent, unless a thief holds the lock.
+    /// Publishes `portion` for the threads that have asked. Then puts become silent, unless a thief
+    /// holds the lock. But if `anybody` says that there is a worker to be woken, publishes the
+    /// older half or a single task, and puts stay as they are: after the next one the owner
+    /// publishes again.
     pub fn publish_and_rearm(&mut self, portion: Portion, anybody: impl Fn() -> bool) {
         let wakes = anybody();
         let published = self.publish(if wakes { Portion::HalfOrLone } else { portion });

@@ -3,22 +3,22 @@
 //! A part of the deque is public, the rest is private to the owner (after T. van Dijk and J. van de
 //! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud and
 //! M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013). This
-//! deque adds two operations. By a *raid* a thief opens the private part of an owner that computes
-//! and does not answer, so every task is within reach. By a *request* a thief asks an owner that
-//! only pops. An owner without a request pays nothing: a request changes the word `split`, with
-//! which each pop compares anyway.
+//! deque adds two operations. By a *raid* a thief publishes the private tasks of an owner that
+//! computes and publishes nothing itself, so every task is within reach. By a *request* a thief
+//! reaches an owner that only pops. An owner without a request pays nothing: a request changes the
+//! word `split`, with which each pop compares anyway.
 //!
 //! # States
 //!
 //! ```text
-//!      base      top         public_end             bot          end
+//!      base      top      public_end          bot          end
 //!       v         v            v               v            v
 //!       |.........|a b c d e f |g h i j k l m n|............|spare|
 //!        stolen    public       private         free
 //! ```
 //!
-//! The owner's fast path ends at `split`. `split` equals `public_end`, except during a raid, until a
-//! request is answered, and while an alarm is set: then `split` is above `public_end`.
+//! The owner's fast path ends at `split`. `split` equals `public_end`, except during a raid, while
+//! a request is pending, and while an alarm is set: then `split` is above `public_end`.
 //!
 //! | word | written by | read by |
 //! | --- | --- | --- |
@@ -28,7 +28,7 @@
 //! | `lim` | owner; anyone writes null | owner at each push |
 //! | `alarm` | under the lock; null by the owner alone | owner on its slow path; a thread that sets an alarm |
 //! | `top` | under the lock | thieves; owner on its slow path |
-//! | slots | owner: at and above `public_end`, or under the lock | owner; thieves, locked, below `public_end` |
+//! | slots | owner: from `public_end` on, or locked | owner; thieves, locked, below `public_end` |
 //!
 //! The words lie on three cache lines. The owner writes the line of `bot`. It reads the line of
 //! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line
@@ -44,24 +44,26 @@
 //! thief that finds no public task asks from time to time, and a worker asks when it is about to
 //! sleep. The owner then publishes the older half of its private tasks, or all of them if several
 //! workers search (`publish`). When no worker sleeps, the owner arms `lim` again (`rearm`). The
-//! owner of a loop also checks for null between two chunks, and answers there (`Policy::publish_tasks`).
+//! owner of a loop also checks for null between two chunks, and publishes its offers there
+//! (`Policy::publish_tasks`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
-//! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
-//! of the other private tasks public. Otherwise it has reached the public part, and makes half of
+//! Below `split` the owner takes the lock. If a request is pending, the owner publishes the older
+//! half of the other private tasks. Otherwise it has reached the public part, and makes half of
 //! that part private again, or finds the deque empty. A join pops one particular task ([`join`]).
 //!
 //! *steal* takes the oldest public task, under the lock. A thief that takes the last public task
-//! asks and requests at once, so that the owner can answer while the thief runs the task.
+//! asks and requests at once, so that the owner can publish more while the thief runs the task.
 //!
-//! *request* moves `split` up to `bot`, under the lock, and leaves `public_end` where it is. A request
-//! neither fences nor takes tasks, since the owner may be popping the same tasks: the owner's next
-//! pop gives them away. A pop that does not see the request leaves it to the next pop.
+//! *request* moves `split` up to `bot`, under the lock, and leaves `public_end` where it is: the
+//! request is *pending*. It neither fences nor takes tasks, since the owner may be popping the same
+//! tasks: the owner's next pop publishes them. A pop that does not see the request leaves it to the
+//! next pop.
 //!
 //! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy half
 //! of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to `bot` if the
-//! owner has popped below it; then it sets `public_end` to `split`. A thief first requests, and raids if
-//! the owner has not answered for as long as a raid takes.
+//! owner has popped below it; then it sets `public_end` to `split`. A thief first requests, and
+//! raids if the request is still pending after the time that a raid takes.
 //!
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
 //! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
@@ -99,9 +101,9 @@
 //!    then on the slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
-//!    Thieves and sleepers compare with `public_end`, which a request does not change. (If they compared
-//!    with `split`, the deque of an idle owner would look filled forever, and no worker would
-//!    sleep.)
+//!    Thieves and sleepers compare with `public_end`, which a request does not change. (If they
+//!    compared with `split`, the deque of an idle owner would look filled forever, and no worker
+//!    would sleep.)
 //! 5. *The task behind a claim.* A join claims the youngest task, and restores it if it is not the
 //!    awaited one. A sleeper's last look between claim and restoration misses that task, and the
 //!    owner may compute for long before it pops. So the owner looks for sleepers after it has
@@ -377,7 +379,7 @@ impl<M: Mode> Deque for Split<M> {
         let next = top.wrapping_add(1);
         self.thieves.top.store(next, Ordering::Relaxed);
         if next == self.public_end() {
-            // The thief will want another task after this one: the owner has until then to answer.
+            // The thief will want another task after this one: until then the owner can publish.
             self.request_held();
             self.ask();
         }

@@ -109,13 +109,13 @@ impl Worker {
         taken
     }
 
-    /// True if `is_asked` tells when thieves ask for this worker's tasks; else it is always false.
+    /// True if thieves can ask this worker; else `is_asked` is always false.
     #[inline]
     pub fn can_be_asked(&self) -> bool {
         !self.built_in.load(Ordering::Relaxed).is_null()
     }
 
-    /// True if a thief or a sleeper has asked for this worker's tasks. One load.
+    /// True if a thief or a sleeper has asked this worker to publish tasks. One load.
     #[inline]
     pub fn is_asked(&self) -> bool {
         let deque = self.built_in.load(Ordering::Relaxed);
@@ -131,9 +131,9 @@ impl Worker {
         !deque.is_null() && unsafe { (*deque).is_alarmed() }
     }
 
-    /// See `Policy::publish_tasks`. Only the owner can share this worker's tasks.
+    /// See `Policy::publish_tasks`. Only the owner can publish this worker's tasks.
     pub fn publish_tasks(&self, takes: Option<Duration>) {
-        debug_assert!(self.is_mine(), "a worker's tasks are shared by another thread");
+        debug_assert!(self.is_mine(), "a worker's tasks are published by another thread");
         if let Some(mine) = self.mine() {
             mine.operations().publish_tasks(takes);
         }

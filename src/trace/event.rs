@@ -43,7 +43,7 @@ kinds! {
     Merged,
     /// The worker has taken a task from the queue of `worker`.
     Steal,
-    /// The worker has opened the private part of the queue of `worker`.
+    /// The worker has raided the queue of `worker`.
     Raid,
     /// The worker has slept for `length` ticks and wakes up now.
     Slept,

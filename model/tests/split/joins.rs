@@ -71,7 +71,7 @@ fn joins_beside_a_request() {
         });
         [thief]
     });
-    PUBLISHED.expect("a request that a join answers");
+    PUBLISHED.expect("a request for which a join publishes");
     RETAKEN.expect("a public child that is at hand");
 }
 

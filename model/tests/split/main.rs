@@ -20,7 +20,8 @@ use sched_model::{Reached, take};
 type Deck = Split<Asymmetric>;
 type Shared = sched_model::Shared<Deck>;
 
-/// A push that answers requests, like a spawn while no worker sleeps. A refused task is run.
+/// A push that publishes tasks if somebody has asked, like a spawn while no worker sleeps. A
+/// refused task is run.
 fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     let task = shared.task(i);
     if !owner.put(task) {
@@ -44,11 +45,11 @@ fn refuses(shared: &Shared, owner: &mut Owner<Deck>, i: usize) -> bool {
 
 /// True if a task is public; if none is, asks the owner.
 fn finds_or_asks(shared: &Shared) -> bool {
-    let offers = shared.deque.has_public();
-    if !offers {
+    let found = shared.deque.has_public();
+    if !found {
         shared.deque.ask();
     }
-    offers
+    found
 }
 
 /// Takes the oldest task, public or not.
@@ -75,7 +76,7 @@ fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     })
 }
 
-/// Requests, and takes what the owner gives away; makes no raid.
+/// Requests, and takes what the owner publishes; makes no raid.
 fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> JoinHandle<()> {
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {

@@ -1,4 +1,4 @@
-//! Requests: a thief asks, and the owner gives private tasks away.
+//! Requests: the owner publishes private tasks for a thief.
 
 use crate::{Shared, requester, spawn};
 use sched::queue::{Deque, Portion, PrivatePart, Published, Raid};
@@ -15,7 +15,7 @@ fn a_request_while_the_owner_pops() {
         });
         [thief]
     });
-    PUBLISHED.expect("a request that is answered");
+    PUBLISHED.expect("a request for which the owner publishes");
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn a_request_while_the_owner_pushes() {
         pop(owner);
         [thief]
     });
-    PUBLISHED.expect("a request that is answered");
+    PUBLISHED.expect("a request for which the owner publishes");
 }
 
-/// One thief requests, another raids an owner that has not answered.
+/// One thief requests, another raids while the request is pending.
 #[test]
 fn a_request_and_a_raid_beside_pops() {
     static RAIDED: Reached = Reached::not_yet();
@@ -88,5 +88,5 @@ fn growth_beside_a_request() {
         pop(owner);
         [thief]
     });
-    PUBLISHED.expect("a request that is answered");
+    PUBLISHED.expect("a request for which the owner publishes");
 }

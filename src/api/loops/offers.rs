@@ -87,7 +87,8 @@ impl<'a, P: Part> Offers<'a, P> {
         (taken < self.count).then(|| unsafe { &*self.at(taken) })
     }
 
-    /// Shares the offers, if the oldest but the first `taken` ones is worth it: see `Offer::publish`.
+    /// Publishes the offers, if the oldest but the first `taken` ones is worth it: see
+    /// `Offer::publish`.
     pub fn publish(&self, taken: usize, from: usize, pace: &Pace, small: usize, worker: &Worker) {
         if let Some(oldest) = self.oldest_but(taken) {
             oldest.publish(from, pace, small, worker);

@@ -133,8 +133,8 @@ impl<D: Deque> Stealing<D> {
             if self.eagerness.publishes_at_once(place.index(), searching > 0) {
                 private.publish(Portion::HalfOrLone); // and the next push comes here again
             } else {
-                // (If an owner shared half of 15 tasks with 15 thieves, it ran the rest at the end: a
-                // group of 15 tasks took 13.8 µs instead of 12.8.)
+                // (If an owner published half of 15 tasks for 15 thieves, it ran the rest at the
+                // end: a group of 15 tasks took 13.8 µs instead of 12.8.)
                 let portion = if searching > 1 { Portion::AllIfNone } else { Portion::Half };
                 // Sleepers rely on a worker that searches: it will take care of the tasks.
                 private.publish_and_rearm(portion, || self.sleepers.rely_on_spawns());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The first and the longest pause of a searcher after it has asked the owners, and after a request
 /// and a raid without success. There is a pause of each sort, and either doubles every time it is
-/// used. A question costs an owner that pushes some 0.2 µs; a request costs it as much.
+/// used. To be asked costs an owner that pushes some 0.2 µs; a request costs it as much.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
@@ -18,19 +18,19 @@ const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 pub(super) enum Reach {
     /// Public tasks.
     Public,
-    /// Public tasks; the owners are asked to publish tasks at their next push.
+    /// Public tasks; the owners are asked to publish more.
     Ask,
-    /// Public tasks; owners of private tasks are requested to share them.
+    /// Public tasks; the private tasks are requested.
     Request,
-    /// Public tasks, and the private tasks of owners that have not answered a request.
+    /// Public tasks, and the private tasks for which a request is pending.
     RaidIfRequested,
     /// All tasks.
     Raid,
 }
 
 /// Decides when a searcher requests, raids and asks. The searcher first requests tasks. It waits for
-/// the owners' answers, raids the owners that have not answered, pauses, and begins again.
-/// Between these steps it asks the owners from time to time.
+/// the owners to publish them, raids the owners whose request is still pending, pauses, and begins
+/// again. Between these steps it asks the owners from time to time.
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
@@ -39,26 +39,26 @@ pub(super) enum Reach {
 /// [`Requests`] has the time of each. (Half, because a searcher waits from the beginning of its
 /// search, and makes its requests later.)
 ///
-/// A question stays until the owner's next push answers it. If the owner then has no task to spare,
+/// An owner that was asked looks for a task to publish at its next push. If it has none to spare,
 /// it will probably have none soon afterwards. In kind `cont`, for instance, a worker that spawns
 /// empty tasks has a single continuation in its deque. (Before, each search asked, and the owner
-/// answered at each push while a worker searched. During a search such a spawn took some 100 ns
-/// instead of 9; a flood of them on two workers took 12.9 ns a task, and takes 9.4.)
+/// looked at each push while a worker searched. During a search a spawn of an empty task took some
+/// 100 ns instead of 9; a flood of them on two workers took 12.9 ns a task, and takes 9.4.)
 pub(super) struct Demands {
     /// Until this time no owner is requested or raided.
     next: Instant,
     pause: Duration,
-    /// True if the last demand was a request.
+    /// True if the last step was a request.
     requested: bool,
     /// Until this time no owner is asked.
-    next_question: Instant,
-    question_pause: Duration,
+    next_ask: Instant,
+    ask_pause: Duration,
 }
 
 impl Demands {
     pub(super) fn new(now: Instant) -> Self {
         let (next, pause) = (now, FIRST_PAUSE);
-        Demands { next, pause, requested: false, next_question: next, question_pause: pause }
+        Demands { next, pause, requested: false, next_ask: next, ask_pause: pause }
     }
 
     /// Which tasks the next search takes.
@@ -67,10 +67,10 @@ impl Demands {
             return Reach::Raid; // models have no clock
         }
         if now < self.next {
-            if now < self.next_question {
+            if now < self.next_ask {
                 return Reach::Public;
             }
-            self.next_question = now + lengthened(&mut self.question_pause);
+            self.next_ask = now + lengthened(&mut self.ask_pause);
             return Reach::Ask;
         }
         self.requested = !self.requested;
@@ -136,8 +136,8 @@ impl RaidCost {
         Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
     }
 
-    /// Calls `raid`, and measures it if it raided. The figure is a moving average: seven parts
-    /// old, one part new.
+    /// Calls `raid`, and measures it if there was a raid. The figure is a moving average: seven
+    /// parts old, one part new.
     pub(super) fn measure(&self, raid: impl FnOnce() -> Raid) -> Raid {
         let begun = Instant::now();
         let outcome = raid();
@@ -166,7 +166,7 @@ mod tests {
         assert!(requests.age(0) > age, "the request to another owner was noted");
     }
 
-    /// What is wanted at a time, but for questions.
+    /// The reach at a time, as if the searcher never asked.
     fn demand(demands: &mut Demands, now: Instant, raid_cost: Duration) -> Reach {
         match demands.reach(now, raid_cost) {
             Reach::Ask => demands.reach(now, raid_cost),
@@ -182,7 +182,7 @@ mod tests {
         let mut pause = FIRST_PAUSE;
         for _ in 0..8 {
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::Request);
-            assert_eq!(demand(&mut demands, now, raid_cost), Reach::Public, "the owner may answer");
+            assert_eq!(demand(&mut demands, now, raid_cost), Reach::Public, "the searcher waits");
             now = now + raid_cost;
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::RaidIfRequested);
             assert_eq!(demand(&mut demands, now, raid_cost), Reach::Public, "the searcher pauses");

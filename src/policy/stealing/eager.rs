@@ -1,4 +1,4 @@
-//! Lending: when an owner makes its only task public.
+//! Eager publishing: when an owner publishes its only task.
 //!
 //! A task that is alone in a split deque becomes public if several workers search. Otherwise it
 //! normally stays private: its owner will most likely take it next, and owner and thief could take a
@@ -6,11 +6,11 @@
 //! to raid the deque, which takes some ten microseconds. In kind `cont` this happens at each spawn: the
 //! spawner's continuation lies alone in the deque while the child runs.
 //!
-//! So when a thief takes a task that was alone, both the owner and the thief begin to *lend*: each
-//! of their pushes makes its task public at once. A worker stops lending when its pushes, or such
-//! thefts, follow each other so closely that the cost of lending matters (`FAR`).
+//! So when a thief takes a task that was alone, both the owner and the thief become *eager*: each
+//! of their pushes publishes its task at once. A worker is eager until its pushes, or such thefts,
+//! follow each other so closely that the cost of publishing matters (`FAR`).
 //!
-//! While a worker searches, every owner lends, as long as its pushes are far apart. So the first
+//! While a worker searches, every owner is eager, as long as its pushes are far apart. So the first
 //! task of a parallel phase is stolen at once.
 
 use crate::sys::atomic::{AtomicBool, Ordering, Pad};
@@ -20,13 +20,13 @@ use crate::sys::time::Instant;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// The least time between two pushes that are far apart: some twenty times the cost of lending a
+/// The least time between two pushes that are far apart: some twenty times the cost of publishing a
 /// task and taking it back, some ten times the cost of stealing it.
 const FAR: Duration = Duration::from_micros(1);
 
 #[derive(Default)]
 struct Publisher {
-    /// Relaxed: an owner that sees it late lends later.
+    /// Relaxed: an owner that sees it late publishes eagerly from a later push on.
     is_eager: AtomicBool,
     /// True if nothing was pushed since the theft.
     fresh: Cell<bool>,
@@ -34,7 +34,7 @@ struct Publisher {
     last: Cell<Option<Instant>>,
 }
 
-/// A publisher for each worker; only the worker itself uses its cells.
+/// Which workers publish eagerly. Only the worker itself uses its cells.
 pub struct Eagerness(Box<[Pad<Publisher>]>);
 
 // SAFETY: only the worker itself uses its cells; the rest is atomic.
@@ -46,8 +46,7 @@ impl Eagerness {
     }
 
     /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
-    /// Returns true if the caller must also ask for the thief's attention at the thief's next push,
-    /// as it asks for the owner's.
+    /// Returns true if the caller must also ask the thief, as it asks the owner.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
         self.0[owner].is_eager.store(true, Ordering::Relaxed);
@@ -58,8 +57,8 @@ impl Eagerness {
         far
     }
 
-    /// True if the worker lends the task that it has just pushed. `searched` says whether another
-    /// worker searches now.
+    /// True if the worker publishes the task that it has just pushed. `searched` says whether
+    /// another worker searches now.
     pub fn publishes_at_once(&self, worker: usize, searched: bool) -> bool {
         let publisher = &self.0[worker];
         if !publisher.is_eager.load(Ordering::Relaxed) {

@@ -141,8 +141,8 @@ impl<D: Deque> Stealing<D> {
         if purpose == Purpose::Work {
             self.sleepers.guest_goes();
         } else if self.guests.has_token(index) && !deque.looks_empty() {
-            // Who serves the place opens its tasks. (A token for it is queued as long as it has some, so a
-            // flood takes no lock here.)
+            // Who serves the place publishes its tasks. (A token for it is queued as long as it has
+            // some, so a flood takes no lock here.)
             return self.leave_tasks(index, place);
         }
         place.counters().queue_peak.peak(deque.peak());
@@ -225,7 +225,7 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Makes all tasks of a place stealable, also if a raid is in the way: whoever serves a place finds
+    /// Publishes all tasks of a place, also if a raid is in the way: whoever serves a place finds
     /// only these.
     ///
     /// # Safety

@@ -159,8 +159,8 @@ impl<D: Deque> Stealing<D> {
         None
     }
 
-    /// Does what `reach` allows to make the private tasks of `owner` stealable. True if there are
-    /// tasks to steal now.
+    /// Asks, requests or raids, as `reach` allows, to have the private tasks of `owner` published.
+    /// True if there are tasks to steal now.
     fn ask_or_raid(&self, owner: usize, reach: Reach) -> bool {
         let victim = &self.deques[owner];
         let Some(private) = victim.private_part() else { return false };

@@ -118,7 +118,7 @@ impl<D: Deque> Stealing<D> {
         self.spawn_slowly(place, task)
     }
 
-    /// Asks for the attention of a worker at its next spawn, if its spawns may be silent.
+    /// Asks a worker to publish tasks at its next spawn, if its spawns may be silent.
     pub(super) fn ask(&self, worker: usize) {
         if let Some(private) = self.deques[worker].private_part() {
             private.ask();

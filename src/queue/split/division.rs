@@ -32,7 +32,7 @@ impl<M: Mode> PrivatePart for Split<M> {
     }
 
     fn raid_if_requested(&self) -> Raid {
-        // (A request above an empty deque is answered by the owner's next push and pop.)
+        // (A request above an empty deque is pending until the owner's next push and pop.)
         if !self.is_requested() || self.looks_empty() {
             return Raid::NotMade;
         }
@@ -101,8 +101,8 @@ impl<M: Mode> PrivatePart for Split<M> {
 
     #[inline]
     fn is_asked(&self) -> bool {
-        // Relaxed: a null that is seen late is answered later. What was written before it is read
-        // after the fences of the essay, 2.
+        // Relaxed: an owner that sees the null late publishes later. What was written before the
+        // null is read after the fences of the essay, 2.
         self.watched.lim.load(Ordering::Relaxed).is_null()
     }
 }
@@ -120,7 +120,7 @@ impl<M: Mode> Split<M> {
         held
     }
 
-    /// Raids: makes the older half of the private tasks public. The caller holds the thieves' lock.
+    /// Raids: publishes the older half of the private tasks. The caller holds the thieves' lock.
     fn raid_held(&self) -> Raid {
         let public_end = self.public_end();
         let private = slots(public_end, self.bot());

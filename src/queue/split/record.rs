@@ -115,7 +115,7 @@ pub(super) struct Own {
 #[repr(C)]
 pub(super) struct Watched {
     pub(super) split: AtomicPtr<Slot>,
-    /// A push here or beyond takes the slow path; null: somebody asks for the owner's attention.
+    /// A push here or beyond takes the slow path; null: somebody has asked.
     pub(super) lim: AtomicPtr<Slot>,
     /// `split` is not below this: a pop below it takes the slow path, where the owner finds the
     /// alarm. Null: no alarm is set.
@@ -123,7 +123,9 @@ pub(super) struct Watched {
 }
 
 pub(super) struct Thieves {
+    /// The oldest task that is not stolen.
     pub(super) top: AtomicPtr<Slot>,
+    /// The first private slot.
     pub(super) public_end: AtomicPtr<Slot>,
     pub(super) lock: TryLock,
     /// True while the owner tries to get the lock and others hold it: thieves then leave the lock
@@ -249,8 +251,8 @@ impl<M: Mode> Split<M> {
     }
 
     /// Divides the tasks again, on the slow path of a pop or a join; the tasks below `bot` remain.
-    /// If a request is pending, the older half of the private tasks becomes public; otherwise half
-    /// of the public part becomes private. The caller is the owner and holds the lock.
+    /// If a request is pending, publishes the older half of the private tasks; otherwise makes half
+    /// of the public part private. The caller is the owner and holds the lock.
     pub(super) fn redivide(&self, bot: *mut Slot) {
         let (top, public_end) = (self.top(), self.public_end());
         let private = slots(public_end, bot);
