@@ -229,7 +229,7 @@ check-texts:
 	@$(XTASK) mutants --check
 	@man/check.sh
 	@packaging/check.sh
-	@$(if $(TOOLS_BUILT),,$(TOOL) test --quiet --no-fail-fast --package sched-tools --test floors --test statics)
+	@$(if $(TOOLS_BUILT),,$(TOOL) test --quiet --no-fail-fast --package sched-tools --test floors --test lengths --test statics)
 	@$(XTASK) check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi

@@ -1,4 +1,5 @@
-//! Fork and join: a task with a descriptor in the caller's memory, and the wait for its end.
+//! Fork and join: a task with a descriptor in the caller's memory, and the wait for its end. This
+//! is one file because each way to join falls back on the next: own deque, elsewhere, wait.
 //!
 //! # Protocol
 //!

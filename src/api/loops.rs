@@ -1,5 +1,6 @@
 //! Loops over a range of numbers: `sched_for`. The text counts in units (see
 //! [`range`](super::range)). How parts of a range are offered and joined: [`offer`](super::offer).
+//! This is one file because all rules of the essay meet in one function, `do_and_offer`.
 //!
 //! # Protocol
 //!

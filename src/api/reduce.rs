@@ -1,4 +1,5 @@
-//! Reductions over a range of numbers: `sched_reduce`.
+//! Reductions over a range of numbers: `sched_reduce`. This is one file because the functions of
+//! the recursion call each other.
 //!
 //! The reduction is a tree of halves down to one unit, forked eagerly. The shape of the tree
 //! determines the order and the bracketing of all combinations. The shape depends on the number of

@@ -1,4 +1,5 @@
-//! A parallel, stable qsort(3): a merge sort with room for a copy of all elements.
+//! A parallel, stable qsort(3): a merge sort with room for a copy of all elements. This is one file
+//! because its functions are the steps of one recursion over the same two arrays.
 //!
 //! # Why a merge sort
 //!

@@ -1,4 +1,5 @@
-//! Pools in the C interface. `include/sched_tasks.h` is made from this file, too.
+//! Pools in the C interface. `include/sched_tasks.h` is made from this file, too. This is one file
+//! because the header has its constants, options and functions in the same order.
 
 use crate::api::pool::Pool;
 use crate::ffi::taskfunc;

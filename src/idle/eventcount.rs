@@ -1,5 +1,5 @@
-//! The event count: sleeping without missing a task, waking without a fence in spawn. (A quarter of
-//! this file is the essay, so the file is long.)
+//! The event count: sleeping without missing a task, waking without a fence in spawn. This is one
+//! file because the proof speaks of the order of steps in all functions.
 //!
 //! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "sleep if
 //! there is no work" into a race-free operation over any lock-free structure: the sleeper

@@ -1,5 +1,5 @@
 //! Kinds `lifo` and `fifo`: one stack, or one queue, of tasks under one lock. `lifo` is the
-//! course's section 3.
+//! course's section 3. This is one file because the proof is about all that happens under the lock.
 //!
 //! # State, all of it under the lock
 //!

@@ -1,5 +1,6 @@
 //! The queue for tasks that do not come from a worker of the run, first in, first out. It also
-//! takes tasks that yield, and *spilled* tasks, for which a worker's own queue has no room.
+//! takes tasks that yield, and *spilled* tasks, for which a worker's own queue has no room. This is
+//! one file because one lock protects the tasks, the gate of the run and the reserved slots.
 //!
 //! Spilled tasks have a queue of their own, and the two queues give their oldest tasks in turn. In
 //! one queue a task from outside would wait behind a flood of spilled ones.

@@ -25,11 +25,12 @@
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
 //! [`Deque::private_part`] and [`Deque::batches`] return the capability or None. A deque without
-//! the capability names [`Infallible`], a type without values, so the compiler drops the code for
-//! `Some`.
+//! the capability names [`Infallible`](std::convert::Infallible), a type without values, so the
+//! compiler drops the code for `Some`.
 
 pub mod chaselev;
 pub mod ended;
+mod infallible;
 pub mod injector;
 pub mod length;
 pub mod locked;
@@ -47,7 +48,6 @@ pub use self::owner::Owner;
 use crate::queue::length::Length;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
-use std::convert::Infallible;
 
 /// A push was refused for lack of memory or by the queue's limit. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +97,9 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     // --- capabilities ----------------------------------------------------------------
 
-    /// `Self`, or [`Infallible`] if thieves reach each task at any time.
+    /// `Self`, or `Infallible` if thieves reach each task at any time.
     type Private: PrivatePart;
-    /// `Self`, or [`Infallible`] if tasks are moved one by one.
+    /// `Self`, or `Infallible` if tasks are moved one by one.
     type Batches: Batches;
 
     #[inline(always)]
@@ -342,7 +342,7 @@ pub enum Published {
 
 /// A deque that moves several tasks at once.
 pub trait Batches: Sized {
-    /// False for [`Infallible`] alone. A constant, because the values that a setting accepts must
+    /// False for `Infallible` alone. A constant, because the values that a setting accepts must
     /// be known before there is a deque.
     const EXIST: bool = true;
 
@@ -362,43 +362,4 @@ pub trait Batches: Sized {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn spill(&self, n: usize, to: impl FnMut(Task));
-}
-
-/// Functions that nobody can call, since their receiver has no values.
-macro_rules! uncallable {
-    ($(fn $name:ident($($type:ty),*) $(-> $result:ty)?;)* $(unsafe fn $unsafe_name:ident($($unsafe_type:ty),*) $(-> $unsafe_result:ty)?;)*) => {
-        $(fn $name(&self, $(_: $type),*) $(-> $result)? {
-            match *self {}
-        })*
-        $(unsafe fn $unsafe_name(&self, $(_: $unsafe_type),*) $(-> $unsafe_result)? {
-            match *self {}
-        })*
-    };
-}
-
-impl PrivatePart for Infallible {
-    uncallable! {
-        fn ask();
-        fn request() -> bool;
-        fn is_requested() -> bool;
-        fn raid_if_requested() -> Raid;
-        fn raid() -> bool;
-        fn alarm();
-        fn is_alarmed() -> bool;
-        fn is_asked() -> bool;
-        unsafe fn silence();
-        unsafe fn defer_alarm();
-        unsafe fn publish(Portion) -> Published;
-        unsafe fn rearm();
-    }
-}
-
-impl Batches for Infallible {
-    const EXIST: bool = false;
-
-    uncallable! {
-        fn steal_half(usize, impl FnMut(Task)) -> Steal;
-        unsafe fn make_room(usize) -> usize;
-        unsafe fn spill(usize, impl FnMut(Task));
-    }
 }

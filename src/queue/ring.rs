@@ -63,6 +63,9 @@
 //! | the owner's swaps | Relaxed | they continue the release sequence of the thieves' swaps |
 //! | the owner's loads of `tail`, slots | Relaxed | the owner alone writes these |
 
+mod word;
+
+use self::word::Word;
 use crate::queue::length::Length;
 use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
@@ -71,7 +74,6 @@ use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::convert::Infallible;
-use std::fmt;
 use std::mem::offset_of;
 
 /// The number of slots in Tokio's and Go's queues.
@@ -99,16 +101,6 @@ struct Seldom {
     peak: Counter,
 }
 
-/// `steal` in the upper half, `head` in the lower half.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Word(u64);
-
-impl fmt::Debug for Word {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "steal {} head {}", self.steal(), self.head())
-    }
-}
-
 /// Whether the owner takes its oldest tasks while a thief copies older ones.
 #[derive(Clone, Copy)]
 enum BesideThief {
@@ -122,41 +114,6 @@ struct Taken {
     from: u32,
     n: u32,
     queued: u32,
-}
-
-impl Word {
-    fn new(steal: u32, head: u32) -> Self {
-        Word(u64::from(steal) << 32 | u64::from(head))
-    }
-
-    /// The word while no thief is at work.
-    fn at(head: u32) -> Self {
-        Word::new(head, head)
-    }
-
-    fn steal(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    fn head(self) -> u32 {
-        self.0 as u32
-    }
-
-    fn has_thief(self) -> bool {
-        self.steal() != self.head()
-    }
-
-    /// The word after the owner has taken the `n` oldest tasks.
-    fn taken(self, n: u32) -> Self {
-        let head = self.head().wrapping_add(n);
-        if self.has_thief() { Word::new(self.steal(), head) } else { Word::at(head) }
-    }
-
-    /// The word with both positions moved up by `by`, a multiple of N: the same slots, but a value
-    /// that no thief has read.
-    fn shifted(self, by: u32) -> Self {
-        Word::new(self.steal().wrapping_add(by), self.head().wrapping_add(by))
-    }
 }
 
 impl<const N: usize> Ring<N> {

@@ -1,4 +1,5 @@
 //! The split deque: the owner's path needs no fence, no read-modify-write and no contended line.
+//! This is one file because the essay, a third of it, is read beside the code.
 //!
 //! A part of the deque is public, the rest is private to the owner (after T. van Dijk and J. van de
 //! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud and

@@ -1,6 +1,6 @@
 //! The records of workers, fibers and runs. They are plain data; the functions that act on several
-//! of them stand in higher files. Each record points at the others, so all three are in this one
-//! file, although it is long: in three files they would import each other.
+//! of them stand in higher files. This is one file because each record points at the others: in
+//! three files they would import each other.
 //!
 //! # The worker: what a `struct scheduler *` points to
 //!

@@ -1,4 +1,5 @@
-//! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
+//! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool. This is
+//! one file because a run's end takes back, step by step, what its start has made.
 //!
 //! In a run of `sched_init` the caller's thread is worker 0 at first. In a run of a pool all
 //! workers have threads of the run; the run ends when the pool has released it and no task is left.

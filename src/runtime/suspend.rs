@@ -1,10 +1,8 @@
-//! Suspends tasks and continues them: [`host`](super::host) tells how.
+//! Suspends tasks and continues them: [`host`](super::host) tells how. This is one file because the
+//! ways to leave a stack and to come back to it are one protocol.
 //!
 //! The `publish` of these functions gets the task that continues the caller, and makes it known to
 //! whoever will queue it. It returns false if there is nothing to wait for any more.
-//!
-//! The ways to leave a stack and to come back to it are one protocol, and stand in this one file,
-//! although it is long.
 //!
 //! # Orderings
 //!

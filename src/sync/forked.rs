@@ -1,4 +1,5 @@
-//! A forked task's descriptor: its function and argument, whether it is over, and its waiter.
+//! A forked task's descriptor: its function and argument, whether it is over, and its waiter. This
+//! is one file because each function is a transition of one word.
 //!
 //! ```text
 //! state    a function: not begun, and nobody waits

@@ -23,6 +23,9 @@
 //! arguments, no two tasks of a function would have the same name. To Perfetto and chrome://tracing
 //! the place of the arguments makes no difference. Open slices end when the text is written.
 
+mod slices;
+
+use self::slices::Slices;
 use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
 use crate::sys::names::{Nameless, Names};
@@ -109,34 +112,6 @@ fn say_nameless(why: Nameless) {
     ));
 }
 
-/// The slices of a track that have begun and not ended.
-#[derive(Default)]
-struct Slices {
-    /// Their first events, the outermost first.
-    begun: Vec<Event>,
-    /// How many more slices are open, for which there was no memory.
-    more: usize,
-}
-
-impl Slices {
-    fn push(&mut self, event: Event) {
-        if self.more > 0 || self.begun.try_reserve(1).is_err() {
-            self.more += 1;
-        } else {
-            self.begun.push(event); // within the capacity
-        }
-    }
-
-    /// The innermost slice. None: there is none. Some(None): there was no memory to keep it.
-    fn pop(&mut self) -> Option<Option<Event>> {
-        if self.more > 0 {
-            self.more -= 1;
-            return Some(None);
-        }
-        self.begun.pop().map(Some)
-    }
-}
-
 struct Text<'a> {
     run: &'a Run<'a>,
     steps: &'a Steps,
@@ -205,7 +180,7 @@ impl Text<'_> {
                 }
             }
             Kind::End => {
-                let ended = open.begun.last().filter(|_| open.more == 0).copied();
+                let ended = open.innermost();
                 self.end(worker, time, open, names)?;
                 if let Some(task) = ended {
                     self.life('e', worker, time, &task, None, names)?;

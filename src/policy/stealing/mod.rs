@@ -1,7 +1,7 @@
 //! Kind `steal`: work stealing, the course's section 4 (after R. Blumofe and C. Leiserson,
 //! "Scheduling multithreaded computations by work stealing", 1999). Each worker has a deque. The
 //! owner pushes and pops at the bottom; a worker without tasks takes the oldest task of another
-//! worker.
+//! worker. This is one file because it is one `impl` of the trait `Policy`.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim k and
 //! k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as

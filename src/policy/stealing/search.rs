@@ -1,4 +1,5 @@
-//! A worker without tasks of its own searches, waits, and sleeps.
+//! A worker without tasks of its own searches, waits, and sleeps. This is one file because these
+//! are steps of one loop, and no task may be missed between two of them.
 //!
 //! # Orderings
 //!
