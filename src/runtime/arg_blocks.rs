@@ -6,31 +6,27 @@
 //! 16 n + 8   the function f; in an empty block, the next empty block
 //! 16 n + 16  the argument
 //! ```
-//! The task in the queue is `run_block`, with the address of the argument as its closure. The four
-//! low bits of the closure hold the size class of the block. So the queues and policies know
-//! nothing of blocks.
+//! The queued task is `run_block`, with the address of the argument as its closure, whose four low
+//! bits hold the block's size class. So queues and policies know nothing of blocks.
 //!
 //! # Where blocks come from
 //!
-//! Each worker has a *block cache*: lists of empty blocks in nine size classes, which the worker
-//! alone touches. The block that was used last is taken first, so it is likely to be in the
-//! processor's cache. A task may be spawned by one worker and run by another, which then has the
-//! block. So a block cache that is too full gives some of its blocks to the *block pool* of the
-//! run, and an empty block cache takes blocks from the pool before it cuts new ones. (These are the
-//! magazines and the depot of J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory
-//! belongs to the run, and is freed as a whole. A thread that is not a worker gets a block from the
-//! heap.
+//! Each worker has a *block cache*: lists of empty blocks in nine size classes, which only that
+//! worker touches. The block that was freed last is taken first, so it is likely to be in the
+//! processor's cache. If one worker spawns a task and another runs it, the block ends in the other
+//! worker's cache. So a full block cache gives blocks to the *block pool* of the run, and an empty
+//! one takes blocks from the pool before it cuts new ones. (These are the magazines and the depot
+//! of J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory belongs to the run, and is
+//! freed as a whole. A thread that is not a worker gets a block from the heap.
 //!
 //! # When the memory is freed
 //!
-//! The memory is freed at the end of the run, or earlier, when all of it is *at home*: in the pool. A
-//! worker that has been idle for a while gives all that its cache holds to the pool, the rest of its
-//! piece included. The
-//! pool counts the bytes of all pieces, and the bytes that are at home. These are the blocks in its
-//! lists, the ends of pieces, and the few bytes before the first block of each piece. The other bytes
-//! of a piece are in a cache, or in a block that a task has. All changes of the two counts are
-//! under the pool's lock. So if the counts are equal, no cache and no task has a block, and the
-//! pieces are freed.
+//! The memory is freed at the end of the run, or earlier, when all of it is *at home*, in the pool.
+//! A worker that has been idle for a while gives all that its cache holds to the pool, including
+//! the uncut rest of its piece. The pool counts the bytes of all pieces, and the bytes at home: the
+//! blocks in its lists, the ends of pieces, and the few bytes before the first block of each piece.
+//! The other bytes are in a cache or in the block of a task. Both counts change only under the
+//! pool's lock. So if they are equal, no cache and no task has a block, and the pieces are freed.
 
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicBool, Ordering};
@@ -51,7 +47,6 @@ pub(super) const MAX_BYTES: usize = HEADER + MAX_ARG;
 
 /// The bytes of a block of each size class, including `f`.
 pub(super) const CLASS_BYTES: [usize; 9] = [16, 32, 48, 64, 96, 128, 192, 272, 288];
-/// The size class of a block from the heap.
 pub(super) const HEAP_CLASS: usize = CLASS_BYTES.len();
 pub(super) const CLASS_MASK: usize = 15;
 /// The bytes of the function, which precedes the argument.
@@ -81,12 +76,11 @@ pub(super) fn class_for(bytes: usize) -> usize {
     CLASS_OF[(bytes + FUNCTION_BYTES).div_ceil(16)] as usize
 }
 
-/// The number of blocks that move between a block cache and the block pool at once. A list of a
-/// block cache that has grown to twice as many gives half of them away.
+/// How many blocks move between a block cache and the block pool at once. A list in a block cache
+/// that reaches twice this length gives half of its blocks away.
 pub(super) const BATCH: usize = 32;
 
-/// Memory for blocks is allocated in pieces. These are the sizes of the first piece and of the
-/// largest, in lines.
+/// Sizes, in lines, of the first and the largest piece of memory from which blocks are cut.
 pub(super) const FIRST_PIECE: usize = (4 << 10) / size_of::<Line>();
 pub(super) const LARGEST_PIECE: usize = (16 << 20) / size_of::<Line>();
 
@@ -140,12 +134,11 @@ pub struct BlockCache {
     pub(super) block_pool: Cell<*const BlockPool>,
 }
 
-/// The block pool of a run: empty blocks that block caches have given away, and the memory of all
-/// blocks.
+/// The block pool of a run: empty blocks from block caches, and the memory of all blocks.
 pub struct BlockPool {
     state: Mutex<PoolState>,
-    /// The pieces are long enough to be given back. Written under the lock, and read without it, as
-    /// a hint.
+    /// The pieces are large enough for idle workers to give their memory back. Written under the
+    /// lock; read without it, as a hint.
     is_long: AtomicBool,
 }
 
@@ -155,7 +148,7 @@ pub(super) struct PoolState {
     pub(super) pieces: Vec<Block<Line>>,
     /// The bytes of all pieces.
     bytes: usize,
-    /// The bytes at home that are in no block of `spare`.
+    /// The bytes at home that are not in a block of `spare`.
     uncut: usize,
 }
 
@@ -183,7 +176,7 @@ impl Default for BlockPool {
 }
 
 impl BlockPool {
-    /// A new piece. `left`: how many bytes of the piece before it stay uncut for good.
+    /// Allocates a piece. `left`: how many bytes of the caller's last piece will never be cut.
     pub(super) fn allocate_piece(&self, lines: usize, left: usize) -> Result<*mut u8, NoMemory> {
         self.state.with(|state| {
             state.pieces.try_reserve(1).map_err(|_| NoMemory)?;
@@ -223,8 +216,6 @@ impl BlockCache {
         self.block_pool.set(block_pool);
     }
 
-    /// Takes an empty block of this size class.
-    ///
     /// # Safety
     /// The caller owns the block cache, and the run has not ended.
     #[inline]
@@ -238,8 +229,7 @@ impl BlockCache {
         Ok(block)
     }
 
-    /// Takes a block from the block pool, or cuts a new one. Fills the list of this size class from
-    /// the pool.
+    /// Takes a block from the block pool, along with more for this list, or cuts a new one.
     ///
     /// # Safety
     /// As for `take`; the list of this size class is empty.
@@ -251,8 +241,8 @@ impl BlockCache {
         // SAFETY: the block pool lives until the run has ended.
         let block_pool = unsafe { &*self.block_pool.get() };
         if left < bytes + FUNCTION_BYTES || left % 4096 < bytes {
-            // Looks into the pool once per page and at the end of a piece, so that no memory is cut
-            // while the pool holds unused blocks.
+            // Look into the pool once per page and at the end of a piece, so that no memory is cut
+            // while the pool has empty blocks.
             let mut list = BlockList::EMPTY;
             block_pool.state.with(|state| {
                 while list.count < BATCH
@@ -272,7 +262,7 @@ impl BlockCache {
             let piece = block_pool.allocate_piece(lines, left)?;
             self.next_piece_lines.set((lines * 2).min(LARGEST_PIECE));
             self.uncut_end.set(piece.wrapping_add(lines * size_of::<Line>()));
-            // The argument of each block is then aligned to 16 bytes.
+            // This aligns the argument of each block to 16 bytes.
             self.uncut.set(piece.wrapping_add(FUNCTION_BYTES));
         }
         let block = self.uncut.get();
@@ -280,8 +270,6 @@ impl BlockCache {
         Ok(block.cast())
     }
 
-    /// Gives an empty block back.
-    ///
     /// # Safety
     /// As for `take`; the block is empty, has this size class, and nobody else uses it.
     #[inline]
@@ -295,7 +283,7 @@ impl BlockCache {
         self.lists[class].set(list);
     }
 
-    /// True if the cache holds memory that it could give back. The caller owns the cache.
+    /// True if an idle worker should call `give_back`. The caller owns the cache.
     pub fn keeps_memory(&self) -> bool {
         // SAFETY: null, or the block pool, which lives until the run has ended.
         let block_pool = unsafe { self.block_pool.get().as_ref() };
@@ -306,8 +294,7 @@ impl BlockCache {
         self.uncut.get().is_null() && self.lists.iter().all(|list| list.get().first.is_null())
     }
 
-    /// Gives everything to the block pool. Frees the memory of the run's blocks, if all of it is at
-    /// home then.
+    /// Gives everything to the block pool, which frees the run's blocks if all are then at home.
     ///
     /// # Safety
     /// As for `take`.
@@ -336,7 +323,7 @@ impl BlockCache {
         drop(freed);
     }
 
-    /// Gives half of a list that is too long to the block pool.
+    /// Gives half of a list that has become too long to the block pool.
     ///
     /// # Safety
     /// As for `take`.

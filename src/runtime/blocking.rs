@@ -1,5 +1,4 @@
-//! Blocking sections: a task announces that it is about to block, and its worker gets another
-//! thread.
+//! Blocking sections: a task is about to block, and its worker gets another thread.
 //!
 //! # States
 //!
@@ -19,74 +18,69 @@
 //! One word of the worker decides which thread has W: see `threads::handoff`, which also says why a
 //! relief that is not needed may stay for a while.
 //!
-//! Go does the same around a blocking system call (its runtime's proc.go: `handoffp` gives the
-//! processor's place to another thread; after the call `exitsyscall0` puts the goroutine into the
-//! global queue, and its thread stops). Tokio's `block_in_place` hands over in the same way. Go,
-//! Tokio and this library keep the number of threads that run tasks constant, while blocked threads
-//! come and go.
+//! Go hands over in the same way around a blocking system call (its runtime's proc.go: `handoffp`
+//! gives the processor to another thread; after the call `exitsyscall0` puts the goroutine into the
+//! global queue, and its thread stops), and Tokio in `block_in_place`. All three keep the number of
+//! threads that run tasks constant, while blocked threads come and go.
 //!
-//! The section is noted in its fiber (`record::Section`), and the thread knows its innermost
+//! A section is recorded in its fiber (`record::Section`), and the thread knows its innermost
 //! section (`identity::INNERMOST_SECTION`), as it knows its innermost worker. Sections nest across
 //! runs: a task in a section may start a run, whose tasks may have sections. A fiber is *covered*
-//! while other tasks run on top of its task: tasks of a run that the task has started, or tasks
-//! that its thread runs while it helps in such a run. These tasks are not in the section of the
-//! fiber.
+//! while tasks that do not belong to its section run on top of its task: tasks of a run that the
+//! task has started, or tasks that its thread runs while it helps in that run.
 //!
 //! # The line
 //!
-//! The tasks whose section has ended and which have no worker stand in line, first in, first out
-//! ([`queue::ended`](crate::queue::ended)). In cases 1 and 2, too, T looks whether tasks stand in
-//! line. If so, S goes to the end of the line, and T continues the first of these tasks. So the tasks
-//! are served in the order in which their sections have ended, also beside tasks that begin and end
-//! sections without ever blocking. (Before, such a task kept its worker from section to section. Of
-//! 100 connections of an echo server the slowest got 80 answers in the time in which the mean was
-//! 900.) This costs two switches of stacks; no thread is woken or put to sleep for it.
+//! Tasks whose section has ended and which have no worker stand in one line, first in, first out
+//! ([`queue::ended`](crate::queue::ended)). In cases 1 and 2, T also checks the line. If tasks
+//! stand there, S goes to the end of the line, and T continues the first of them. So tasks are
+//! served in the order in which their sections have ended, even beside tasks that begin and end
+//! sections without ever blocking. This costs two switches of stacks; no thread is woken or put to
+//! sleep. (Rejected: a task keeps its worker from section to section. Of 100 connections of an echo
+//! server the slowest then got 80 answers in the time in which the mean was 900.)
 //!
-//! A relief, too, begins with the task that is first in line. Nobody else waits for ever: after
-//! `TICK` tasks of the line that have continued at a worker in this way, one of the worker's own
-//! tasks is next, and `queue::ended` has a like rule for the other tasks of the queue for all
-//! workers.
+//! A relief also begins with the first task in the line. The line does not starve other tasks:
+//! after `TICK` tasks of the line have continued at a worker in this way, one of the worker's own
+//! tasks is next, and `queue::ended` has a similar rule for the other tasks in the common queue.
 //!
-//! The order is that in which the threads have got the lock of the queue at the ends of their
-//! sections. A task that gives way takes the first task out of the line before it goes there itself,
-//! so a section that ends between these two steps is before it.
+//! The order of the line is the order in which threads take the queue's lock as their sections end.
+//! A task that gives way takes the first task out of the line before it joins the line itself, so a
+//! section that ends between these two steps precedes it.
 //!
 //! # Why nothing is lost
 //!
 //! *A worker has one occupant.* T has left W before W becomes vacant, and the handoff word releases
-//! what T wrote. T then does not touch the owner's fields of W until it has taken W back: its spawns
+//! T's writes. T then does not touch the owner's fields of W until it has taken W back: its spawns
 //! go through the injector, and where it waits, its thread sleeps.
 //!
-//! *The run goes on.* The task on S is counted (`Policy::hold`) from before T leaves W until the
-//! task goes on. While W is vacant it counts as active, and U comes as an active worker. So W is
-//! never idle with tasks in its queue.
+//! *The run stays open.* The task on S is counted (`Policy::hold`) from before T leaves W until the
+//! task continues. A vacant W counts as active, and U arrives as an active worker. So W is never
+//! idle with tasks in its queue.
 //!
 //! *A vacant worker gets a thread.* T calls U, or U was called before and has not gone yet.
 //!
-//! *T may take another worker than W.* What T has on its own stack (`HostStack`, in the frame of
-//! `host`) is not a part of a worker. It notes which worker T occupies, for the end of the run.
+//! *T may take another worker than W.* `HostStack`, the record of T's own stack (in the frame of
+//! `host`), is not a part of a worker. It notes which worker T occupies, for the end of the run.
 //!
-//! *S is complete before it is published*, since T has left S by then. See the classic race in the
-//! essay of `runtime::host`.
+//! *S is complete before it is published*, since T has left S by then: see `runtime::host`.
 //!
-//! *The end of the run waits for T.* As soon as S is published, its task may go on and end, and the
-//! run may end with it, while T is still inside `requeue`, which uses the run's queues. The queues
-//! are freed only when all jobs of the run's threads are done, and T runs one of these jobs. Or T
-//! is the thread that has started the run: then T itself frees the queues, after it has waited for
-//! the announcement of the end, which comes from the new thread of worker 0.
+//! *The end of the run waits for T.* As soon as S is published, its task may continue and end, and
+//! the run may end with it, while T is still inside `requeue`, which uses the run's queues. The
+//! queues are freed only when all jobs of the run's threads are done, and T runs one of these jobs.
+//! If T is instead the thread that has started the run, T itself frees the queues, after it has
+//! waited for the announcement of the end, which comes from the new thread of worker 0.
 //!
 //! *U may come after the run has ended.* It then finds that W is not vacant. The end of the run
-//! waits for the job of U, too, and cuts U's watch of W short.
+//! also waits for the job of U, and cuts U's watch of W short.
 //!
-//! *T is used again.* When its job is done it is a spare thread of the run: see
-//! `threads::cache::relief`.
+//! *T is reused.* After its job it is a spare thread of the run: see `threads::cache::relief`.
 //!
 //! # A section that was not ended
 //!
-//! A task may return without having ended its section. Then the thread comes back to a loop whose
-//! worker it has left. `begin` sets the countdown of the fiber to 1, so the next tick finds the
-//! section open, and tasks without a section pay nothing for this. A function that returns to
-//! anything but the loop checks the depth of the section instead.
+//! A task may return without having ended its section. Its thread then returns to the loop of a
+//! worker that it has left. `begin` sets the countdown of the fiber to 1, so the next tick finds
+//! the open section, and tasks without a section pay nothing for this check. A function that
+//! returns to anything but the loop checks the depth of the section instead.
 
 use crate::policy::{LookFirst, Place};
 use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_section};
@@ -149,8 +143,8 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     Ok(())
 }
 
-/// As `hand_over_worker`, for a guest: its thread leaves its place, so that no other task runs on top
-/// of the section, but nobody else takes the place.
+/// The part of `begin` for a guest: its thread leaves its record, so that no other task runs on top
+/// of the section, but no relief takes the record over.
 #[cold]
 fn leave_place(fiber: &Fiber) {
     // SAFETY: the caller is on the fiber, or on top of it.
@@ -179,7 +173,7 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     let errno = errno::get();
     // SAFETY: the caller is on the fiber, or on top of it.
     let mine = unsafe { fiber.mine() };
-    // For the end of the section, which cannot fail: there the task may have to be queued.
+    // The end of the section cannot fail, and may have to queue the task.
     mine.reserve(1).map_err(|NoMemory| NOBODY)?;
     mine.hold();
     fiber.force_tick(); // also gives the fibers of future children back
@@ -202,15 +196,15 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Says, once in the life of the process, that a section was refused because of the limit: many
-/// programs do without the section then, and a task that blocks all the same blocks its worker.
+/// Reports, once per process, that a section was refused because of the limit. Many programs ignore
+/// the refusal, and then a task that blocks blocks its worker.
 #[cold]
 fn report_limit(worker: &Worker) {
     #[unsafe(link_section = "sched_words")]
     static REPORTED: AtomicBool = AtomicBool::new(false);
     // Relaxed: only counts.
     if !REPORTED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the calling thread occupies the worker, so the run goes on.
+        // SAFETY: the calling thread occupies the worker, so the run has not ended.
         let most = unsafe { (*worker.run.get()).threads.terms().most_reliefs() };
         output::say(format_args!(
             "sched_block_begin fails with EAGAIN: SCHED_BLOCKING={most} blocking sections are open; \
@@ -219,14 +213,13 @@ fn report_limit(worker: &Worker) {
     }
 }
 
-/// The calling thread, which is on the fiber, occupies a worker that no other thread has.
+/// Makes the calling thread, which is on the fiber, the occupant of a worker that nobody has.
 fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
     leave_section(fiber);
     worker.occupy();
     let host_stack = fiber.section.host_stack.get();
     worker.host_stack.set(host_stack);
-    // SAFETY: the record lies on the calling thread's own stack, and lives until the thread has left
-    // its worker.
+    // SAFETY: the record lies on the calling thread's own stack until the thread leaves its worker.
     unsafe { &*host_stack }.worker.set(Some(worker));
     if !ptr::eq(fiber.worker(), worker) {
         fiber.move_to(worker);
@@ -237,15 +230,15 @@ fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
 
 /// Claims a vacant worker of the fiber's run for the calling thread. None: no worker is vacant.
 fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
-    // SAFETY: the fiber's task is counted (`hold`), so the run goes on.
+    // SAFETY: the fiber's task is counted (`hold`), so the run has not ended.
     let run = unsafe { &*fiber.worker().run.get() };
     let own = fiber.worker().index();
     let mut workers = (own..run.workers()).chain(0..own).map(|index| run.worker(index));
     workers.find(|worker| worker.handoff.claim())
 }
 
-/// The task, whose section has ended, has a worker. If tasks whose section ended before wait for
-/// one, the task stands in line, and the oldest of these tasks continues.
+/// Called when a task whose section has ended has a worker. If tasks whose sections ended earlier
+/// stand in line, this task joins the line, and the first one there continues.
 fn give_way(fiber: &Fiber) {
     // SAFETY: the calling thread occupies the worker.
     let mine = unsafe { fiber.mine() };
@@ -259,14 +252,14 @@ fn give_way(fiber: &Fiber) {
     }
 }
 
-/// The task goes on: it needs neither the run to be held open nor the reserved slot any more.
+/// Undoes `hold` and the reservation of `hand_over_worker`, since the task continues.
 fn end_hold(mine: Mine) {
     mine.let_go();
     let _ = mine.reserve(-1); // to reserve fewer cannot fail
 }
 
-/// The task goes on: at once, if there is a place for its thread and no other task is before it; else
-/// on any worker, when its turn has come.
+/// Continues the task: at once, if a worker is free for its thread and no other task precedes it;
+/// otherwise on any worker, when its turn has come.
 #[inline(never)]
 fn resume_task(fiber: &Fiber) {
     let errno = errno::get();
@@ -286,16 +279,16 @@ fn resume_task(fiber: &Fiber) {
             leave_section(fiber);
             fiber.tell_end_of_section();
             // SAFETY: the fiber could be left when the section began, and its host stack is this
-            // thread's; the task is counted (`hold`), so the run goes on.
+            // thread's; the task is counted (`hold`), so the run has not ended.
             unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
         }
     }
-    // SAFETY: the task goes on, with the worker that its fiber has now.
+    // SAFETY: the task continues on the worker that its fiber has now.
     end_hold(unsafe { fiber.mine() });
     restore_errno(errno);
 }
 
-/// Sets the errno of the thread on which the task goes on.
+/// Sets errno on the thread on which the task continues.
 #[inline(never)] // so that the address of errno is computed on the new thread
 fn restore_errno(errno: i32) {
     errno::set(Errno(errno));
@@ -303,7 +296,8 @@ fn restore_errno(errno: i32) {
 
 impl Worker {
     /// Calls another thread to this worker, which the calling thread has just left in the middle of
-    /// a task. Returns the word that `come_back` needs. An error: no thread can be had, and the place
+    /// a task. Returns the word for `come_back`. On an error no thread is available, and the worker
+    /// is the caller's again. The run must not end during the call.
     /// is the caller's again. The run must not end during the call.
     fn relieve(&self) -> Result<usize, NoRelief> {
         let (handoff_word, calls) = self.handoff.leave();
@@ -316,7 +310,7 @@ impl Worker {
         Ok(handoff_word)
     }
 
-    /// Calls a relief: see `RunThreads::relieve`. Called by the thread that has left this worker.
+    /// Asks for a relief: see `RunThreads::relieve`. The caller has left this worker.
     fn call_relief(&self) -> Result<(), NoRelief> {
         let job = Job { main: life::run_relief, arg: ptr::from_ref(self).cast() };
         // SAFETY: the calling thread's task holds the run open.

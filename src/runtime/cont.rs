@@ -1,15 +1,15 @@
 //! Kind `cont`: continuation stealing. A spawn calls the child at once, on another stack. The
 //! spawner's continuation is the task that other workers can steal.
 //!
+//! So one worker runs the program in its serial order, and a flood of spawns needs one stack and
+//! one slot of the queue, instead of a slot for each task. The deques, the search for tasks,
+//! sleeping, and the end of the run are those of kind `steal`. The tasks in the deques are
+//! continuations, which any worker can resume.
+//!
 //! Sources: E. Mohr, D. Kranz and R. Halstead, "Lazy task creation: a technique for increasing the
 //! granularity of parallel programs", 1991; M. Frigo, C. Leiserson and K. Randall, "The
 //! implementation of the Cilk-5 multithreaded language", 1998; for whole stacks, C. Yang and J.
 //! Mellor-Crummey, 2016.
-//!
-//! So one worker runs the program in its serial order, and a flood of spawns needs one stack and
-//! one slot of the queue, instead of a slot for each task. Everything else is that of kind
-//! `steal`: the deques, the search for tasks, sleeping, and the end of the run. The tasks in the
-//! deques are continuations, which any worker can resume.
 //!
 //! # Protocol
 //!
@@ -20,57 +20,53 @@
 //! finish  pops the deque: the youngest task there is the spawner, unless it was stolen
 //!         spawner: returns to it; other task: continues with that task in a worker's loop
 //! ```
-//! The deque is used only on the child's stack. So a thief finds the continuation complete, and
-//! nothing runs on the spawner's stack any more.
+//! The deque is used only on the child's stack. So a thief finds the continuation complete, and no
+//! thread runs on the spawner's stack any more.
 //!
 //! # Who owns a child fiber
 //!
 //! A fiber keeps one *child fiber*, on which the children of its task run, one after the other. It
-//! is taken from the stack cache at the first spawn. Seen from a child, the fiber of its spawner is
-//! the *parent fiber*. While the spawner's continuation is in a deque, the child is on the child
-//! fiber. If anything but the child's return continues the spawner, the spawner's `child_fiber` is
-//! first set to null (`continuation::detach_spawner`). From then on the fiber belongs to the child
-//! alone, and the spawner's next spawn takes another one.
+//! is taken from the stack cache at the first spawn. From the child's point of view, the fiber of
+//! its spawner is the *parent fiber*. While the spawner's continuation is in a deque, the child is
+//! on the child fiber. If anything but the child's return continues the spawner, the spawner's
+//! `child_fiber` is first set to null (`continuation::detach_spawner`). From then on the child
+//! fiber belongs to the child alone, and the spawner's next spawn takes another fiber.
 //!
 //! A child that ends pops its worker's deque. It may return to the popped spawner like a function
-//! if the spawner's fiber is the child's parent fiber, and the `child_fiber` of the parent is still
-//! the child's fiber. Then the popped continuation belongs to the very spawn that has called this
-//! child, since a fiber waits at one spawn at a time. The callee-saved registers have the values of
-//! that spawn, since each function has preserved them, and are not loaded again.
+//! if the spawner's fiber is the child's parent fiber, and the parent's `child_fiber` is still the
+//! child's fiber. Then the popped continuation belongs to the spawn that called this child, since a
+//! fiber waits at one spawn at a time. The callee-saved registers need not be reloaded: each
+//! function has preserved their values of that spawn.
 //!
 //! Three cases need care:
 //!
-//! - *The parent fiber belongs to another worker.* Then the child continues the spawner like any
-//!   other task.
+//! - *The parent fiber belongs to another worker.* The child continues the spawner like any task.
 //! - *The child has waited, and has come back on another worker*, with the same registers. It then
-//!   pops the youngest task of that worker. This may be a continuation of its own spawner at a
-//!   later spawn, which has the same address. The spawner then has another child fiber, so the
-//!   comparison fails.
+//!   pops the youngest task of that worker. This may be its own spawner at a later spawn, with the
+//!   same address. The spawner then has another child fiber, so the comparison fails.
 //! - *A thief has taken the spawner, but has not yet set `child_fiber` to null.* In that time the
 //!   spawner is in no deque, so no child pops it.
 //!
-//! A child fiber belongs to the same worker as its parent: a fiber has no child fiber whenever
-//! another worker continues it.
+//! A fiber and its child fiber belong to one worker: a fiber that another worker resumes has none.
 //!
-//! Child fibers pile up to the depth that the recursion has had. They go back to the stack cache
-//! when a task waits or yields, when the loop has found its deque empty, and, if stacks are scarce,
-//! at each tick: otherwise a worker that is busy could keep the stacks that waiting tasks need.
-//! (Rejected: at each tick in any case. A deep recursion then moved its stacks to the store and
-//! back all the time: UTS T3 took 0.69 s instead of 0.50 with one worker, and 0.52 instead of 0.32
-//! with two.)
+//! Child fibers accumulate up to the greatest depth of the recursion. They return to the stack
+//! cache when a task waits or yields, when the loop has found its deque empty, and, if stacks are
+//! scarce, at each tick: otherwise a busy worker could keep the stacks that waiting tasks need.
+//! (Rejected: at each tick in any case. A deep recursion then moves its stacks to the store and
+//! back all the time: UTS T3 took 0.69 s instead of 0.50 with one worker.)
 //!
 //! # Floating-point controls
 //!
 //! The controls are saved with the context, and loaded when anything but the child's return
 //! continues it. The child begins with the spawner's controls, as a called function does.
-//! (Comparing them with the run's controls first would cost a sixth of a spawn on Zen 3: the load
-//! waits for the store of MXCSR, and this store waits for all instructions before it.) A loop that
-//! takes the child's place loads the run's controls.
+//! (Rejected: to compare them with the run's controls first. That costs a sixth of a spawn on Zen
+//! 3: the load waits for the store of MXCSR, and this store waits for all earlier instructions.) A
+//! loop that begins on the child's fiber loads the run's controls.
 //!
 //! # Where there is no stack
 //!
 //! A task cannot leave its stack if another run lies on top of it, or if it is on its thread's own
-//! stack; and there may be no memory for a new stack. Then the child is queued, as in kind `steal`.
+//! stack; or no memory may be left for a new stack. Then the child is queued, as in kind `steal`.
 //!
 //! # Nested spawns
 //!
@@ -78,35 +74,33 @@
 //! a stack until the rest of the chain has run: a million tasks would need a million stacks. So a
 //! spawner on a fiber that is [`MOST_NESTED`] deep queues its children. Then a task of the chain
 //! ends before its successor begins, and the rest of the chain runs in the loop of that one fiber.
-//! (To change over between the two orders by depth: Y. Guo and others, "SLAW: a scalable
+//! (A switch between the two orders at some depth: Y. Guo and others, "SLAW: a scalable
 //! locality-aware adaptive work-stealing scheduler", 2010.)
 //!
-//! The depth counts spawners that thieves have taken, too. Rejected: to count those in the worker's
-//! deque. Where a thief takes spawners as fast as the chain makes them, the depth by that count
-//! does not grow, and each task of the chain costs a stack and a theft.
+//! The depth includes spawners that thieves have taken. Rejected: to count only the spawners in the
+//! worker's deque. Where thieves take spawners as fast as the chain makes them, that depth does not
+//! grow, and each task of the chain costs a stack and a theft.
 //!
-//! The depth counts from 0 again in a task that has waited, since that task has a stack of its own
+//! The depth starts at 0 again in a task that has waited, since that task has a stack of its own
 //! anyway, and in a task from outside the run, which the loop calls between two tasks of a chain. A
 //! forked task is called at once at any depth: its caller joins it, and keeps its stack until then.
 //!
 //! When the deepest task of a chain waits, the rest of the chain runs in a new loop, whose depth is
-//! 0, while the spawners are still in the deque. So a worker whose deque has `MOST_NESTED` tasks
-//! queues the children of its spawns, too; otherwise each such wait would put another `MOST_NESTED`
-//! spawners into the deque. (Without this rule, a chain of a million tasks that each spawn the
-//! next, compute for 0.2 µs and lock one mutex took 300 to 500 MB and 3 s on two workers, instead
-//! of 10 MB and 0.3 s: c_tests/conts.c.)
+//! 0, while the spawners are still in the deque. Each such wait would put another `MOST_NESTED`
+//! spawners into the deque. So a worker whose deque already has `MOST_NESTED` tasks also queues the
+//! children of its spawns. (Without this rule, a chain of a million tasks that each spawn the next,
+//! compute for 0.2 µs and lock one mutex took 300 to 500 MB instead of 10 MB: c_tests/conts.c.)
 //!
-//! The price is the order: one worker runs a program in its serial order only as far as spawns are
-//! nested no deeper.
+//! The price is the order: a single worker keeps a program's serial order only up to this depth.
 //!
 //! # Cost
 //!
 //! A spawn without a theft needs no atomic read-modify-write and no fence. Calls and returns are
-//! paired, so the processor predicts where a child returns to. `run` and `finish` have no frames
-//! and save no registers, since every rare case is a call in tail position. The functions on the
-//! way of a spawn lie side by side (`.text.hot`): spread over the library they take some 7 % more
-//! time. If a sanitizer or the C++ runtime must be informed of each switch, the run uses a spawn of
-//! its own (`fiber::Instrumented`).
+//! paired, so the processor predicts where a child returns. `run` and `finish` have no frames and
+//! save no registers, since every rare case is a call in tail position. The functions of a spawn
+//! are contiguous in memory (`.text.hot`); spread over the library they take some 7 % more time.
+//! Runs whose switches a sanitizer or the C++ runtime must hear of use another spawn
+//! (`fiber::Instrumented`).
 
 mod child;
 
@@ -124,7 +118,7 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// How deeply spawns are nested at most, each called by the one before.
+/// The greatest depth of spawns, each called by the one before.
 const MOST_NESTED: u32 = 1024;
 
 /// `sched_spawn`, and the value that it returns.
@@ -156,8 +150,8 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
     }
 }
 
-/// `spawn` by a thread that does not own the worker. It often owns another one of the run: a spawner
-/// that was stolen still has the `s` of the worker on which it began.
+/// `spawn` by a thread that does not own `worker`. The thread often owns another worker of the run:
+/// a stolen spawner still has the `s` of the worker on which it began.
 ///
 /// # Safety
 /// As for `spawn`.
@@ -169,8 +163,7 @@ unsafe extern "C" fn spawn_by_other<P: DequePolicy, I: Instrumentation>(
     worker: &Worker,
 ) -> c_int {
     match worker.mine_in_slot() {
-        // SAFETY: both workers are in the same run, and so have the same policy; the rest is the
-        // caller's promise.
+        // SAFETY: both workers are in the same run, so they have the same policy.
         Some(mine) => unsafe { spawn::<P, I>(f, closure, mine.worker()) },
         // SAFETY: `f` accepts `closure`, by the caller's promise.
         None => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
@@ -193,8 +186,7 @@ pub unsafe extern "C" fn fork<P: DequePolicy, I: Instrumentation>(
     {
         forked.set_begun(f, closure);
         let child = ptr::from_ref(forked).expose_provenance();
-        // SAFETY: the caller owns the worker and is on its fiber. A refused task is the caller's
-        // again: nobody else has got it.
+        // SAFETY: the caller owns the worker and is on its fiber. Nobody else has a refused task.
         unsafe {
             let outcome = call::<Child<P, ByFork, I>, I>(child, closure, worker, child_fiber);
             if I::IS_ON && outcome != 0 {
@@ -207,31 +199,26 @@ pub unsafe extern "C" fn fork<P: DequePolicy, I: Instrumentation>(
     unsafe { fork_slowly::<P, I>(forked, f, closure, worker) }
 }
 
-/// The fiber for the next child of the worker's current fiber, if it has one.
+/// The child fiber of the worker's current fiber, if it has one.
 #[inline(always)]
 fn child_fiber(worker: &Worker) -> Option<&Fiber> {
-    // SAFETY: the fiber belongs to the worker's current fiber, which gives it back only on this
-    // thread.
+    // SAFETY: the fiber's parent is the worker's fiber, which releases it only on this thread.
     unsafe { worker.child_fiber.get().as_ref() }
 }
 
-/// True if the worker's current fiber is too deep for a child fiber, or too many spawners may be in
-/// the deque.
+/// True if the worker's fiber is too deep for a child fiber, or its deque has too many tasks.
 ///
 /// # Safety
 /// The caller owns the worker, the policy of whose run is `P`.
 #[inline]
 unsafe fn is_too_deep<P: DequePolicy>(worker: &Worker) -> bool {
-    // SAFETY: the owner is on the fiber, so its stack is in use; by the caller's promise the deque
-    // has this type.
+    // SAFETY: the owner is on the fiber; by the caller's promise the deque has this type.
     unsafe {
         (*worker.fiber.get()).nesting.get() >= MOST_NESTED
             || worker.deque::<P::Deque>().len_hint() >= MOST_NESTED as usize
     }
 }
 
-/// Calls the child on the child fiber.
-///
 /// # Safety
 /// The caller owns the worker and is on its fiber. `child` and `closure` are for `C::run`.
 #[inline(always)]
@@ -245,7 +232,7 @@ unsafe fn call<C: Callee, I: Instrumentation>(
         // SAFETY: the caller owns the worker and is on its fiber; `child` is for `C::run`.
         return unsafe { call_instrumented::<C>(child, closure, worker, child_fiber) };
     }
-    // The record lies where the stack begins.
+    // The frames of the stack begin at the record.
     let top = ptr::from_ref(child_fiber).cast_mut().cast();
     // SAFETY: the stack belongs to the caller's fiber, and nothing runs on it.
     unsafe { switch::call_on_stack::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
@@ -297,8 +284,7 @@ unsafe extern "C" fn spawn_slowly<P: DequePolicy, I: Instrumentation>(
     }
 }
 
-/// `fork`, if the caller is not the owner, or the worker's fiber has no child fiber, or `f` is
-/// NULL.
+/// `fork`, if the caller is not the owner, the worker's fiber has no child fiber, or `f` is NULL.
 ///
 /// # Safety
 /// As for `fork`.

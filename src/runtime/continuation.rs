@@ -1,7 +1,7 @@
-//! Continuations: what is kept of a suspended task until a worker continues the task.
+//! Continuations: the record of a suspended task, with which a worker resumes the task.
 //!
-//! The word that a switch passes to the context that it continues has two parts: the address of an
-//! [`Unpublished`] that the thread has left behind, or 0; and the bit [`RETIRED`]. The code at the
+//! A switch passes a word to the context that it resumes. The word consists of the address of an
+//! [`Unpublished`] that the thread has left behind, or 0, and the bit [`RETIRED`]. The code at the
 //! end of each switch gives the word to [`finish_switch`].
 
 use crate::fiber::switch::{self, Arrival, Context};
@@ -41,20 +41,18 @@ pub(super) struct Unpublished<'a> {
     pub continuation: Continuation,
     /// The function of the queued task that continues this one.
     pub resume: TaskFn,
-    /// Makes the continuation known to whoever will queue it. False: there is nothing to wait for.
+    /// Makes the continuation known to whoever will queue it. False: nothing is left to wait for.
     pub publish: &'a mut dyn FnMut(Task) -> bool,
 }
 
 impl Unpublished<'_> {
-    /// Publishes the task. An error: the task has nothing to wait for, and the caller must continue
-    /// or queue it.
+    /// Publishes the task. An error: nothing is left to wait for; the caller resumes or queues it.
     ///
     /// # Safety
     /// The context of `this` is saved, and no thread is on its stack. The caller does not touch
     /// `this` after Ok: another thread may have continued the task.
     pub(super) unsafe fn publish(this: *mut Self) -> Result<(), Task> {
-        // SAFETY: by the caller's promise, `this` is complete. No other thread has it until
-        // `publish` returns true.
+        // SAFETY: `this` is complete, and no other thread has it until `publish` returns true.
         unsafe {
             let closure = (&raw const (*this).continuation).cast_mut().cast();
             let task = Task { f: (*this).resume, closure };
@@ -63,16 +61,15 @@ impl Unpublished<'_> {
     }
 }
 
-/// A bit of the word that a switch passes: the thread has no worker any more.
+/// A bit of the word that a switch passes: the thread no longer has a worker.
 pub(super) const RETIRED: usize = 1;
 
-/// Ends a switch, in the context that was continued: publishes the task that the thread has left,
-/// if any. If that task has nothing to wait for, it is queued. Returns false if the thread has no
-/// worker any more.
+/// Ends a switch, in the resumed context: publishes the task that the thread has left, if any, or
+/// queues it if nothing is left to wait for. Returns false if the thread no longer has a worker.
 ///
 /// # Safety
-/// The calling thread occupies `worker`, or has occupied it and the run goes on. The switch has
-/// passed `word` to the caller.
+/// The calling thread occupies `worker`, or has occupied it and the run has not ended. The switch
+/// has passed `word` to the caller.
 pub(super) unsafe fn finish_switch(worker: &Worker, word: *mut c_void) -> bool {
     if !word.is_null() {
         let left: *mut Unpublished = word.map_addr(|word| word & !RETIRED).cast();
@@ -86,9 +83,8 @@ pub(super) unsafe fn finish_switch(worker: &Worker, word: *mut c_void) -> bool {
     word.addr() & RETIRED == 0
 }
 
-/// The fiber of a spawner. `cont` has stored its address in the room of the spawner's context
-/// (`switch::room_of`). The address of the room is the closure of the task that continues the
-/// spawner.
+/// The fiber of a spawner, which `cont` has stored in the room of the spawner's context
+/// (`switch::room_of`). The room's address is the closure of the task that resumes the spawner.
 ///
 /// # Safety
 /// The address was stored, and the context was not continued since.
@@ -98,15 +94,14 @@ pub(super) unsafe fn spawner_fiber<'a>(room: *mut c_void) -> &'a Fiber {
     unsafe { &**room.cast::<*const Fiber>() }
 }
 
-/// Takes a spawner's continuation from its child: the spawner will continue by another way than its
-/// child's return. From now on the child's fiber is no longer the spawner's child fiber.
+/// Takes a spawner's continuation away from its child, so that the child's return will not resume
+/// the spawner. From now on the child's fiber is no longer the spawner's child fiber.
 ///
 /// # Safety
-/// The continuation was published, and only the caller continues it.
+/// The continuation was published, and only the caller resumes it.
 pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     let context = switch::context_of(room);
-    // SAFETY: by the caller's promise, the context is that of a suspended spawner, and not
-    // continued yet.
+    // SAFETY: by the caller's promise, the context is a suspended spawner's.
     unsafe {
         switch::make_ready::<DetachedSpawner>(context);
         let fiber = spawner_fiber(room);
@@ -116,13 +111,12 @@ pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     }
 }
 
-/// What a detached spawner runs first when it continues.
+/// The code that a detached spawner runs first when it resumes.
 struct DetachedSpawner;
 
 impl Arrival for DetachedSpawner {
     unsafe extern "C" fn arrive(word: *mut c_void, room: *mut c_void) {
-        // SAFETY: `room` is that of this context, which continues now, in the thread that occupies
-        // the fiber's worker.
+        // SAFETY: the room belongs to this context; the thread occupies the fiber's worker.
         unsafe {
             let fiber = spawner_fiber(room);
             fiber.resumed_by_other.set(true);

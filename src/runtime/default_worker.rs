@@ -1,14 +1,12 @@
-//! The worker through which the default pool is used (`api::default_pool`), and the lock under
-//! which the pool is made.
+//! The worker of the default pool (`api::default_pool`), and the lock under which it is made.
 //!
 //! `WORKER` is that worker, or null if this process has no pool. The Release store in `get_or_make`
 //! pairs with the Acquire load in `get`: a thread that finds the worker finds a run that is ready
-//! for use. `MAKING` is held while a pool is made or forgotten. A child made by fork has neither the
-//! pool's threads nor the thread that holds the lock, so `renew` resets both variables there.
+//! for use. `MAKING` is held while a pool is made or forgotten. A child made by fork has neither
+//! the pool's threads nor the thread that holds the lock, so `renew` resets both variables there.
 //!
 //! `FORMER` is the worker of the previous pool: the parent's pool, or a pool that was released at
-//! exit. For this process the run of that pool has ended. A call that waits for one of its tasks
-//! returns an error.
+//! exit. Its run has ended: a call that waits for one of its tasks returns an error.
 
 use crate::lock::mutex::Mutex;
 use crate::runtime::record::Worker;
@@ -22,20 +20,17 @@ static FORMER: AtomicPtr<Worker> = AtomicPtr::new(ptr::null_mut());
 #[unsafe(link_section = "sched_words")]
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// The worker, if there is a pool.
 pub fn get() -> Option<&'static Worker> {
     // SAFETY: records are never freed.
     unsafe { WORKER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The worker of the former pool, if there was one.
 pub fn former() -> Option<&'static Worker> {
     // SAFETY: records are never freed.
     unsafe { FORMER.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the worker. If there is no pool, one thread calls `make`, and the other threads wait for
-/// it.
+/// Returns the worker. If there is no pool, one thread calls `make`; the others wait for it.
 pub fn get_or_make<E>(
     make: impl FnOnce() -> Result<&'static Worker, E>,
 ) -> Result<&'static Worker, E> {
@@ -58,7 +53,7 @@ pub fn forget<T>(newest: impl FnOnce() -> T) -> Option<T> {
     MAKING.with(|()| forget_worker().then(newest))
 }
 
-/// False if there is no pool. The caller holds the lock, or is alone.
+/// Makes the worker the former one. False if there is none. To be called with the lock, or alone.
 fn forget_worker() -> bool {
     let worker = WORKER.swap(ptr::null_mut(), Ordering::Relaxed);
     if !worker.is_null() {
@@ -67,7 +62,7 @@ fn forget_worker() -> bool {
     !worker.is_null()
 }
 
-/// To be called in a child made by fork.
+/// Forgets the parent's pool. To be called in a child made by fork.
 ///
 /// # Safety
 /// No other thread of this process uses the functions of this file before this function returns.

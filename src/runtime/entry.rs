@@ -1,5 +1,5 @@
-//! The slow parts of `sched_spawn`, compiled for each policy: the whole spawn where the built-in
-//! part does not apply, and the rest of a spawn that the built-in part has begun.
+//! The slow parts of `sched_spawn`, compiled for each policy: the spawn where the inlined one into
+//! the built-in deque does not apply, and the second half of an inlined spawn.
 
 use crate::policy::Policy;
 use crate::policy::operations::Hosted;
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn spawn<P: Policy>(
 ) -> c_int {
     match f {
         Some(f) if worker.is_mine() => {
-            // SAFETY: the owner was compared just now; the policy is a `P`, by the caller's promise.
+            // SAFETY: `is_mine` is true; by the caller's promise, the policy is a `P`.
             outcome(unsafe { worker.policy::<P>().spawn(worker.owned(), Task { f, closure }) })
         }
         // SAFETY: by the caller's promise, `f` accepts `closure`.
@@ -43,14 +43,13 @@ pub unsafe extern "C" fn finish_spawn(
 ) -> c_int {
     // SAFETY: `put_built_in` does not apply if `f` is NULL.
     let f = unsafe { f.unwrap_unchecked() };
-    // SAFETY: the built-in deque is that of this policy alone; by the caller's promise, `put` has
-    // returned false for this task.
+    // SAFETY: only this policy uses the built-in deque; `put` has returned false for this task.
     outcome(unsafe {
         worker.policy::<Stealing<BuiltIn>>().finish_spawn(worker.owned(), Task { f, closure })
     })
 }
 
-/// What `sched_spawn` returns.
+/// The return value of `sched_spawn`.
 pub fn outcome(pushed: Result<(), Full>) -> c_int {
     match pushed {
         Ok(()) => 0,

@@ -1,5 +1,5 @@
-//! What the thread that is on a fiber does with the fiber: it counts the tasks, decides whether the
-//! fiber can be left, and returns the fibers of its children.
+//! Operations on a fiber by the thread that is on it: it counts the tasks, decides whether the
+//! fiber can be left, and returns the stacks of its child fibers.
 
 use crate::fiber::limit;
 use crate::fiber::sanitizers::SanitizerState;
@@ -71,7 +71,7 @@ impl LoopStack for Fiber {
     fn run(&self, task: Task) {
         self.place().call(task);
         identity::check_section_closed(self);
-        let place = self.place(); // another worker than before, perhaps
+        let place = self.place(); // the task may have moved to it
         place.counters().tasks.add(1);
         place.stay();
     }
@@ -82,14 +82,14 @@ impl LoopStack for Fiber {
 }
 
 impl Fiber {
-    /// Brings the worker's counter up to date.
+    /// Adds the tasks that were counted here to the worker's counter.
     #[cold]
     fn count_tasks(&self) {
         let counted = self.countdown_start.replace(TICK) - self.countdown.replace(TICK);
         self.place().counters().tasks.add(counted as usize);
     }
 
-    /// Brings the worker's counter up to date, and returns the stacks of child fibers.
+    /// Counts the tasks as `count_tasks` does, and returns the stacks of child fibers.
     pub(super) fn flush(&self) {
         self.count_tasks();
         self.release_child_fibers();
@@ -104,7 +104,7 @@ impl Fiber {
         before
     }
 
-    /// Another worker than before continues the fiber.
+    /// Moves the fiber to another worker, which continues it.
     #[cold]
     #[inline(never)]
     pub(super) fn move_to(&self, worker: &Worker) {
@@ -112,22 +112,21 @@ impl Fiber {
         self.force_tick(); // the new worker counts the fiber's last tasks; the total is right
     }
 
-    /// From now on the worker, which the calling thread occupies, is on this fiber.
+    /// Makes this fiber the current one of the worker, which the calling thread occupies.
     #[inline(always)]
     pub fn make_current(&self, worker: &Worker) {
         worker.fiber.set(self);
         worker.child_fiber.set(self.child_fiber.get());
     }
 
-    /// `release_child_fibers`, at a tick.
     pub(super) fn release_scarce_child_fibers(&self) {
         if limit::is_scarce() {
             self.release_child_fibers();
         }
     }
 
-    /// Returns the stack of the child fiber, the stack of the child fiber's own child fiber, and so
-    /// on, to the worker's stack cache. No task is on them.
+    /// Returns the stacks of the child fiber, of the child fiber's own child fiber, and so on, to
+    /// the worker's stack cache. No task is on them.
     pub fn release_child_fibers(&self) {
         if !self.child_fiber.get().is_null() {
             self.release_child_fibers_slowly();
@@ -142,8 +141,7 @@ impl Fiber {
         if ptr::eq(worker.fiber.get(), self) {
             worker.child_fiber.set(ptr::null());
         }
-        // SAFETY: only its parent refers to a child fiber without a task, and the caller has the
-        // parent.
+        // SAFETY: only a parent refers to a child fiber without a task, and the caller has it.
         while let Some(fiber) = unsafe { next.as_ref() } {
             next = fiber.child_fiber.replace(ptr::null());
             fiber.update_leave_limit();
@@ -165,8 +163,8 @@ impl Fiber {
         worker.is_guest() && Worker::current_record().is_some_and(|mine| !ptr::eq(mine, worker))
     }
 
-    /// True if the task here is in a blocking section, and its thread still occupies the worker: in
-    /// kind `serial`.
+    /// True if the task here is in a blocking section. The caller occupies the fiber's worker, as a
+    /// thread in a section of kind `serial` still does.
     pub fn is_in_section(&self) -> bool {
         self.section.is_open()
     }
@@ -178,7 +176,6 @@ impl Fiber {
         self.update_leave_limit();
     }
 
-    /// Calls `work`. Meanwhile the fiber is pinned, as by `pin`.
     pub fn pinned_during<T>(&self, work: impl FnOnce() -> T) -> T {
         let was_pinned = self.pin();
         let result = work();
@@ -186,8 +183,8 @@ impl Fiber {
         result
     }
 
-    /// Takes the task that the worker runs next if the task here is left. The worker looks where
-    /// `first` says, or at the injector first, if a look there is due.
+    /// Takes the task that the worker runs next if the task here is suspended. The worker first
+    /// looks where `first` says, or at the injector if a look there is due.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
         // SAFETY: the calling thread occupies the worker.
         let mine = unsafe { self.mine() };
@@ -203,8 +200,8 @@ impl Fiber {
         self.yields.get() == 0
     }
 
-    /// Makes the next `tick` return true. The tasks counted up to now are added to the worker's
-    /// counter; the calling thread occupies the worker.
+    /// Makes the next `tick` return true. Adds the tasks counted up to now to the counter of the
+    /// worker, which the calling thread occupies.
     pub fn force_tick(&self) {
         self.flush();
         self.countdown.set(1);
@@ -224,14 +221,14 @@ impl Fiber {
         self.can_be_left_as_is() || self.can_be_left_slowly()
     }
 
-    /// As `can_be_left`; if true, the fiber has no child fiber afterwards.
+    /// True if the task here can be suspended. The fiber then has no child fiber.
     #[inline(always)]
     pub(super) fn prepare_to_leave(&self) -> bool {
         self.can_be_left_as_is() || self.prepare_to_leave_slowly()
     }
 
     /// True if the caller is on the fiber's stack, and the fiber is not pinned and has no child
-    /// fiber. False says nothing.
+    /// fiber. If false, the fiber may still be one that can be left.
     #[inline(always)]
     pub(super) fn can_be_left_as_is(&self) -> bool {
         registers::depth_below(ptr::from_ref(self).addr()) < self.leave_limit.get()
@@ -245,8 +242,8 @@ impl Fiber {
     }
 
     /// `can_be_left`, for a caller that may be on another stack than the fiber's. A stack of the
-    /// program's own is suspended together with the task that is on it. A stack of another copy of
-    /// this library is not: the calling thread occupies a worker of that copy.
+    /// program's own is suspended together with its task. A stack of another copy of this library
+    /// is not, since the calling thread occupies a worker of that copy.
     #[cold]
     #[inline(never)]
     pub(super) fn can_be_left_slowly(&self) -> bool {
@@ -255,18 +252,16 @@ impl Fiber {
     }
 
     /// True if the loop here can be left for good, so that the worker can switch to the
-    /// continuation that the caller is called to resume. This holds for a fiber that can be left.
-    /// It also holds for a thread's own stack on which no task but the caller lies: that stack
-    /// continues at `HostStack::base` after the run, and needs nothing of a loop that runs no task.
+    /// continuation that the caller is called to resume. This holds for a fiber that can be left,
+    /// and for a thread's own stack on which no task but the caller lies: that stack continues at
+    /// `HostStack::base` after the run, and a loop that runs no task needs nothing on it.
     pub(super) fn loop_can_be_left(&self) -> bool {
         self.can_be_left() || self.stack.is_none() && self.help_depth.get() == 0
     }
 
-    /// What the sanitizers know of the fiber's stack. The caller is on the fiber, or about to
-    /// switch to it.
+    /// The sanitizers' state of the fiber's stack. The caller is on the fiber or about to be.
     pub(super) fn sanitizer_state(&self) -> &SanitizerState {
-        // SAFETY: a fiber without a stack is on a thread's own, so the calling thread occupies its
-        // worker.
+        // SAFETY: without a `stack` this is the calling thread's own, so it occupies the worker.
         let host = || &unsafe { self.mine() }.host_stack().sanitizers;
         self.stack.as_ref().map_or_else(host, Stack::sanitizer_state)
     }
@@ -278,16 +273,15 @@ impl Fiber {
             && mine.host_stack().outer_help_depth.get() == self.help_depth.get()
     }
 
-    /// Adds `more` to the number of tasks that were forked here and not joined yet, and returns the
-    /// sum.
+    /// Adds `more` to the number of tasks that were forked here and not joined. Returns the sum.
     pub fn count_forks(&self, more: isize) -> isize {
         self.unjoined_forks.set(self.unjoined_forks.get() + more);
         self.unjoined_forks.get()
     }
 
-    /// True if `address` lies in the frame of a task that has returned. The task was called from
-    /// the frame that calls the caller now: the frame of the loop, or that of `run_on_top`. To be
-    /// called before this frame calls the next task.
+    /// True if `address` lies in the frame of a task that has returned. The same frame called that
+    /// task and now calls the caller: the frame of the loop, or that of `work_on_top`. To be called
+    /// before the caller calls its task.
     ///
     /// The address is compared with `calling_frame` and not with the stack pointer, since the
     /// caller's own frame may cover the address.
@@ -299,8 +293,8 @@ impl Fiber {
 
     /// `is_in_returned_frame`, for an address below `calling_frame`. The low end of the stack is
     /// known if the caller and `calling_frame` are both on the fiber's own stack. Otherwise they
-    /// are on a thread's own stack, on one of the program's, or on that of an inner run in which
-    /// the task waits. Of such a stack only a page below the caller counts, since memory further
+    /// are on a thread's own stack, on a stack of the program, or on that of an inner run in which
+    /// the task waits. On these stacks only the page below the caller counts, since memory further
     /// down may belong to another stack.
     #[cold]
     #[inline(never)]
@@ -318,7 +312,7 @@ impl Fiber {
     }
 }
 
-/// `Fiber::next_in_line`, when a look at the injector is due.
+/// `Fiber::next_in_line`, when it is time to look at the injector.
 #[cold]
 #[inline(never)]
 fn next_from_outside(mine: Mine) -> Option<Task> {

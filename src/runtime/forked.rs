@@ -12,19 +12,17 @@ use crate::sys::{errno, output, symbol};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
-/// The task that stands in a queue for a forked task.
 #[inline(always)]
 pub fn queued_task(forked: &Forked) -> Task {
     Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
 }
 
-/// The function of a forked task that is queued. None: it is another task.
+/// The function of a queued forked task. None if `task` is another task.
 pub fn function_of(task: Task) -> Option<usize> {
     call_of(task).map(|(function, _)| function)
 }
 
-/// The function and the closure of a forked task that is queued, or was taken from a queue and has
-/// not begun. None: it is another task.
+/// The function and the closure of a forked task that has not begun. None: `task` is another task.
 pub fn call_of(task: Task) -> Option<(usize, *mut c_void)> {
     std::ptr::fn_addr_eq(task.f, run_forked as TaskFn).then(|| {
         // SAFETY: the descriptor lives until the task is joined.
@@ -33,9 +31,9 @@ pub fn call_of(task: Task) -> Option<(usize, *mut c_void)> {
     })
 }
 
-/// Runs a forked task that was taken out of a queue. The function is exported because
-/// sched_inline.h queues it, too. The number in its name is the version of all layouts that the
-/// header uses: a change of one of these layouts changes the number, here and in the header.
+/// Runs a forked task that was taken out of a queue. Exported because sched_inline.h queues it. The
+/// number in its name is the version of all layouts that the header uses; a change of one of these
+/// layouts changes the number, here and in the header.
 ///
 /// # Safety
 /// `descriptor` points to a [`Forked`], whose task was taken out of a queue once.
@@ -62,8 +60,8 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
 impl Worker {
     /// True if SIGSEGV at this program counter and for this address means that `run_forked`, on the
     /// calling thread, has met a descriptor that is gone or was overwritten: it has read the
-    /// descriptor, or has called what the descriptor named as the task's function. (x86-64 faults
-    /// before the jump if that cannot be an address.)
+    /// descriptor, or called the function that the descriptor named. (x86-64 faults before the jump
+    /// if the word cannot be an address.)
     pub(super) fn begins_overwritten(&self, at: usize, address: usize) -> bool {
         const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 56 };
         let begins = self.begins.load(Ordering::Relaxed);
@@ -73,9 +71,8 @@ impl Worker {
     }
 }
 
-/// Ends the process: the task that forked this one has returned, so the descriptor lies in memory
-/// of a frame that is gone. `function` is the descriptor's word for the function. Other frames may
-/// have overwritten it, so it may not be the address of any function.
+/// Ends the process: the task that forked this one has returned, so the descriptor lies in a frame
+/// that is gone. `function` is the descriptor's function, unless other frames have overwritten it.
 #[cold]
 #[inline(never)]
 fn not_joined(function: usize) -> ! {
@@ -94,7 +91,7 @@ fn not_joined(function: usize) -> ! {
 pub unsafe fn end(forked: &Forked, from: &Worker) {
     let word = std::ptr::from_ref(forked.word());
     if let Some(name) = forked.end() {
-        // SAFETY: a waiter has left this word, which `pack` has returned.
+        // SAFETY: the waiter has left this word, which `pack` has returned.
         let waiter = unsafe { Waiter::unpack(name) };
         from.while_waking_joiner(|| waiter.wake_at_end(word, from));
     }
@@ -134,8 +131,7 @@ pub unsafe fn offer(
     }
 }
 
-/// The rest of a fork: spawns the task of a descriptor that is already set. A task that no queue
-/// has room for is run at once.
+/// The rest of a fork: spawns the task of a set descriptor, or runs it if no queue has room.
 ///
 /// # Safety
 /// The descriptor's function accepts its closure; the descriptor lives until it is joined.
@@ -164,7 +160,7 @@ pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     unsafe { run_now(forked, Some(f), closure, worker) };
 }
 
-/// Runs a forked task that no queue has room for.
+/// Runs a forked task at once, since no queue has room.
 ///
 /// # Safety
 /// `f` is not NULL and accepts `closure`; nobody else has the task.
@@ -181,8 +177,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
     forked.end_unawaited();
 }
 
-/// Ends the process with a message: the call of `function` has no meaning, and `function` cannot
-/// return an error.
+/// Ends the process with a message about a call of `function`, which cannot return an error.
 #[cold]
 pub fn misuse(function: &str, what: &str) -> ! {
     output::die_in_call(format_args!("{function}: {what}"))

@@ -1,25 +1,25 @@
-//! Guests: a thread that is no worker runs a call of its own in a run that is held open.
+//! Guests: a thread that is not a worker runs a call of its own in a run that is held open.
 //!
-//! The thread takes a free place of the run (`policy::guests`), occupies its record as a worker's
-//! thread does, and runs the call as a task on its own stack. So the call forks into a deque of its
-//! own, and the workers of the run help. When the call is over, the thread gives the place back.
+//! The thread takes a free guest's place of the run (`policy::guests`), occupies its record as a
+//! worker's thread does, and runs the call as a task on its own stack. So the call forks into a
+//! deque of its own, and the workers of the run help. Afterwards the thread gives the place back.
 //!
 //! # What a guest does not do
 //!
-//! A guest never runs a task that is not a part of its call: its caller may hold a lock that such a
-//! task wants. Its stack cannot be left, so a task there cannot be suspended either. Where a worker's
-//! task would wait, a guest runs parts of the loop that it waits for (`api`), and then its thread
-//! sleeps (`Policy::sleep_as_guest`); a worker has its processor meanwhile. (In rayon a thread that
-//! waits runs any job; a job that wants the lock of the waiting caller then deadlocks: its issue 592.)
+//! A guest runs only tasks that are part of its call: its caller may hold a lock that another task
+//! needs. Its stack cannot be left, so a task there cannot be suspended. Where a worker's task
+//! would wait, a guest runs parts of the loop for which it waits (`api`), and then its thread
+//! sleeps (`Policy::sleep_as_guest`), which leaves its processor to a worker. (In rayon a waiting
+//! thread runs any job; a job that needs a lock of the waiting caller then deadlocks: issue 592.)
 //!
 //! # Life
 //!
-//! `come` and `go` use the run's policy, which is freed when the run has ended. Both are called under the
-//! lock of a record of the run (`Worker::with_run`), which the end of the run takes before that. In
-//! between the place counts as active, so the run does not end.
+//! `come` and `go` use the run's policy, which is freed when the run has ended. Both are called
+//! under the lock of a record of the run (`Worker::with_run`), which the end of the run takes
+//! before it frees the policy. Between the two the place counts as active, so the run does not end.
 //!
-//! A thread that occupies a worker of another run, or is in a blocking section, is no guest: its task
-//! could be suspended and continue on another thread, and then the guest's place would be on two.
+//! A thread that occupies a worker of another run, or is in a blocking section, cannot be a guest:
+//! its task could continue on another thread, and the place would then have two threads.
 
 use crate::policy::guests::Purpose;
 use crate::policy::{OnStack, Place};
@@ -31,8 +31,8 @@ use crate::sys::registers;
 use crate::task::Task;
 use std::ptr;
 
-/// Calls `work` as a guest of the run of `worker`, on a fiber without a task. None if the caller cannot
-/// be a guest, or no place is free.
+/// Calls `work` as a guest of the run of `worker`, on a fiber without a task. None if the caller
+/// cannot be a guest, or no place is free.
 #[inline(never)] // its frame is large
 pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     if !may_come(worker.row().has_guests) {
@@ -60,11 +60,10 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     Some(result)
 }
 
-/// As `visit`, for `work` that calls no function of the program, and only adds tasks to the queue of the
-/// place by `Mine::queue`: tasks for which the calling thread will wait, and which it runs itself then if
-/// nobody else has begun them. None also if guests have no queues. (Tasks for which it will not wait go to
-/// the injector: a flood of them by one thread takes 62 ns a task there, and took 148 in this way, since
-/// each theft disturbs the thread.)
+/// `visit` for `work` that calls no function of the program and only adds tasks to the queue of the
+/// place by `Mine::queue`. The calling thread waits for these tasks later, and runs those that
+/// nobody else has begun. None also if guests have no queues. (Tasks without a wait go to the
+/// injector: a flood by one thread takes 62 ns a task there and 148 here, because of the thefts.)
 pub fn visit_to_add<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     let visit = |run: &Run| {
         let guest = come(run, worker, Purpose::AddTasks)?;
@@ -77,38 +76,38 @@ pub fn visit_to_add<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<
     if may_come(worker.row().guests_have_queues) { worker.with_run(visit).flatten() } else { None }
 }
 
-/// The place of the caller, if that is a guest of the run of `worker`, and in a blocking section.
-/// Nobody else takes the place.
+/// The caller's place in the run of `worker`, if the caller is a guest in a blocking section. No
+/// other thread takes the place.
 pub fn in_section(worker: &Worker) -> Option<&Worker> {
     let fiber = identity::section_in_run_of(worker)?;
     fiber.is_of_guest().then(|| fiber.worker())
 }
 
 impl Fiber {
-    /// True if a guest is on the fiber, which is its thread's own stack. The caller is on the fiber, or
-    /// in the section of its task.
+    /// True if a guest is on the fiber, which is its thread's own stack. The caller is on the
+    /// fiber, or in the section of its task.
     pub(super) fn is_of_guest(&self) -> bool {
         self.stack().is_none() && self.worker().is_guest()
     }
 }
 
-/// True if the caller can be a guest of a run that has places.
+/// True if the caller can be a guest of a run. `has_places`: the run has places for guests.
 fn may_come(has_places: bool) -> bool {
     has_places && Worker::current().is_none() && identity::innermost_section().is_none()
 }
 
-/// Takes a place of the run of `worker`, which does not end meanwhile.
+/// Takes a place of the run of `worker`. The run does not end during the call.
 fn come(run: &Run, worker: &Worker, purpose: Purpose) -> Option<&'static Worker> {
     let thread = registers::thread_pointer();
-    // SAFETY: the caller has the run, which goes on.
+    // SAFETY: the caller has the run, which has not ended.
     let index = unsafe { worker.operations_for_any() }.come(thread, purpose)?;
     Some(run.place(index))
 }
 
 impl Worker {
-    /// True if this is the place of a guest. The caller occupies it.
+    /// True if this is a guest's place. The caller occupies it.
     pub fn is_guest(&self) -> bool {
-        // SAFETY: the run goes on, since the caller occupies a place of it.
+        // SAFETY: the run has not ended, since the caller occupies a place of it.
         self.index() >= unsafe { &*self.run.get() }.workers()
     }
 }
@@ -116,7 +115,7 @@ impl Worker {
 impl Mine<'_> {
     /// Runs the guest's own tasks: see `Policy::run_own`.
     pub fn run_own(self, is_part: &dyn Fn(Task) -> bool) {
-        // SAFETY: the calling thread is a guest on the fiber, whose row is that of its run.
+        // SAFETY: the calling thread is a guest on the fiber, whose row is its run's.
         unsafe { (self.row().operations.run_own)(OnStack::new(self.fiber()), is_part) };
     }
 

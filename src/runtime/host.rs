@@ -1,5 +1,4 @@
-//! Fibers: the stacks on which workers' loops run. A task that must wait is suspended together with
-//! its fiber.
+//! Fibers: the stacks on which workers' loops run. A waiting task is suspended with its fiber.
 //!
 //! # The stacks
 //!
@@ -11,13 +10,13 @@
 //!                           functions that the task calls ... suspend: context
 //! ```
 //! A task runs on the stack of the loop that took it from a queue, at no cost. When the task must
-//! wait, the whole fiber is suspended: the worker continues with a new loop on another stack. What
-//! is kept of the old fiber is a *continuation*: a task {`resume`, address of the continuation},
-//! which can be queued like any other. A worker that takes such a task out of a queue leaves its
-//! own fiber, on which there is only a loop, and switches to the fiber of the continuation. When
-//! the continued task returns to the loop there, the loop reads from the record which worker it now
-//! belongs to. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus stack problem",
-//! 2016, also suspend a frame's stack only when the frame must wait.)
+//! wait, the whole fiber is suspended, and the worker continues with a new loop on another stack.
+//! The old fiber is represented by a *continuation*: a task {`resume`, address of the
+//! continuation}, which can be queued like any other. A worker that takes such a task out of a
+//! queue leaves its own fiber, on which there is only a loop, and switches to the fiber of the
+//! continuation. When the resumed task returns to the loop there, the loop reads from the record
+//! which worker it now belongs to. (C. Yang and J. Mellor-Crummey, "A practical solution to the
+//! cactus stack problem", 2016, also suspend a frame's stack only when the frame must wait.)
 //!
 //! # The classic race
 //!
@@ -25,28 +24,25 @@
 //! continuation known and then saves its context; in between another worker takes the continuation
 //! and switches to a stack on which the first worker still runs. So the continuation is published
 //! from the other stack: `suspend` saves the context and switches, and `publish` is called there.
-//! `publish` makes the continuation known to the thread that will resume it. If there is nothing to
-//! wait for any more, `publish` returns false; then the worker switches back, or, if it has
-//! switched to another suspended task, queues the continuation. After `publish` has returned true
-//! the worker touches nothing of the old fiber.
+//! `publish` makes the continuation known to the thread that will resume it. If nothing is left to
+//! wait for, `publish` returns false; then the worker switches back, or, if it has switched to
+//! another suspended task, queues the continuation. After `publish` has returned true the worker
+//! touches nothing of the old fiber.
 //!
-//! If the task that the worker would run next was suspended, too, the worker switches straight to
-//! its stack, without a loop in between. `publish` is called there, before that task continues
-//! (`switch::hand_over`).
+//! If the next task of the worker is itself a continuation, the worker switches directly to its
+//! stack, where `publish` is called before that task continues (`switch::hand_over`).
 //!
-//! A stack that is left for good is put into the worker's stack cache before the switch. No other
-//! worker takes stacks from that cache, and the worker's own thread takes one only after it has
-//! arrived on another stack.
+//! A stack that is left for good is put into the worker's stack cache before the switch. Only the
+//! worker's own thread takes stacks from that cache, after it has arrived on another stack.
 //!
 //! # The end
 //!
-//! When a loop ends, on whichever fiber, its thread's own stack continues at `base`, where `host`
-//! has left it. No thread ever runs on another thread's own stack, so no thread waits for another
-//! at the end.
+//! When a loop ends, on any fiber, its thread's own stack continues at `base`, where `host` has
+//! left it. No thread ever runs on another's own stack, so no thread waits for another at the end.
 //!
 //! If there is no memory for a first stack, the loop runs on the thread's own stack, and a task
-//! there cannot be suspended. But the worker can leave such a loop to switch to a continuation. It
-//! has to: if all workers run such loops, no other worker can resume the continuation.
+//! there cannot be suspended. But the worker can leave such a loop to switch to a continuation, and
+//! must be able to: if all workers run such loops, no other worker can resume the continuation.
 //!
 //! A thread that has lost its worker in a blocking section ([`blocking`](super::blocking)) returns
 //! to `base` before the end of the run: see `suspend::retire`.
@@ -66,7 +62,7 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-/// A stack of so many bytes has room for a part of a loop on top of a task: see `has_room_on_top`.
+/// The least size of a stack that can have a part of a loop on top of a task.
 const ROOMY: usize = 256 << 10;
 
 /// The arguments of a new fiber's loop. They lie on the stack that the thread leaves for the fiber.
@@ -77,17 +73,17 @@ pub(super) struct FiberStart<'a> {
     pub(super) origin: FiberOrigin<'a>,
 }
 
-/// What the thread leaves for a new fiber.
+/// The stack that the thread leaves for a new fiber.
 pub(super) enum FiberOrigin<'a> {
     /// The thread's own stack: this is the thread's first fiber.
     Thread(WorkerStart),
     /// The fiber of a task that is being suspended; the new fiber publishes that task.
     Suspended(*mut Unpublished<'a>),
-    /// The same; the task gives way to tasks from outside the run.
+    /// Like `Suspended`; the task gives way to tasks from outside the run.
     GivesWay(*mut Unpublished<'a>),
 }
 
-/// What a thread does first at a worker.
+/// How a thread begins at a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WorkerStart {
     /// The thread begins with the run, and has no task.
@@ -99,17 +95,17 @@ pub enum WorkerStart {
 }
 
 /// Runs the calling thread's worker. Returns the worker that the thread occupies when the run has
-/// ended; None if the thread has lost its worker in a blocking section.
+/// ended. None if the thread has lost its worker in a blocking section.
 ///
 /// # Safety
 /// The calling thread occupies `worker`, whose run has not ended, and `unwind::call_in_run` is
 /// among the callers.
 pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'static Worker> {
-    // SAFETY: records are never freed, and the calling thread occupies the outer worker, too.
+    // SAFETY: records are never freed, and the thread also occupies the outer worker.
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let fibers_below = [outer, identity::innermost_section()];
     let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
-    // The stack of a relief is a further one of its worker, so it comes with a slot in the queue.
+    // A relief brings a further stack to its worker, so it also reserves a slot in the queue.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
     let stack =
@@ -125,8 +121,7 @@ pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'stat
         let start =
             FiberStart { worker, stack, first_task: None, origin: FiberOrigin::Thread(start) };
         let top = stack.map_or(ptr::null_mut(), Fiber::top);
-        // SAFETY: no other code uses the stack, if there is one; only this thread continues `base`,
-        // and once.
+        // SAFETY: no other code uses the stack; only this thread continues `base`, and once.
         unsafe {
             let start = (&raw const start).cast_mut().cast();
             stack.inspect(|stack| stack.sanitizer_state().enter_new(|| &host_stack.sanitizers));
@@ -205,7 +200,7 @@ unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
     if let Some(task) = fiber.first_task.take() {
         fiber.run(task);
     }
-    // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
+    // SAFETY: the caller is on the fiber, and the row is its run's.
     unsafe { (fiber.place().row().operations.work)(OnStack::new(fiber)) };
 }
 
@@ -213,10 +208,9 @@ impl Fiber {
     /// Runs the worker's loop on this fiber until the run ends.
     ///
     /// # Safety
-    /// The caller is on the fiber, the fiber's worker is on it, too, and nothing on it is needed
-    /// any more.
+    /// The caller is on the fiber, and so is the fiber's worker. Nothing on it is needed any more.
     pub(super) unsafe fn run_to_end(&self) -> ! {
-        // The control registers may still be those of the last task.
+        // The control registers may still have the values of the last task.
         self.worker().float_control.get().set();
         // SAFETY: `work_on_fiber` takes a fiber that its caller is on.
         unsafe { unwind::call_on_new_stack(work_on_fiber, ptr::from_ref(self).cast_mut().cast()) };
@@ -231,7 +225,7 @@ impl Fiber {
 
     /// Leaves the fiber for good, for the context `to`. `sanitizers` is the state of the stack of
     /// `to`. The fiber's own stack goes into the stack cache before the switch; only the worker's
-    /// thread takes stacks out of that cache, and it does so only after the switch.
+    /// thread takes stacks out of that cache, and only after the switch.
     ///
     /// # Safety
     /// The caller is on the fiber, and the calling thread occupies `worker`. Nothing on the fiber
@@ -261,12 +255,11 @@ impl Fiber {
     /// The caller is a task on this fiber, or on top of it.
     pub unsafe fn help(&self, awaited: &dyn Awaited) {
         let awaited = NonNull::from(awaited);
-        // SAFETY: only the lifetime changes, and the reference is removed before this function
-        // returns.
+        // SAFETY: only the lifetime changes; the reference is removed before the return.
         let waits =
             unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
         let outer = self.awaited.replace(Some(waits));
-        // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
+        // SAFETY: the caller is on the fiber, and the row is its run's.
         self.work_on_top(|| unsafe {
             (self.place().row().operations.help)(OnStack::new(self), waits.as_ref());
         });
@@ -278,13 +271,13 @@ impl Fiber {
     /// # Safety
     /// The caller is a task on this fiber.
     pub unsafe fn wait_awake(&self, awaited: &dyn Awaited) {
-        // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
+        // SAFETY: the caller is on the fiber, and the row is its run's.
         unsafe { (self.place().row().operations.wait_awake)(OnStack::new(self), awaited) };
     }
 
-    /// True if a part of a loop may run on top of the task here, which waits for it: nothing lies on
-    /// top of that task yet, and there is much room. (The frames in between take 5 KiB. With the
-    /// smallest stack a body would miss them.)
+    /// True if a part of a loop may run on top of the task here, which waits for that loop: nothing
+    /// lies on top of the task yet, and there is much room. (The frames in between take 5 KiB,
+    /// which a task on the smallest stack cannot spare.)
     pub fn has_room_on_top(&self) -> bool {
         if self.help_depth.get() > 0 {
             return false;
@@ -316,9 +309,8 @@ impl Fiber {
     }
 }
 
-/// Does work of other tasks on top of `fiber`'s task, and on top of the task in the calling
-/// thread's innermost section, if there is one. The other tasks are not in the sections of these
-/// two.
+/// Does work of other tasks on top of `fiber`'s task and on top of the task in the calling thread's
+/// innermost section, if there is one. The other tasks are not in these two sections.
 pub fn outside_section(fiber: &Fiber, work: impl FnOnce()) {
     let depth = fiber.section.depth.replace(0);
     let innermost = identity::innermost_section().filter(|innermost| !innermost.is_covered());

@@ -1,5 +1,4 @@
-//! Identifies the caller: the workers that its thread occupies, and the blocking section of its
-//! task.
+//! Identifies the caller: the workers of its thread, and the blocking section of its task.
 
 use crate::fiber::exceptions;
 use crate::policy::Place;
@@ -19,24 +18,21 @@ thread_local! {
     static INNERMOST_SECTION: NullAfterFork<Fiber> = const { NullAfterFork::null() };
 }
 
-/// Stores the calling thread's innermost worker in its slot as well.
+/// Stores the thread's innermost worker also in its slot (`process::slot_of_thread`).
 fn keep(worker: *const Worker) {
     if let Some(slot) = process::slot_of_thread() {
-        // Pairs with the Acquire load in `kept`: another thread with the same slot looks at the
-        // owner of this record.
+        // Pairs with the Acquire load in `kept`: another thread with this slot reads the owner.
         slot.store(worker.cast_mut().cast(), Ordering::Release);
     }
 }
 
-/// The innermost worker that the calling thread occupies, unless another thread has overwritten the
-/// slot.
+/// The innermost worker of the calling thread, unless another thread has overwritten the slot.
 ///
-/// A thread stores its innermost worker whenever it occupies or leaves a worker. So it stores only
+/// A thread stores its innermost worker whenever it occupies or leaves a worker, so it stores only
 /// workers that it occupies. Another thread with the same slot may have stored this worker while
-/// that thread occupied the worker. But that thread has replaced the entry when it left the worker,
-/// before the caller could occupy the worker: the hand-over of the place, or the registry's lock,
-/// orders the two. So if the caller occupies the worker in the slot, the caller has stored it, and
-/// it is the innermost.
+/// that thread occupied it. But that thread has replaced the entry when it left the worker, before
+/// the caller could occupy it: the hand-over, or the registry's lock, orders the two. So if the
+/// caller occupies the worker in the slot, the caller has stored it, and it is the innermost.
 #[inline(always)]
 fn kept<'a>() -> Option<&'a Worker> {
     let slot = process::slot_of_thread()?;
@@ -45,7 +41,7 @@ fn kept<'a>() -> Option<&'a Worker> {
     worker.is_mine().then_some(worker)
 }
 
-/// How many sections are open in the process for which a thread has left its worker.
+/// The number of open sections in the process for which a thread has left its worker.
 #[unsafe(link_section = "sched_words")]
 static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 
@@ -55,8 +51,8 @@ static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 /// The value comes from a comparison of the worker's owner with the calling thread, or from a
 /// caller that knows that the thread occupies the worker. A suspended task may continue on another
 /// thread, so the value must not be used after a suspension: a function that suspends its task
-/// takes the fiber, and afterwards asks the fiber for its worker. (After rayon's `IdleState`: to
-/// hold the value is the evidence.)
+/// takes the fiber, and afterwards asks the fiber for its worker. (After rayon's `IdleState`:
+/// holding the value is the evidence.)
 pub type Mine<'a> = crate::policy::Mine<'a, Worker>;
 
 impl<'a> Mine<'a> {
@@ -67,17 +63,14 @@ impl<'a> Mine<'a> {
         unsafe { &*self.worker().fiber.get() }
     }
 
-    /// The operations of the run's policy at this place.
     #[inline(always)]
     pub fn operations(self) -> Occupant<'a, Worker, Fiber> {
-        // SAFETY: the run goes on, and the row is that of the run.
+        // SAFETY: the run has not ended, and the row is the run's.
         unsafe { Occupant::new(self, &self.worker().row().operations) }
     }
 
-    /// The thread's own stack.
     pub fn host_stack(self) -> &'a HostStack {
-        // SAFETY: the record lies in the frame of `host`, which lasts until the thread leaves the
-        // worker.
+        // SAFETY: the record lies in the frame of `host` until the thread leaves the worker.
         unsafe { &*self.worker().host_stack.get() }
     }
 }
@@ -86,8 +79,7 @@ impl Fiber {
     /// The fiber's worker, which the calling thread occupies.
     ///
     /// # Safety
-    /// The calling thread occupies the fiber's worker: for instance since the caller is on the
-    /// fiber, or on top of it.
+    /// The calling thread occupies the fiber's worker; for instance, it is on the fiber.
     #[inline(always)]
     pub unsafe fn mine(&self) -> Mine<'_> {
         // SAFETY: by the caller's promise.
@@ -96,10 +88,10 @@ impl Fiber {
 }
 
 impl Worker {
-    /// This worker, as one that the calling thread occupies.
+    /// Evidence that the calling thread occupies this worker.
     ///
     /// # Safety
-    /// The calling thread occupies this place.
+    /// The calling thread occupies this worker.
     #[inline(always)]
     pub unsafe fn owned(&self) -> Mine<'_> {
         // SAFETY: by the caller's promise.
@@ -116,7 +108,7 @@ impl Worker {
         unsafe { &*s.cast::<Worker>() }
     }
 
-    /// The calling thread's worker in the run of `s`, after the call of a task that was given `s`:
+    /// The calling thread's worker in the run of `s`. To be called after a task that was given `s`:
     /// the task may have waited, and continued on another worker.
     ///
     /// # Safety
@@ -131,7 +123,7 @@ impl Worker {
         })
     }
 
-    /// True if the calling thread occupies this place.
+    /// True if the calling thread occupies this worker.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
         // Relaxed: see `record`
@@ -142,8 +134,7 @@ impl Worker {
     #[inline]
     pub fn mine(&self) -> Option<Mine<'_>> {
         let mine = if self.is_mine() { Some(self) } else { self.mine_elsewhere() };
-        // SAFETY: the owner was compared with the calling thread, or the worker is in that thread's
-        // list.
+        // SAFETY: the worker's owner was compared, or the worker is in the thread's list.
         mine.map(|worker| unsafe { worker.owned() })
     }
 
@@ -154,16 +145,15 @@ impl Worker {
         current_fiber().filter(|fiber| fiber.worker().run_id() == self.run_id())
     }
 
-    /// `mine`, if this worker is not the caller's own, without a look at thread-local variables. None
-    /// if another thread has overwritten the caller's slot, or the caller's innermost worker is one
-    /// of another run.
+    /// `mine`, for another worker than the caller's, without access to thread-local variables. None
+    /// if another thread has overwritten the slot, or its worker is in another run.
     #[inline(always)]
     pub(super) fn mine_in_slot(&self) -> Option<Mine<'_>> {
         // SAFETY: the caller occupies the worker in its slot.
         kept().filter(|kept| self.is_beside(kept)).map(|worker| unsafe { worker.owned() })
     }
 
-    /// True if both workers are in the same run, which has not ended.
+    /// True if both workers belong to the same run, which has not ended.
     #[inline(always)]
     fn is_beside(&self, other: &Worker) -> bool {
         let run = self.run_tag.load(Ordering::Relaxed); // Relaxed, here and below: only compared
@@ -176,7 +166,7 @@ impl Worker {
         self.mine_in_slot().map(Mine::worker).or_else(|| self.mine_in_list())
     }
 
-    /// `mine`, out of the list of the workers that the calling thread occupies.
+    /// `mine`, found in the list of the workers that the calling thread occupies.
     #[cold]
     #[inline(never)]
     fn mine_in_list(&self) -> Option<&Worker> {
@@ -191,8 +181,7 @@ impl Worker {
         None
     }
 
-    /// The worker that the calling thread occupies in this worker's run, if that is also the run of
-    /// `other`.
+    /// The worker of the calling thread in the run to which both `self` and `other` belong.
     pub(super) fn mine_in_run_of(&self, other: &Worker) -> Option<Mine<'_>> {
         self.mine().filter(|mine| mine.run_id() == other.run_id())
     }
@@ -211,7 +200,6 @@ impl Worker {
         unsafe { CURRENT.with(NullAfterFork::get).as_ref().map(|worker| worker.owned()) }
     }
 
-    /// The record of `current`.
     pub fn current_record<'a>() -> Option<&'a Worker> {
         Worker::current().map(Mine::worker)
     }
@@ -235,7 +223,7 @@ impl Worker {
         (self.run_tag.load(Ordering::Acquire) == run).then(|| self.index.get())
     }
 
-    /// The calling thread occupies this place from now on.
+    /// Makes the calling thread the occupant of this worker.
     pub fn occupy(&self) {
         detector::acquire(self);
         self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
@@ -244,10 +232,9 @@ impl Worker {
         self.child_fiber.set(ptr::null());
         // Relaxed, here and below: see `record`
         self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
-        // In most kinds a spawn only puts the task into the built-in deque. `sched_spawn` then does
-        // this itself and does not call the row's function. In debug builds it always calls that
-        // function: debug builds count forks and joins, and the code in sched_inline.h does not.
-        // The functions of an observed row see each task.
+        // In most kinds a spawn only puts the task into the built-in deque; `sched_spawn` then does
+        // so itself, without the row's function. Debug builds always call it: it counts forks and
+        // joins, which sched_inline.h does not. An observed row's functions see each task.
         let puts =
             cfg!(not(debug_assertions)) && !self.calls_at_once() && self.row().plain.is_none();
         if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
@@ -258,7 +245,7 @@ impl Worker {
         }
     }
 
-    /// The calling thread leaves this place. Relaxed stores: see `record`.
+    /// Ends the calling thread's occupation of this worker. Relaxed stores: see `record`.
     pub fn vacate(&self) {
         detector::release(self);
         self.spawn_owner.store(0, Ordering::Relaxed);
@@ -270,18 +257,18 @@ impl Worker {
     }
 }
 
-/// The calling thread has left its worker for the section of the task on this fiber.
+/// Called when the thread has left its worker for the section of the task on this fiber.
 pub(super) fn enter_section(fiber: &Fiber) {
     fiber.section.outer_fiber.set(INNERMOST_SECTION.with(|innermost| innermost.replace(fiber)));
 }
 
-/// The calling thread has its worker back, or is about to leave the fiber.
+/// Called when the thread has its worker back, or is about to leave the fiber.
 pub(super) fn leave_section(fiber: &Fiber) {
     INNERMOST_SECTION.with(|innermost| innermost.set(fiber.section.outer_fiber.get()));
 }
 
 /// Adds `more` to the number of open sections for which a thread has left its worker. Relaxed: a
-/// thread only needs to see its own.
+/// thread only needs to see its own sections.
 pub(super) fn count_section(more: isize) {
     OPEN_SECTIONS.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
 }
@@ -299,25 +286,23 @@ pub fn innermost_section<'a>() -> Option<&'a Fiber> {
     unsafe { INNERMOST_SECTION.with(NullAfterFork::get).as_ref() }
 }
 
-/// The fiber of the caller's task, if that task is in a section for which the thread has left its
-/// worker.
+/// The fiber of the caller's task, if the thread has left its worker for a section of that task.
 fn open_section<'a>() -> Option<&'a Fiber> {
     innermost_section().filter(|fiber| !fiber.is_covered())
 }
 
-/// As `open_section`, if the section is one of the run of `worker`.
+/// `open_section`, if the section belongs to the run of `worker`.
 pub fn section_in_run_of(worker: &Worker) -> Option<&Fiber> {
     open_section().filter(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if the calling thread has left a worker of the run of `worker` for a section: that of the
-/// caller, or of a task beneath it.
+/// True if the calling thread has left a worker of the run of `worker` for a section of the
+/// caller's task, or of a task beneath it.
 pub fn any_section_in_run_of(worker: &Worker) -> bool {
     any_section(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if `test` returns true for the fiber of a section for which the calling thread has left a
-/// worker.
+/// True if `test` returns true for the fiber of any section for which the thread left a worker.
 pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost_section`.
     let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
@@ -325,7 +310,7 @@ pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
 }
 
 /// A worker of the run of the caller's task, if the caller is a task. If several runs lie on this
-/// thread, a worker of the innermost.
+/// thread, the run is the innermost one.
 #[inline(always)]
 pub fn task_worker<'a>() -> Option<&'a Worker> {
     // Relaxed: a thread only needs to see its own sections.
@@ -337,8 +322,8 @@ pub fn task_worker<'a>() -> Option<&'a Worker> {
     Worker::current().map(Mine::worker)
 }
 
-/// The fiber of the caller's task, if the calling thread occupies that task's worker and no other,
-/// and has left none for a section.
+/// The fiber of the caller's task, if the calling thread occupies only that task's worker, and has
+/// left no worker for a section.
 pub fn lone_fiber<'a>() -> Option<&'a Fiber> {
     let mine = Worker::current().filter(|worker| worker.outer_worker.get().is_null())?;
     innermost_section().is_none().then(|| mine.fiber())
@@ -349,13 +334,12 @@ pub fn current_fiber<'a>() -> Option<&'a Fiber> {
     open_section().or_else(|| Worker::current().map(Mine::fiber))
 }
 
-/// In the child of a fork: no section is open. Relaxed: the child has one thread.
+/// To be called in the child of a fork, where no section is open. Relaxed: it has one thread.
 pub fn forget_sections() {
     OPEN_SECTIONS.store(0, Ordering::Relaxed);
 }
 
-/// To be called when a task has returned to its loop: ends the process if the task's section is
-/// open.
+/// Ends the process if the section of a task that has returned to its loop is open.
 #[inline]
 pub fn check_section_closed(fiber: &Fiber) {
     if fiber.section.is_open() {
@@ -372,8 +356,8 @@ fn returned(fiber: &Fiber) -> ! {
     not_ended();
 }
 
-/// To be called when a task has returned and its thread occupies no worker: ends the process if the
-/// thread has left the worker for a section.
+/// Ends the process if the thread has left its worker for a section. To be called when a task has
+/// returned and its thread occupies no worker.
 #[cold]
 pub fn check_no_section_left() {
     if open_section().is_some() {

@@ -10,28 +10,23 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 /// The longest pause between two looks of a relief that watches a worker. The first pause is
-/// `UNAWAITED`, and each is twice as long as the one before: a section that follows many short ones
-/// is noticed at the latest after about as long as the worker has been watched, and within a
-/// millisecond. (With pauses of 50 µs an echo server had three times as many futex calls as with
-/// these, most of them for looks.)
+/// `UNAWAITED`, and each is twice as long as the one before. So a section that follows many short
+/// ones is noticed within a millisecond, and within about as long as the worker has been watched.
+/// (Rejected: pauses of 50 µs. An echo server then made three times as many futex calls.)
 const LONGEST_NAP: Duration = Duration::from_micros(400);
 
-/// One thread's occupation of a worker.
 pub(super) struct Occupation {
     worker: &'static Worker,
     start: WorkerStart,
-    /// The thread has left its worker in the middle of the run, and another thread has taken it
-    /// over.
+    /// Another thread has taken over the worker, which the thread left in the middle of the run.
     surplus: bool,
 }
 
 impl Occupation {
-    /// Occupies the worker and runs its loop. Returns true if the thread is surplus: another thread
-    /// has taken over the worker.
+    /// Occupies the worker and runs its loop. Returns true if the thread is surplus.
     ///
     /// # Safety
-    /// No other thread occupies the worker, and the run does not end before the caller has left the
-    /// worker.
+    /// No other thread occupies the worker. The run does not end before the caller has left it.
     pub(super) unsafe fn run(worker: &'static Worker, start: WorkerStart) -> bool {
         let mut occupation = Occupation { worker, start, surplus: false };
         // SAFETY: `work` takes a pointer to an `Occupation`, and this one outlives the call.
@@ -40,7 +35,7 @@ impl Occupation {
     }
 }
 
-/// The function of `run` that runs inside the frame that stops exceptions (`sys::unwind`).
+/// The part of `run` inside the frame that stops exceptions (`sys::unwind`).
 pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
     // SAFETY: `run` passes a pointer to an `Occupation` that nothing else uses during the call.
     let occupation = unsafe { &mut *occupation.cast::<Occupation>() };
@@ -49,7 +44,7 @@ pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
         WorkerStart::Idle => Phase::Searching,
         WorkerStart::FirstTask | WorkerStart::Relief => Phase::Busy,
     });
-    // SAFETY: the worker was occupied just now; the run goes on by the promise made to `run`.
+    // SAFETY: the worker was occupied just now; the run has not ended by the promise made to `run`.
     match unsafe { host(occupation.worker, occupation.start) } {
         Some(worker) => {
             worker.begin_phase(Phase::Parked);
@@ -77,14 +72,13 @@ pub(super) unsafe fn run_member(worker: *const c_void) -> bool {
 pub(super) unsafe fn run_relief(worker: *const c_void) -> bool {
     // SAFETY: `call_relief` passes a worker, and workers are never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
-    // SAFETY: `claim_if_vacant` has claimed the worker for this thread; the run ends only after all
-    // jobs of its threads.
+    // SAFETY: the thread has claimed the worker; the run ends only after all jobs of its threads.
     !worker.claim_if_vacant() || unsafe { Occupation::run(worker, WorkerStart::Relief) }
 }
 
 impl Worker {
-    /// Called by a relief when it comes. True: the worker was vacant and is the caller's now.
-    /// False: the worker does not need the relief any more.
+    /// Called by a relief when it comes. True: the worker was vacant, and the caller has claimed
+    /// it. False: the worker no longer needs the relief.
     pub fn claim_if_vacant(&self) -> bool {
         let (mut seen, mut nap) = (self.handoff.called(), UNAWAITED);
         loop {
@@ -100,8 +94,7 @@ impl Worker {
         }
     }
 
-    /// Announces the end of the run if this is worker 0, whose loop has returned. The caller
-    /// occupies the worker.
+    /// Announces the run's end if this is worker 0. The caller occupies it; its loop has ended.
     pub fn announce_end(&self) {
         if self.index.get() == 0 {
             // SAFETY: the run waits for its workers.

@@ -1,5 +1,4 @@
-//! The part of the library that all policies share: workers, fibers, suspension, blocking sections,
-//! and runs.
+//! The part that all policies share: workers, fibers, suspension, blocking sections, runs.
 
 pub mod arg_blocks;
 pub mod blocking;

@@ -1,24 +1,22 @@
-//! Runs that are observed: the functions of their rows, and what the runtime tells their watches.
+//! Observed runs: the functions of their rows, and what the runtime tells their watches.
 //! This is one file because each way to wrap a task has a counterpart that unwraps it.
 //!
 //! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE`,
 //! `SCHED_PROFILE` or `SCHED_WATCHDOG`, and for all runs of a process with a race detector
-//! (`sys::detector`). The functions of the observed row wrap each task: the task in the queue is
+//! (`sys::detector`). The functions of the observed row wrap each task: the queued task is
 //! `run_observed`, and its closure is an argument block with a [`Watched`]. Then they call the
-//! function of the plain row. So queues and policies work as ever, and the functions of the plain
-//! rows contain nothing of this. In an observed run the built-in parts of `sched_spawn`,
-//! `sched_fork` and `sched_join`, and those of sched_inline.h and sched_typed.h, do not apply
-//! (`Worker::occupy`).
+//! function of the plain row. So queues, policies and plain rows contain no observation. In an
+//! observed run the built-in parts of `sched_spawn`, `sched_fork` and `sched_join`, and those of
+//! sched_inline.h and sched_typed.h, do not apply (`Worker::occupy`).
 //!
-//! Observing changes no outcome. If there is no memory for a record, the task is not recorded, and
-//! counted as such.
+//! Observing changes no outcome. A task for whose record there is no memory is counted as unseen.
 //!
 //! # Where the time of a task is cut
 //!
 //! | where | call |
 //! | --- | --- |
 //! | a task begins, ends | `run_observed` |
-//! | a worker goes from one stack to another, perhaps in the middle of tasks | `Worker::tell_switch` |
+//! | a worker switches stacks, perhaps in the middle of tasks | `Worker::tell_switch` |
 //! | a task is left in the middle, for a new stack | `Worker::tell_departure` |
 //! | the worker comes back to a stack | `Worker::tell_arrival` |
 //! | kind `cont`: a child is called on another stack, and has returned | `around_child` |
@@ -28,12 +26,11 @@
 //! | a forked task is joined | `joined` |
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
-//! it. These are all that `SCHED_WATCHDOG` needs: `inspect::records` reads from them which function
-//! a worker runs. So a run with that variable alone reads no clock, and is not told of switches. In
-//! a plain row nothing of this is executed by a spawn, a fork, or the join of a task that nobody
-//! has taken. A process without observed runs pays one load (`listeners`) where a task is
-//! suspended; it pays this load for the sanitizers anyway. Where a task is woken, it pays a load of
-//! `Fiber::observed`.
+//! it. `SCHED_WATCHDOG` needs nothing else: `inspect::records` reads from them which function a
+//! worker runs. So a run with that variable alone reads no clock, and is not told of switches. In a
+//! plain row, spawns, forks, and joins of tasks that nobody has taken execute no code for
+//! observers. Without observed runs, a process pays one load (`listeners`) where a task is
+//! suspended, which the sanitizers need anyway, and one (`Fiber::observed`) where a task is woken.
 
 use crate::runtime::arg_blocks::CLASS_MASK;
 use crate::runtime::forked::{self, misuse};
@@ -52,7 +49,7 @@ use crate::trace::track::Observed;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The observed row of a plain one.
+/// Makes the observed row of a plain one.
 pub const fn row(plain: &'static Row) -> Row {
     Row {
         spawn,
@@ -70,20 +67,19 @@ pub const fn row(plain: &'static Row) -> Row {
     }
 }
 
-/// The tasks of a run with this configuration have records.
+/// True if the tasks of a run with this configuration have records.
 pub fn is_observed(config: &Config) -> bool {
     hears_of_switches(config) || config.watchdog.is_some()
 }
 
 /// True if a run with this configuration records what its tasks do, or tells it to a race detector.
-/// Then the run also records or tells the switches between its stacks.
+/// Such a run also records or tells the switches between its stacks.
 pub fn hears_of_switches(config: &Config) -> bool {
     config.is_recorded() || detector::is_present()
 }
 
-/// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
-/// task that is returned must run, or be taken back by `unwrap`. Without a watch, or without
-/// memory, the task itself is returned.
+/// Wraps a task whose function in the program is `function`. `C` names the task in messages. The
+/// result must run, or be undone by `unwrap`. Without a watch or memory it is the task itself.
 pub fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
     let Some(watch) = mine.watch() else { return task };
     let slice = || match watch.track() {
@@ -93,8 +89,7 @@ pub fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> 
     pack::<C>(Some(mine), watch, slice, Some(mine.fiber())).unwrap_or(task)
 }
 
-/// Packs the record of a task into an argument block. `from`: the fiber whose youngest task spawns
-/// the task, if there is one.
+/// Packs the record of a task into an argument block. `from`: the fiber of its spawner, if any.
 #[inline(always)]
 fn pack<C: ProgramFunction>(
     mine: Option<Mine>,
@@ -105,7 +100,7 @@ fn pack<C: ProgramFunction>(
     let fill = |place: *mut u8| {
         let place = place.cast::<Watched>();
         // SAFETY: the block has room for the record and is aligned for any type. (The record is
-        // made where it stays: to copy it would take as long as all the rest.)
+        // made in place: a copy would take as long as all the rest.)
         let watched = unsafe {
             place.write(Watched::new(slice()));
             &*place
@@ -124,7 +119,7 @@ fn pack<C: ProgramFunction>(
     Some(task)
 }
 
-/// A task that a thread outside of the run adds, as it is queued.
+/// Wraps a task that a thread outside of the run is about to queue.
 pub fn wrap_outside(run: &Run, task: Task) -> Task {
     let function = forked::function_of(task);
     if function == Some(SHADOW_MARK as *const () as usize) {
@@ -137,24 +132,22 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
     wrapped
 }
 
-/// Wraps a task that a thread outside of the run adds. `function` is the address of the program's
-/// function.
+/// Wraps a task from outside of the run. `function`: the address of the program's function.
 fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task, function: usize) -> Task {
     let Some(watch) = run.watch(0).filter(|_| is_observed(run.config())) else { return task };
     let slice = || match run.timeline() {
         Some(timeline) => Observed::outside(timeline.shared(), task, function),
         None => Observed::unrecorded(task, function),
     };
-    // A task in a blocking section spawns from there.
+    // The spawner may be a task in a blocking section.
     let section = identity::current_fiber().filter(|fiber| ptr::eq(fiber.worker().run.get(), run));
     pack::<C>(None, watch, slice, section).unwrap_or(task)
 }
 
-/// Undoes `wrap`: the task was refused, or taken back before it has begun. Returns the task that
-/// was wrapped.
+/// Undoes `wrap` for a task that was refused or taken back. Returns the inner task.
 ///
 /// # Safety
-/// Nobody else has the task. Without a worker, the task was wrapped by `wrap_outside`, or not at all.
+/// Nobody else has the task. If `mine` is None, `wrap_outside` has wrapped the task, or nobody has.
 pub unsafe fn unwrap(task: Task, mine: Option<Mine>) -> Task {
     if !is_wrapped(task.f) {
         return task;
@@ -169,7 +162,6 @@ pub unsafe fn unwrap(task: Task, mine: Option<Mine>) -> Task {
     }
 }
 
-/// True for the function of a wrapped task.
 fn is_wrapped(f: TaskFn) -> bool {
     let ours: [TaskFn; 2] = [run_observed::<unwind::Task>, run_observed::<ForkedTask>];
     ours.iter().any(|&our| ptr::fn_addr_eq(our, f))
@@ -178,7 +170,7 @@ fn is_wrapped(f: TaskFn) -> bool {
 /// The function of a forked task that was wrapped, for a debugger.
 pub const RUN_FORKED: TaskFn = SHADOW_MARK;
 
-/// What a debugger must know to do as `seen_function` does.
+/// The offset and the mask by which a debugger does the same as `seen_function`.
 pub const FOR_DEBUGGER: [(&str, usize); 2] =
     [("record.function", Watched::FUNCTION), ("record.low_bits", CLASS_MASK)];
 
@@ -192,7 +184,7 @@ pub fn seen_function(f: usize, closure: usize) -> usize {
     peek::word(record.wrapping_add(Watched::FUNCTION)).unwrap_or(f)
 }
 
-/// Notes, for an observer, which descriptor is queued for a task, if the task was wrapped.
+/// Notes, for an observer, which descriptor is queued for the task, if the task was wrapped.
 fn note_descriptor(queued: *const Forked, wrapped: Task) {
     if is_wrapped(wrapped.f) {
         // SAFETY: `wrap` has made the closure, and the task was not queued yet.
@@ -216,13 +208,12 @@ unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Wor
     let worker = mine.worker();
     let wrapped = wrap::<unwind::Task>(mine, task, worker.function_of(task));
     let Task { f, closure } = wrapped;
-    // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
+    // SAFETY: the calling thread occupies the worker, whose run has this plain row.
     let outcome = around_child(mine, |worker| unsafe {
         (worker.plain_row().spawn)(Some(f), closure, worker)
     });
     if outcome != 0 {
-        // A task that was refused has not left this thread.
-        // SAFETY: nobody else has the task.
+        // SAFETY: a refused task has not left this thread.
         unsafe { unwrap(wrapped, worker.mine()) };
     }
     outcome
@@ -242,7 +233,7 @@ unsafe extern "C" fn fork(
     let _ignored = Ignored::begin();
     let task = Task { f, closure };
     let Some(mine) = worker.mine() else {
-        // Wrapped here and not by `wrap_outside`, so that the join finds the record.
+        // Wrapped here, not by `wrap_outside`, so that the join finds the record.
         let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, run.function_of(task));
         let is_told = detector::is_present();
         let task = if is_told { worker.with_run(wrap).unwrap_or(task) } else { task };
@@ -256,7 +247,7 @@ unsafe extern "C" fn fork(
     let forked = if joins_are_told(mine) { add_shadow(forked, wrapped) } else { forked };
     note_descriptor(forked, wrapped);
     let Task { f, closure } = wrapped;
-    // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
+    // SAFETY: the calling thread occupies the worker, whose run has this plain row.
     around_child(mine, |worker| unsafe {
         (worker.plain_row().fork)(forked, Some(f), closure, worker)
     });
@@ -297,17 +288,17 @@ unsafe fn offer(
     }
 }
 
-/// A join needs the record of the task that has ended: in a profiled run, or for a race detector.
+/// True if a join needs the record of the ended task: in a profiled run, or with a race detector.
 fn joins_are_told(mine: Mine<'_>) -> bool {
     mine.sums().is_some() || detector::is_present()
 }
 
-/// Makes the record of a forked task last until the join: a descriptor in the record, the *shadow*,
-/// is the one that is queued, and the program's own leads there. Then the join finds the length of
-/// the path to the task's end, and what a race detector was told of it. Returns the descriptor that
-/// is to be queued; that of the program if the task was not wrapped.
+/// Makes the record of a forked task last until the join. A descriptor in the record, the *shadow*,
+/// is queued instead of the program's descriptor, which leads to the shadow. So the join finds the
+/// length of the path to the task's end, and the state that the task has released for a race
+/// detector. Returns the descriptor to queue; the program's if the task was not wrapped.
 ///
-/// To a join the program's descriptor looks as if its task had been joined already. Only a join
+/// To a join, the program's descriptor looks as if its task had already been joined. Only a join
 /// that finds such a descriptor tests whether it leads to a shadow; if it does not, the process
 /// ends with a message. So joins in other runs pay nothing for the test (`api::fork`).
 fn add_shadow(forked: &Forked, wrapped: Task) -> &Forked {
@@ -326,11 +317,11 @@ const SHADOW_MARK: TaskFn = run_observed::<ForkedTask>;
 
 /// The descriptor that is queued in place of the program's, if there is one.
 pub fn shadow_of(forked: &Forked) -> Option<&Forked> {
-    // SAFETY: a shadow lives until `joined`; then the descriptor leads there no more.
+    // SAFETY: a shadow lives until `joined`, after which the descriptor no longer leads to it.
     unsafe { forked.shadow(SHADOW_MARK).as_ref() }
 }
 
-/// The caller has joined the task of a shadow, which may be gone afterwards.
+/// Called when the caller has joined the task of a shadow, which may be gone afterwards.
 ///
 /// # Safety
 /// The task has ended. `worker` is any worker of the run.
@@ -345,7 +336,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     }
     watched.path.end();
     let block = watched.block.get();
-    // Without a worker a block of the run stays in use until the run ends.
+    // Without a worker, a block of the run stays in use until the run ends.
     if mine.is_some() || is_from_heap(block) {
         // SAFETY: nobody uses the block any more.
         unsafe { give_back(block, mine) };
@@ -387,7 +378,7 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     let Task { f, closure: own } = watched.slice.task;
     // SAFETY: `s` was given to this task.
     let given = unsafe { Worker::of(s) };
-    // None: a thread that has left its worker for a blocking section runs a task that was refused.
+    // None: a thread that has left its worker for a blocking section runs a refused task.
     let fiber = given.mine().map(|mine| {
         let fiber = mine.fiber();
         let below = fiber.observed.get();
@@ -423,8 +414,7 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     detector::release(watched);
     if watched.block.get().is_null() {
         watched.path.end();
-        // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`. Without a worker the
-        // block is from the heap.
+        // SAFETY: the task has ended; without a worker the block is from the heap.
         unsafe { give_back(closure, worker) };
     } // else `joined` does it
 }

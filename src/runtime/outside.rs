@@ -1,16 +1,16 @@
-//! A task gives way to tasks from outside the run: at a join, and between two parts of a loop.
+//! A task gives way to tasks from outside the run, at a join and between two parts of a loop.
 //!
 //! Tasks from outside have turns ([`policy::turns`](crate::policy::turns)), so that none waits for
-//! the end of another job. They must not run on top of the task that gives way: one of them might
-//! want a lock that this task holds, and could then not wait for it. So the task is suspended, as if
-//! it yielded, and its worker begins a loop on another stack, with tasks from outside.
+//! the end of another job. They must not run on top of the task that gives way: if one of them
+//! needs a lock that this task holds, it cannot wait for the lock there. So the task is suspended,
+//! as if it yielded, and its worker begins a loop on another stack, with tasks from outside.
 //!
-//! The task that was suspended is the youngest of its worker's own tasks, which the worker turns to
-//! after the turn. So a tree of forks and joins is interrupted, and not reordered, and at most one
-//! stack is used for it at a time. But if the task has itself come from outside and has had its
-//! turn, it goes behind the others from outside, and they take turns with each other. (Rejected:
-//! every task that gives way goes behind the others from outside. Then each turn suspends another
-//! branch of a tree, and a flood from outside costs a stack each millisecond.)
+//! The suspended task is the youngest of its worker's own tasks, which the worker runs after the
+//! turn. So a tree of forks and joins is interrupted, not reordered, and the interruption takes at
+//! most one stack at a time. But a task that has itself come from outside and has had its turn is
+//! queued behind the others from outside, and they take turns with each other. (Rejected: to queue
+//! every task that gives way behind the others from outside. Each turn then suspends another branch
+//! of a tree, and a flood from outside costs a stack each millisecond.)
 
 use crate::runtime::record::{LoopStart, Worker};
 use crate::runtime::suspend::leave_for_outside;
@@ -18,9 +18,9 @@ use crate::task::Task;
 use std::ptr;
 
 impl Worker {
-    /// Lets tasks from outside the run go before the calling task, if their turn is due. This
-    /// function is called where the task may be suspended. Returns the worker on which the task
-    /// continues: `self`, if it is not a task of this worker's run.
+    /// Lets tasks from outside the run go before the calling task, if their turn is due. To be
+    /// called where the task may be suspended. Returns the worker on which the task continues:
+    /// `self`, if the caller is not a task of this worker's run.
     #[cold]
     #[inline(never)]
     pub fn give_way(&self) -> &Worker {
@@ -41,10 +41,10 @@ impl Worker {
             true
         };
         // SAFETY: the caller is a task on the fiber, which can be left; a queue has the task when
-        // `publish` returns. If there is no stack, the task goes on.
+        // `publish` returns. If there is no stack, the task continues here.
         unsafe {
             let _ = leave_for_outside(fiber, &mut publish);
-            // The fiber's worker is that of the thread which continues the task.
+            // The thread that continues the task occupies the fiber's worker.
             &*ptr::from_ref(fiber.worker())
         }
     }

@@ -1,6 +1,5 @@
-//! What any thread does with the tasks of a run, also a thread that is no worker of it: it spawns
-//! tasks into the run, queues those that continue, and looks at the run. What the thread that
-//! occupies a worker does: [`owner`](super::owner).
+//! Operations on a run for any thread, even one that is not a worker of the run: to spawn tasks, to
+//! queue suspended tasks, to look at the run. [`owner`](super::owner) has a worker's operations.
 
 use crate::idle::quiescence::LockedRun;
 use crate::policy::Turn;
@@ -15,22 +14,18 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-/// The operations of a run's policy that any thread may call.
 type Operations<'a> = AnyThread<'a, Worker, Fiber>;
 
 impl Worker {
-    /// The operations of the policy of this worker's run.
-    ///
     /// # Safety
     /// The run does not end while the result is used.
     #[inline(always)]
     pub unsafe fn operations_for_any(&self) -> Operations<'_> {
-        // SAFETY: by the caller's promise; the row is that of the run.
+        // SAFETY: by the caller's promise; the row is the run's.
         unsafe { AnyThread::new(self, &self.row().operations) }
     }
 
-    /// Queues a task that has run already, behind all others. From any thread; the run does not end
-    /// during the call.
+    /// Queues a suspended task behind all others, from any thread. The run must not end.
     #[cold]
     #[inline(never)]
     pub fn requeue(&self, task: Task) {
@@ -38,7 +33,7 @@ impl Worker {
         retry_until_memory(|| unsafe { self.operations_for_any() }.requeue(task));
     }
 
-    /// As `requeue`, for a task whose blocking section has ended.
+    /// `requeue` for a task whose blocking section has ended.
     #[cold]
     #[inline(never)]
     pub(super) fn requeue_ended(&self, task: Task) {
@@ -46,19 +41,18 @@ impl Worker {
         retry_until_memory(|| unsafe { self.operations_for_any() }.requeue_ended(task));
     }
 
-    /// True if the relief that has come to this place looks at the queue for all workers first.
+    /// True if the relief that has come to this worker first looks at the queue for all workers.
     pub(super) fn relief_looks_outside(&self) -> bool {
         // SAFETY: the run does not end before its relief has come.
         let has_ended = unsafe { self.operations_for_any() }.has_ended();
         if has_ended { !self.own_turn() } else { self.tick() }
     }
 
-    /// Queues a task of this run that was suspended: for this `turn` if the calling thread is a
-    /// worker of this run, and behind all others if not. `from`: as for `rouse`.
+    /// Queues a suspended task of this run: for this `turn` if the calling thread is a worker of
+    /// this run, and otherwise behind all others. `from`: see `rouse`.
     pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
-            // The run has not ended, since the task counts as waiting; or it is that of a parent
-            // process.
+            // The run has not ended, since the task counts as waiting, or is a parent process's.
             self.with_open_run(|_, _| self.requeue(task));
             return;
         };
@@ -68,7 +62,7 @@ impl Worker {
         }
     }
 
-    /// `spawn` by a thread that is not this worker's owner, or with NULL.
+    /// `spawn` by a thread that is not this worker's owner, or of a NULL function.
     ///
     /// # Safety
     /// As for `spawn`.
@@ -81,26 +75,26 @@ impl Worker {
     ) -> c_int {
         let Some(f) = f else { return errno::failed(libc::EINVAL) };
         let Some(mine) = worker.mine() else {
-            // SAFETY: by the caller's promise, the same as that to `inject`.
+            // SAFETY: by the caller's promise.
             return unsafe { worker.inject(f, closure) };
         };
-        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
+        // SAFETY: the thread occupies `mine`, so its run has not ended, and the row is the run's.
         unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
     }
 
-    /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
+    /// Queues a task for this worker's run, from any thread. Returns the value of `sched_spawn`.
     ///
     /// # Safety
     /// `task.f` accepts its closure, as for sched_spawn.
     pub unsafe fn queue(&self, task: Task) -> c_int {
         match self.mine() {
-            // SAFETY: by the caller's promise, the same as that to `inject`.
+            // SAFETY: by the caller's promise.
             None => unsafe { self.inject(task.f, task.closure) },
             Some(mine) => mine.queue(task),
         }
     }
 
-    /// Adds a task to this worker's run, from a thread that is no worker of it.
+    /// Adds a task to this worker's run, from a thread that is not a worker of that run.
     ///
     /// # Safety
     /// `f` accepts `closure`, as for sched_spawn.
@@ -120,8 +114,7 @@ impl Worker {
         }
     }
 
-    /// Calls `look` with the record of this worker's run; from any thread. None if the run has
-    /// ended.
+    /// Calls `look` with this worker's run, from any thread. None if the run has ended.
     pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
         match self.mine() {
             // SAFETY: the run does not end while the caller's task runs.
@@ -130,15 +123,15 @@ impl Worker {
         }
     }
 
-    /// Calls `then` with this worker's run, locked, if the run goes on: see `Policy::when_open`.
+    /// Calls `then` with this worker's run, locked, if the run is open: see `Policy::when_open`.
     pub fn when_run_is_open(&self, then: &mut dyn FnMut(&Run, &LockedRun)) {
         self.with_open_run(|run, operations| {
             operations.when_open(&mut |locked| then(run, locked));
         });
     }
 
-    /// Calls `look` with this worker's run, if the run goes on and this is its worker 0. The caller
-    /// occupies no worker of the run, or holds no lock of it.
+    /// Calls `look` with this worker's run, if the run has not ended and this is its worker 0. The
+    /// caller occupies no worker of the run, or holds no lock of the run.
     pub fn with_run_of_first(&self, look: &mut dyn FnMut(&Run)) {
         self.with_open_run(|run, _| {
             if self.index.get() == 0 {
@@ -148,39 +141,38 @@ impl Worker {
     }
 
     /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since
-    /// `retire` takes `run_lock`, too.
+    /// `retire` takes `run_lock` as well.
     fn with_open_run<R>(&self, work: impl FnOnce(&Run, Operations<'_>) -> R) -> Option<R> {
         if !process::is_known() {
             // The child of a fork that ran no handlers: a thread of the parent may hold the lock.
             return None;
         }
-        // Above all a thread that holds the lock must not be cancelled.
+        // A cancelled thread would leave the lock held.
         let _uncancelled = thread::Uncancelled::begin();
         self.run_lock.with(|()| {
-            // Acquire: pairs with the Release in `assign`, so that row and policy are those of the
-            // run
+            // Acquire: pairs with the Release in `assign`, so that row and policy are the run's
             let runs = self.run_tag.load(Ordering::Acquire) != 0;
-            // SAFETY: the run goes on, as above.
+            // SAFETY: the run has not ended, and the lock keeps it open.
             runs.then(|| unsafe { work(&*self.run.get(), self.operations_for_any()) })
         })
     }
 
     /// Wakes the worker if it sleeps in `help`. `from` is any worker, or None. If the calling
-    /// thread occupies a worker of the run of `from`, and this is the run of `self`, too, then the
-    /// run cannot end during the call, and no lock is needed.
+    /// thread occupies a worker of the run of `from`, and `self` belongs to the same run, that run
+    /// cannot end during the call, and no lock is needed.
     pub fn rouse(&self, from: Option<&Worker>) {
         if from.is_some_and(|from| from.mine_in_run_of(self).is_some()) {
             // SAFETY: the run does not end while the caller's task runs.
             unsafe { self.operations_for_any() }.rouse();
         } else {
-            // The worker may have seen by itself that its wait is over, and the run may have ended.
+            // The worker may have seen itself that its wait is over, and the run may have ended.
             self.with_open_run(|_, operations| operations.rouse());
         }
     }
 }
 
-/// Repeats `queue` until it succeeds. A suspended task never waits here, since `take_stack`, or the
-/// beginning of its blocking section, has reserved a slot in the queue for it.
+/// Repeats `queue` until it succeeds. A suspended task is queued at the first try: `take_stack`, or
+/// the beginning of its blocking section, has reserved a slot for it.
 pub(super) fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then

@@ -1,5 +1,5 @@
-//! What the thread that occupies a worker does with tasks: it spawns them, takes them back, and
-//! queues those that continue. Other threads: [`outsider`](super::outsider).
+//! Operations on tasks by the thread that occupies a worker: it spawns tasks, takes them back, and
+//! queues suspended ones. [`outsider`](super::outsider) has the operations of other threads.
 //!
 //! The operations of the built-in deque are inlined here into the functions of the interface. For
 //! all other queues the functions call the worker's row. The loads of `spawn_owner`, `join_owner`
@@ -29,20 +29,19 @@ pub enum BuiltInStep {
 }
 
 impl Worker {
-    /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
+    /// Adds a task to this worker's run, from any thread. Returns the value of `sched_spawn`.
     ///
     /// # Safety
     /// `f` accepts `closure`, as for sched_spawn.
     #[inline(always)]
     pub unsafe fn spawn(&self, f: Option<TaskFn>, closure: *mut c_void) -> c_int {
-        // Each way out is a return, or a call of the same signature in tail position, which the
+        // Each exit is a return, or a call of the same signature in tail position, which the
         // compiler makes a jump. So this function needs no prologue.
         match self.put_built_in(f, |f| Task { f, closure }) {
             BuiltInStep::Done => 0,
             // SAFETY: `put_built_in` has left the spawn of these arguments unfinished.
             BuiltInStep::Unfinished => unsafe { entry::finish_spawn(f, closure, self) },
-            // SAFETY: by the caller's promise; the row is that of the worker's run, or of its last
-            // run.
+            // SAFETY: by the caller's promise; the row is that of the worker's current or last run.
             BuiltInStep::NotApplicable => unsafe { (self.row().spawn)(f, closure, self) },
         }
     }
@@ -60,8 +59,7 @@ impl Worker {
             return BuiltInStep::NotApplicable;
         }
         let task = task(f);
-        // SAFETY: `spawn_owner` is the calling thread's pointer, so that thread is the owner, and
-        // `built_in` is not null.
+        // SAFETY: `spawn_owner` is this thread's pointer, so it owns the worker; `built_in` is set.
         let put = unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) };
         if put { BuiltInStep::Done } else { BuiltInStep::Unfinished }
     }
@@ -84,8 +82,7 @@ impl Worker {
         if !registers::is_thread_pointer(owner.load(Ordering::Relaxed)) {
             return BuiltInStep::NotApplicable;
         }
-        // SAFETY: `spawn_owner` or `join_owner` is the calling thread's pointer, so that thread is
-        // the owner, and `built_in` is not null.
+        // SAFETY: `owner` is this thread's pointer, so it owns the worker; `built_in` is set.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).claim_this(task) };
         if !taken {
             return BuiltInStep::Unfinished;
@@ -94,7 +91,7 @@ impl Worker {
         BuiltInStep::Done
     }
 
-    /// The rest of a `take_built_in` that is unfinished. True if `task` was taken after all.
+    /// The second half of a `take_built_in` that is unfinished. True if `task` was taken after all.
     ///
     /// # Safety
     /// `take_built_in` has left this task unfinished just now.
@@ -109,7 +106,7 @@ impl Worker {
         taken
     }
 
-    /// True if thieves can ask this worker; else `is_asked` is always false.
+    /// True if `is_asked` works for this worker's deque; otherwise `is_asked` always returns false.
     #[inline]
     pub fn can_be_asked(&self) -> bool {
         !self.built_in.load(Ordering::Relaxed).is_null()
@@ -123,7 +120,7 @@ impl Worker {
         !deque.is_null() && unsafe { (*deque).is_asked() }
     }
 
-    /// True if the alarm of a built-in deque is set: perhaps tasks from outside the run have their turn.
+    /// True if a built-in deque's alarm is set: tasks from outside the run may have their turn.
     #[inline]
     pub fn is_alarmed(&self) -> bool {
         let deque = self.built_in.load(Ordering::Relaxed);
@@ -139,20 +136,20 @@ impl Worker {
         }
     }
 
-    /// See `Policy::wakes_at_spawn`. The calling thread occupies a place of the run.
+    /// See `Policy::wakes_at_spawn`. The calling thread occupies a worker of the run.
     pub fn wakes_at_spawn(&self) -> Option<Duration> {
-        // SAFETY: by the caller's promise the run goes on.
+        // SAFETY: by the caller's promise the run has not ended.
         unsafe { self.operations_for_any() }.wakes_at_spawn()
     }
 }
 
 impl Mine<'_> {
-    /// Queues a task. Returns as `sched_spawn` does.
+    /// Queues a task. Returns the value of `sched_spawn`.
     pub fn queue(self, task: Task) -> c_int {
         entry::outcome(self.operations().spawn(task))
     }
 
-    /// Takes `task` back out of the queue, if the policy can, so that the caller can call it now.
+    /// Takes `task` back out of the queue, if the policy can, so that the caller can run it now.
     pub fn take_back(self, task: Task) -> bool {
         let taken = self.operations().take_back(task);
         self.counters.tasks.add(usize::from(taken));
@@ -165,8 +162,7 @@ impl Mine<'_> {
         operations.spawn(task).or_else(|Full| operations.put_back(task))
     }
 
-    /// Takes a stack for a new fiber. Each stack comes with a reserved slot in the run's queue, so
-    /// that there is a slot for each suspended fiber.
+    /// Takes a stack for a new fiber. Each stack has a reserved slot in the run's queue.
     #[inline]
     pub fn take_stack(self) -> Result<Stack, NoMemory> {
         self.stacks.pop().map_or_else(|| self.take_stack_slowly(), Ok)
@@ -178,14 +174,12 @@ impl Mine<'_> {
         self.stacks.take().inspect_err(|NoMemory| _ = self.reserve(-1))
     }
 
-    /// Reserves `more` slots in the run's queue for tasks that have begun, or gives slots back,
-    /// which cannot fail.
+    /// Reserves `more` slots in the run's queue for begun tasks; fails only if `more` > 0.
     pub fn reserve(self, more: isize) -> Result<(), NoMemory> {
         self.operations().reserve(more)
     }
 
-    /// Returns a stack to the worker's cache: one that is free, or that the caller is about to
-    /// leave for good.
+    /// Returns a stack that is free, or that the caller leaves for good, to the worker's cache.
     ///
     /// # Safety
     /// As for `StackCache::put`.
@@ -217,8 +211,8 @@ impl Mine<'_> {
         retry_until_memory(|| self.operations().line_up(task));
     }
 
-    /// Queues a task that the run has accepted before. It runs soon if the worker's queue has room,
-    /// and behind all others if not.
+    /// Queues a task that the run has accepted before: to run soon if the worker's queue has room,
+    /// and otherwise behind all others.
     #[inline]
     pub fn queue_soon(self, task: Task) {
         if self.operations().spawn(task).is_err() {
@@ -226,8 +220,8 @@ impl Mine<'_> {
         }
     }
 
-    /// Queues a task that this worker will take next, because the caller's task is about to end:
-    /// see `Policy::spawn_last`. Else as `queue_soon`.
+    /// Queues a task that this worker takes next, because the caller's task is about to end: see
+    /// `Policy::spawn_last`. If the queue is full, the task goes behind all others.
     pub fn queue_next(self, task: Task) {
         if self.operations().spawn_last(task).is_err() {
             self.requeue(task);
@@ -237,14 +231,14 @@ impl Mine<'_> {
     /// See `Policy::hold`.
     #[inline]
     pub fn hold(self) {
-        // SAFETY: null, or the run's, which goes on.
+        // SAFETY: null, or a counter of the run, which has not ended.
         match unsafe { self.waiting.get().as_ref() } {
             Some(waiting) => waiting.hold(),
             None => self.hold_in_policy(),
         }
     }
 
-    /// `hold`, where the policy has no counter of its own for each worker.
+    /// `hold`, where the policy has no counter for each worker.
     #[cold]
     #[inline(never)]
     fn hold_in_policy(self) {
@@ -261,7 +255,7 @@ impl Mine<'_> {
         }
     }
 
-    /// `let_go`, where the policy has no counter of its own for each worker.
+    /// `let_go`, where the policy has no counter for each worker.
     #[cold]
     #[inline(never)]
     fn let_go_in_policy(self) {

@@ -1,4 +1,4 @@
-//! The worker as a policy sees it; and the check of joins that wait for a lost task.
+//! A policy's view of a worker; and the check for joins that wait for a lost task.
 
 use crate::fiber::stack;
 use crate::policy::operations::Hosted;
@@ -38,8 +38,7 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the `Run` outlives the run, whose end waits for the caller; the policy starts
-        // each worker at most once.
+        // SAFETY: the run's end waits for the caller; each worker is started at most once.
         unsafe { (*self.run.get()).call(worker) }
     }
 
@@ -98,7 +97,7 @@ impl Place for Worker {
     }
 
     fn guest_gives_back(&self, index: usize) {
-        // SAFETY: the caller owns that place, and occupies this one of the same run, which has not ended.
+        // SAFETY: the caller owns that place, and occupies this one of the same run.
         unsafe { (*self.run.get()).place(index).give_back() };
     }
 
@@ -112,8 +111,7 @@ impl Place for Worker {
     }
 }
 
-/// Ends the process: a task has called fork, and its copy in the child returns. The run of the task
-/// goes on in the parent only.
+/// Ends the process: a task that has called fork returns in the child, where it has no run.
 #[cold]
 fn returned_in_child() -> ! {
     output::die(format_args!(
@@ -124,27 +122,26 @@ fn returned_in_child() -> ! {
 impl Hosted for Worker {
     #[inline(always)]
     unsafe fn policy<P>(&self) -> &P {
-        // SAFETY: by the caller's promise, `policy` points to a `P`, which lives as long as the
-        // run.
+        // SAFETY: by the caller's promise, `policy` is a `P`, which lives as long as the run.
         unsafe { &*self.policy.get().cast::<P>() }
     }
 }
 
 impl Worker {
-    /// Calls the task, as `Place::call` does; the probes `start` and `end` do not see it. For kind
-    /// `cont`, where a probe after the call would cost each spawn some instructions.
+    /// `Place::call` without the probes `start` and `end`. For kind `cont`, where a probe after the
+    /// call would cost each spawn some instructions.
     #[inline]
     pub(super) fn call_at_once(&self, task: Task) {
         #[cfg(debug_assertions)]
         let (fiber, before, function) = (
             self.fiber.get(), // SAFETY: only the owner calls a task.
             unsafe { self.owned() }.fiber().count_forks(0),
-            self.function_of(task), // now: the task's descriptor may be gone when the task has ended
+            self.function_of(task), // now: the descriptor may be gone afterwards
         );
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]
-        // SAFETY: the caller's fiber: a task may change its worker, but not its fiber.
+        // SAFETY: a task may change its worker, but not its fiber, which the caller is on.
         if unsafe { &*fiber }.count_forks(0) != before {
             output::die(format_args!(
                 "sched_fork: a task{}, or one that it has joined, did not join a task that it forked: \
@@ -155,15 +152,14 @@ impl Worker {
     }
 
     /// Notes that a task here is about to wait for `forked`, which no worker has begun. The caller
-    /// occupies this place. Relaxed: `check_join` reads it when all workers are idle, and their
-    /// counting as idle (`idle::quiescence`) orders the two.
+    /// occupies this worker. Relaxed: `check_join` reads the note when all workers are idle, and
+    /// becoming idle (`idle::quiescence`) orders the two.
     pub fn note_join(&self, forked: &Forked) {
         self.unbegun_join.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
     }
 
-    /// Removes the note when the task that called `note_join` continues. By then the calling thread
-    /// may occupy another worker of the run, and another task may have replaced the note. Relaxed:
-    /// see `note_join`.
+    /// Removes the note when the task that called `note_join` continues, perhaps on another worker.
+    /// Another task may have replaced the note. Relaxed: see `note_join`.
     pub fn forget_join(&self, forked: &Forked) {
         let noted = ptr::from_ref(forked).cast_mut();
         let (relaxed, none) = (Ordering::Relaxed, ptr::null_mut());
@@ -171,10 +167,10 @@ impl Worker {
     }
 
     /// Ends the process if a task waits for a task that no worker has begun. To be called when all
-    /// workers of the run are idle and nothing is queued, so that no worker can begin it any more.
+    /// workers of the run are idle and nothing is queued, so that no worker can begin it later.
     pub fn check_join(&self) {
-        // SAFETY: the task that waits has not continued, since no worker runs a task; so the
-        // descriptor, which that task keeps until its join is over, is valid.
+        // SAFETY: no worker runs a task, so the waiting task has not continued; it keeps the
+        // descriptor until its join is over.
         let lost = unsafe { self.unbegun_join.load(Ordering::Relaxed).as_ref() };
         if let Some(lost) = lost.filter(|lost| lost.is_lost()) {
             output::die(format_args!(
@@ -187,7 +183,7 @@ impl Worker {
 }
 
 impl Run {
-    /// `Worker::check_join` for all workers: see `Place::at_rest`.
+    /// Calls `Worker::check_join` for all workers: see `Place::at_rest`.
     pub fn check_joins(&self) {
         self.all_places().for_each(|worker| worker.check_join());
     }

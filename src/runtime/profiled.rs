@@ -1,6 +1,5 @@
-//! What loops, groups and joins tell the profile of a run. Some paths branch and meet at places
-//! where no task begins, ends, is suspended or wakes another one; [`steps`](super::steps) does not
-//! see these places.
+//! The profile's view of loops, groups and joins, where paths branch and meet although no task
+//! begins, ends, is suspended or wakes another: [`steps`](super::steps) does not see these places.
 
 use crate::profile::path::{Lengths, Point};
 use crate::runtime::identity::Mine;
@@ -9,8 +8,8 @@ use crate::runtime::watch::{Watch, Watched};
 use crate::sys::{clock, detector};
 use std::ptr;
 
-/// The youngest task of the calling thread on this worker, or on the worker of the same run that it
-/// occupies by now, if the run is profiled.
+/// The calling thread's youngest task on this worker, or on the worker of the same run that it
+/// occupies by now. None if the run is not profiled.
 #[inline]
 fn profiled_task(worker: &Worker) -> Option<&Watched> {
     worker.sums()?;
@@ -22,15 +21,15 @@ pub fn is_profiled(worker: &Worker) -> bool {
     worker.sums().is_some()
 }
 
-/// The lengths of the paths to where the caller is, if the run is profiled.
+/// The lengths of the paths to the caller's present position, if the run is profiled.
 #[inline]
 pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
     profiled_task(worker).map(|task| task.path.lengths_at(clock::ticks()))
 }
 
-/// Calls `aside`, which counts as parallel to the rest of the caller's task. Afterwards the paths
-/// of the task go on from the lengths that they had before the call. Returns the lengths of the
-/// paths through `aside`, if the run is profiled.
+/// Calls `aside`, which counts as parallel to the rest of the caller's task: afterwards the paths
+/// of the task have the lengths from before the call again. Returns the lengths of the paths
+/// through `aside`, if the run is profiled.
 #[inline]
 pub fn call_aside(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
     if is_profiled(worker) {
@@ -40,7 +39,7 @@ pub fn call_aside(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
     None
 }
 
-/// Apart from `call_aside`, so that the stack has a `Point` in profiled runs only.
+/// A separate function, so that only profiled runs have a `Point` on the stack.
 #[cold]
 #[inline(never)]
 fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
@@ -54,13 +53,14 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
     Some(task.path.set_back(&before, clock::ticks()))
 }
 
-/// The caller's loop of `units` units is over. `before`: the lengths of the paths before the loop;
-/// `longest`: those of the longest paths through one unit. The workers have halved the loop again
-/// and again. At each halving, one half may have moved to another worker, and its end may have
-/// moved back. So the burdened path has two moves for each halving. (Some halves really were tasks.
-/// Their own moves are not added, since the next run makes tasks of other halves.) The time that
-/// the owner spends between its chunks is added before the longest unit. If another worker has done
-/// that unit in this time, the span is too long by as much.
+/// Called when the caller's loop of `units` units is over. `before`: the lengths of the paths
+/// before the loop; `longest`: the lengths of the longest paths through one unit.
+///
+/// The workers have halved the loop repeatedly. At each halving, one half may have moved to another
+/// worker, and its end may have moved back. So the burdened path has two moves for each halving.
+/// (The moves of halves that really were tasks are not added, since the next run makes tasks of
+/// other halves.) The time that the owner spends between its chunks is added before the longest
+/// unit; if another worker has done that unit in this time, the span is too long by that time.
 #[cold]
 pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Lengths) {
     let Some(profile) = worker.watch().and_then(Watch::profile) else { return };
@@ -75,15 +75,13 @@ pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Length
     });
 }
 
-/// The caller's task has done nothing but give its work back, or its group is cancelled: the
-/// profile does not count it as a task.
+/// Does not count the caller's task: it has only given its work back, or its group is cancelled.
 #[cold]
 pub fn note_not_called(worker: &Worker) {
     profiled_task(worker).inspect(|task| task.path.make_void());
 }
 
-/// The caller's task, which belongs to the group, has called its function. What follows until the
-/// task ends is the library's.
+/// Called when the caller's task, of a group, has called its function; the rest is the library's.
 #[inline]
 pub fn note_group_end<G>(worker: &Worker, group: &G) {
     if let Some(watch) = worker.watch() {
@@ -103,8 +101,8 @@ fn note_group_end_in<G>(watch: &Watch, worker: &Worker, group: &G) {
     }
 }
 
-/// The caller has waited for the group. (A thread outside of the run must not look at the run,
-/// which may end at any moment.)
+/// Called when the caller has waited for the group. (A thread outside of the run must not look at
+/// the run, which may end at any moment.)
 #[inline]
 pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     let Some(worker) = worker else { return };

@@ -5,14 +5,16 @@
 //! # The worker: what a `struct scheduler *` points to
 //!
 //! ```text
-//! block 0  what every call reads: spawn_owner, built_in, join_owner, owner, row, policy, index;
+//! block 0  read by every call: spawn_owner, built_in, join_owner, owner, row, policy, index;
 //!          and, rarely used: run, run_tag, run_lock
-//! block 1  what the owner counts: counters
+//! block 1  counted by the owner: counters
 //! block 2  the owner's other state: argument blocks, stacks, fiber, random numbers; links
 //! ```
 //! A block is a pair of cache lines, 128 bytes, which processors prefetch together. The owner
-//! writes block 2, and what follows it, all the time, so these share no pair of lines with the
-//! other blocks.
+//! writes block 2 and later fields all the time, so they share no lines with the other blocks.
+//!
+//! A worker's record that a thread occupies is also called the thread's *place*. A run that is held
+//! open has further places, for guests (`policy::guests`).
 //!
 //! # Who may touch which field, and when
 //!
@@ -26,7 +28,7 @@
 //! | `join`, `float_control`, `waiting`, `outside` | before the run starts | the owner |
 //! | `built_in` | before the run starts; when it ends | the owner; in a forked child |
 //! | `handoff` | by its own protocol: `threads::handoff` | |
-//! | `watch` | before the run starts | the owner; while the run goes on, any thread |
+//! | `watch` | before the run starts | the owner; during the run, any thread |
 //! | `unbegun_join` | by the owner; by whoever continues the task | when all workers are idle |
 //! | `begins` | by the owner; before the run starts | a signal handler of the owner's thread |
 //! | `is_idle` | by the owner; before the run starts | an observer, on any thread |
@@ -50,10 +52,9 @@
 //! variable of a shared library costs a call.
 //!
 //! Records are recycled and never freed ([`registry`](super::registry)). A program that uses an `s`
-//! after the end of its run finds a record without a run, and gets EINVAL. So that such a call gets
-//! EINVAL for a while, the record that has rested longest is reused first, and
-//! `registry::MIN_RESTING` records always rest. A program that keeps an `s` for longer than that
-//! may find a later run's worker.
+//! after the end of its run finds a record without a run, and gets EINVAL. To keep it so for a
+//! while, the record that has rested longest is reused first, and `registry::MIN_RESTING` records
+//! always rest. A program that keeps an `s` for longer may find a worker of a later run.
 
 use crate::fiber::listeners::Listener;
 use crate::fiber::sanitizers::SanitizerState;
@@ -94,23 +95,21 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-/// The part of a row of the table of kinds that a worker uses: the functions of the interface, the
-/// operations of the policy, and what the policy can do.
+/// A worker's part of a row of the table of kinds: the functions of the interface, the operations
+/// of the policy, and the policy's capabilities.
 pub struct Row {
-    /// `sched_spawn` where the built-in part does not apply: from any thread, also for a run that
-    /// has ended.
+    /// `sched_spawn` where the built-in part does not apply: from any thread, even after the run.
     pub spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
     /// `sched_fork` where the built-in part does not apply: from any thread.
     pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
     /// Queues a forked task that its owner may also run: sets the descriptor to the task, and
-    /// queues it. The number is the address of the program's function. From any thread. An error:
-    /// the result of `sched_spawn`.
+    /// queues it. The number is the address of the program's function. From any thread. The error
+    /// is the result of `sched_spawn`.
     pub offer: unsafe fn(&Forked, Task, usize, &Worker) -> Result<(), c_int>,
     pub operations: Operations<Worker, Fiber>,
     /// A spawn calls the new task at once: kind `cont`.
     pub calls_at_once: bool,
-    /// The run may have more than one thread: when a task enters a blocking section, another thread
-    /// takes over its worker.
+    /// The run may have several threads: a relief takes over a worker whose thread blocks.
     pub has_threads: bool,
     /// See `Policy::HAS_GUESTS`.
     pub has_guests: bool,
@@ -125,15 +124,15 @@ pub struct Row {
     pub doctor: &'static Doctor,
 }
 
-/// What a run tells the observer of the process (`inspect`).
+/// The calls by which a run informs the observer of the process (`inspect`).
 pub struct Doctor {
-    /// A run begins. `Duty::Doctor`: after the time in its `Config` without the end of a task, the
-    /// state is shown. `Duty::Live`: its statistics are shown while it goes on. `Duty::Timeline`:
-    /// its timeline is written if a signal ends the process.
+    /// A run begins. `Duty::Doctor`: if no task ends for the time in its `Config`, the state is
+    /// shown. `Duty::Live`: its statistics are shown while it lasts. `Duty::Timeline`: its timeline
+    /// is written if a signal ends the process.
     pub begin: fn(Duty),
-    /// That run has ended.
+    /// The run has ended.
     pub end: fn(Duty),
-    /// A worker has been idle for long while tasks wait.
+    /// A worker has been idle for a long time while tasks wait.
     pub idles_long: fn(),
 }
 
@@ -148,8 +147,7 @@ pub struct Worker {
     /// This worker's deque, if it is of the built-in type; otherwise null.
     pub(super) built_in: AtomicPtr<BuiltIn>,
     /// `spawn_owner`, if a join may call the child by a jump; otherwise 0. A join may not jump if
-    /// the process contains C++'s runtime: a join without a frame cannot stop an exception that
-    /// leaves the child.
+    /// the process contains C++'s runtime: without a frame it stops no exception.
     pub(super) join_owner: AtomicUsize,
     /// The thread pointer of the thread that occupies this place; 0: no thread does.
     pub(super) owner: AtomicUsize,
@@ -160,8 +158,7 @@ pub struct Worker {
     pub(super) run: Cell<*const Run>,
     /// Identifies the run by the address of its policy; 0: this worker's run has ended.
     pub(super) run_tag: AtomicUsize,
-    /// Held by a thread that is no worker of the run while it uses the run, and by the end of the
-    /// run.
+    /// Held by the end of the run, and by a thread outside of the run while it uses the run.
     pub(super) run_lock: Mutex<()>,
 
     pub(super) counters: Pad<Counters>,
@@ -171,44 +168,39 @@ pub struct Worker {
     pub(super) policy_deque: Cell<*const ()>,
     /// The result of `Policy::waiting`; null: none.
     pub(super) waiting: Cell<*const Waiting>,
-    /// What observes this worker; null: the run is not observed, and prints no statistics.
+    /// The observers of this worker; null: the run is not observed, and prints no statistics.
     pub(super) watch: Cell<*const Watch>,
     /// The own stack of the owner's thread.
     pub host_stack: Cell<*const HostStack>,
-    /// What a task does that waits in a join.
+    /// How a task waits in a join.
     pub join: Cell<Join>,
     /// The floating-point control registers with which each loop of the run begins.
     pub float_control: Cell<FloatControl>,
-    /// How many more tasks may be suspended here before the worker looks at the injector. Kind
-    /// `cont` counts each spawn, too.
+    /// How many more suspensions (kind `cont`: or spawns) precede a look at the injector.
     pub(super) until_injector: Countdown,
     /// The result of `Policy::outside`; null: none.
     pub(super) outside: Cell<*const AtomicUsize>,
-    /// The turns of tasks from outside the run.
     pub(super) turns: Turns,
     /// The fiber that the owner's thread is on.
     pub fiber: Cell<*const Fiber>,
-    /// Kind `cont`: a copy of `fiber.child_fiber`, so that a spawn does not load `fiber` first,
+    /// Kind `cont`: a copy of `fiber.child_fiber`. A spawn reads it without a load of `fiber`,
     /// which the spawn before has just stored.
     pub child_fiber: Cell<*const Fiber>,
-    /// The owner's free stacks.
     pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
-    /// How many more of the tasks that this worker wakes continue soon, before one is queued behind
-    /// all others.
+    /// How many more woken tasks continue soon, before one is queued behind all others.
     pub(super) wakes_until_behind: Countdown,
-    /// How many more tasks whose section has ended go before one of the worker's own.
+    /// How many more tasks whose section has ended precede one of the worker's own.
     pub(super) ended_until_own: Countdown,
     /// The last loops of the owner: hints for its next ones.
     pub past_loops: Pad<PastLoops>,
-    /// The worker that the owner's thread occupied already when it took this place; null: none.
+    /// The worker that the owner's thread already occupied when it took this place; null: none.
     /// These pointers link all workers that one thread occupies.
     pub outer_worker: Cell<*const Worker>,
-    /// The task that a task of this worker last began to join although no worker had begun it. Null
-    /// once that join is over.
+    /// The task that a task here last began to join before it had begun; null after the join.
     pub(super) unbegun_join: AtomicPtr<Forked>,
-    /// The descriptor of the forked task that was taken out of a queue last; then the function that it
-    /// named. Relaxed: only the owner's thread uses it.
+    /// The forked task that was last taken out of a queue: its descriptor, then the function that
+    /// the descriptor named. Relaxed: only the owner's thread uses it.
     pub(super) begins: AtomicUsize,
     /// The worker is idle. Relaxed: only shown to the user.
     pub(super) is_idle: AtomicBool,
@@ -230,8 +222,8 @@ pub const LAYOUT: [usize; 3] = [
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
 
-/// Of this many tasks that a worker wakes one after the other, one is queued behind all others; the
-/// rest continue soon. See `api::sync`.
+/// Of this many tasks that a worker wakes in succession, one is queued behind all others; the rest
+/// continue soon. See `api::sync`.
 pub(super) const WAKES_IN_TURN: u32 = 1024;
 
 impl Worker {
@@ -243,32 +235,28 @@ impl Worker {
         unsafe { &*self.row.load(Ordering::Relaxed) }
     }
 
-    /// `row`, without what observes the run.
+    /// The row without observers.
     pub(super) fn plain_row(&self) -> &'static Row {
         let row = self.row();
         row.plain.unwrap_or(row)
     }
 
-    /// This worker's deque.
-    ///
     /// # Safety
     /// The run has not ended, and its policy has a deque of type `D` for each worker.
     #[inline(always)]
     pub unsafe fn deque<D>(&self) -> &D {
-        // SAFETY: by the caller's promise, `policy_deque` points to a `D`, which lives as long as
-        // the run.
+        // SAFETY: by the caller's promise; the deque lives as long as the run.
         unsafe { &*self.policy_deque.get().cast::<D>() }
     }
 
-    /// Counts a task that leaves its worker without returning (`LoopStack::tick` counts those that
+    /// Counts a task that leaves its worker without returning (`LoopStack::tick` counts tasks that
     /// return). True once in `TICK` calls: the worker must then look at the injector.
     #[inline(always)]
     pub fn tick(&self) -> bool {
         self.until_injector.tick(TICK)
     }
 
-    /// True if a task from outside the run waits, on every kind whose policy gives such tasks turns.
-    /// A hint; two loads.
+    /// True if a task from outside the run waits, and the policy gives it turns. A hint; two loads.
     #[inline(always)]
     pub fn has_outside(&self) -> bool {
         // SAFETY: null, or a word of the run's policy, which lives as long as the run.
@@ -276,14 +264,14 @@ impl Worker {
     }
 
     /// Counts a woken task. True once in `WAKES_IN_TURN` calls: that task is queued behind all
-    /// others. The caller occupies this place.
+    /// others. The caller occupies this worker.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
         self.wakes_until_behind.tick(WAKES_IN_TURN)
     }
 
     /// Counts a task whose section has ended and which is about to continue here. True once in
-    /// `TICK` calls: a task of the worker's own queue goes first. The caller occupies this place.
+    /// `TICK` calls: a task of the worker's own queue goes first. The caller occupies this worker.
     pub(super) fn own_turn(&self) -> bool {
         self.ended_until_own.tick(TICK)
     }
@@ -299,20 +287,17 @@ impl Worker {
         self.run_tag.load(Ordering::Acquire) == 0 // Acquire: pairs with the Release in `retire`
     }
 
-    /// A number that differs between any two runs that have not ended; 0: this worker's run has
-    /// ended.
+    /// A number that is unique among the runs that have not ended; 0: this worker's run has ended.
     pub fn run_id(&self) -> usize {
         // Relaxed: the number is only compared
         self.run_tag.load(Ordering::Relaxed)
     }
 
-    /// The owner's free argument blocks.
     #[inline]
     pub fn block_cache(&self) -> &BlockCache {
         &self.block_cache
     }
 
-    /// True if a spawn in this worker's run calls the new task at once: kind `cont`.
     pub fn calls_at_once(&self) -> bool {
         self.row().calls_at_once
     }
@@ -321,31 +306,27 @@ impl Worker {
 /// A stack on which a worker's loop runs, or can run. The record lies at the high end of its stack
 /// and stays there for the next use; the record of a thread's own stack lies in the first frame of
 /// the loop. Only the thread that occupies the fiber's worker touches the fields. A suspended fiber
-/// belongs to whoever has its continuation.
+/// belongs to the owner of its continuation.
 #[repr(align(64))]
 pub struct Fiber {
     /// The worker whose loop runs here, or ran here last.
     pub(super) worker: Cell<*const Worker>,
-    /// None: this is a thread's own stack. In the memory of a new stack, which is all zero, `stack`
-    /// is None, too: see `Fiber::on`.
+    /// None: a thread's own stack, or a new stack, whose memory is all zero: see `Fiber::on`.
     pub(super) stack: Option<Stack>,
-    /// Where the loop that begins here looks for its first task. `Injector` also while tasks from
+    /// Where the loop that begins here looks for its first task. Also `Injector` while tasks from
     /// outside the run have a turn here ([`outside`](super::outside)).
     pub(super) loop_start: Cell<LoopStart>,
     /// A task that the loop runs before those in the queues.
     pub(super) first_task: Cell<Option<Task>>,
     /// The worker cannot leave this fiber: it is a thread's own stack, or other work lies on top of
-    /// the task here (a run that the task has started, or tasks that run on top of its blocking
-    /// section).
+    /// the task here (a run that the task has started, or tasks on top of its blocking section).
     pub(super) pinned: Cell<bool>,
     /// Bytes of the stack below this record; 0: no stack.
     pub(super) usable_bytes: usize,
-    /// `usable_bytes`; but 0 if the fiber is pinned or has a child fiber. A caller whose stack
-    /// pointer is less than this below the record can leave the fiber as it is: one comparison
-    /// tells that the caller is on this stack, that the fiber is not pinned, and that it has no
-    /// child fiber.
+    /// `usable_bytes`, or 0 if the fiber is pinned or has a child fiber. One comparison of this
+    /// with the distance between the caller's stack pointer and the record shows that the caller is
+    /// on this stack, and that the fiber is not pinned and has no child fiber.
     pub(super) leave_limit: Cell<usize>,
-    /// The blocking section of the task here.
     pub(super) section: Section,
     /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
@@ -356,39 +337,39 @@ pub struct Fiber {
     pub(super) unjoined_forks: Cell<isize>,
     /// Kind `cont`: the context of the spawner at the spawn that called the task here.
     pub(super) spawner_context: Cell<Context>,
-    /// Kind `cont`: the fiber on which children of the task here run: the child that the task waits
-    /// for as a spawner, or the next child. Null: none yet. No other fiber or cache has that fiber.
-    /// Always null if this fiber is pinned.
+    /// Kind `cont`: the fiber for children of the task here. It has the child for which the task
+    /// waits as a spawner, or is free for the next child. Null: none yet. No other fiber or cache
+    /// has that fiber. Always null if this fiber is pinned.
     pub(super) child_fiber: Cell<*const Fiber>,
     /// Kind `cont`: the fiber of the spawner, valid as long as the spawner waits for the task here.
     pub(super) parent_fiber: Cell<*const Fiber>,
     /// Kind `cont`: the number of child fibers between this one and the first, each made by a spawn
     /// on the one before. Set to 0 when the task here waits, when the loop here finds its queue
-    /// empty, and before it runs tasks from outside the run.
+    /// empty, and before the loop here runs tasks from outside the run.
     pub(super) nesting: Cell<u32>,
-    /// Kind `cont`: the descriptor of the task here, if that was forked. The loop does not read it.
+    /// Kind `cont`: the descriptor of the task here, if it was forked. The loop does not read it.
     pub(super) descriptor: Cell<*const Forked>,
-    /// Kind `cont`: at its last spawn the task here was not continued by its child's return. Used
-    /// only where each switch is reported to a sanitizer or to C++'s runtime.
+    /// Kind `cont`: something other than its child's return resumed the task here at its last
+    /// spawn. Used only where each switch is reported to a sanitizer or to C++'s runtime.
     pub(super) resumed_by_other: Cell<bool>,
-    /// The stack pointer in the frame that calls tasks here: that of the loop, or of `run_on_top`.
-    /// When the next task is called, all frames below this address have returned.
+    /// The stack pointer in the frame that calls tasks here: the frame of the loop, or of
+    /// `work_on_top`. When it calls the next task, all frames below this address have returned.
     pub(super) calling_frame: Cell<usize>,
-    /// How many tasks here have other tasks run on top of them, each on top of the one before.
+    /// How many tasks here have other tasks running on top of them.
     pub(super) help_depth: Cell<u32>,
-    /// What the last of those tasks waits for, if it waits.
+    /// The wait of the youngest of these tasks, if it waits.
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
-    /// What the task here waits for, for an observer.
+    /// A note of what the task here waits for, which observers read.
     pub wait: WaitNote,
     /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
-    /// How many more tasks run here before the next tick. At a tick the loop looks at what is rare:
-    /// the injector, an open section, another worker. The statistics get the number of tasks from
-    /// the countdown, too. Rejected: a counter for that alone. It takes two more instructions a
-    /// task (79.4 instead of 77.5 for a spawn and its task in the benchmark `tree`, by callgrind).
+    /// How many more tasks run here before the next tick. At a tick the loop checks rare
+    /// conditions: the injector, an open section, another worker. The statistics also count tasks
+    /// by it. Rejected: a separate counter, which takes two more instructions a task (79.4 instead
+    /// of 77.5 in the benchmark `tree`, by callgrind).
     pub(super) countdown: Cell<u32>,
     /// The value of `countdown` after the last tick: `TICK`, or 1 if the next tick must come at
-    /// once, for instance since another worker has come to this fiber.
+    /// once, for instance because the fiber has moved to another worker.
     pub(super) countdown_start: Cell<u32>,
 }
 
@@ -406,9 +387,8 @@ pub(super) enum LoopStart {
 pub struct HostStack {
     /// The context of `host::host`, which continues when the worker's loop ends.
     pub(super) base: Cell<Context>,
-    /// The worker that the thread occupies, or has occupied last.
+    /// The worker that the thread occupies, or occupied last.
     pub(super) worker: Cell<Option<&'static Worker>>,
-    /// What the sanitizers know of this stack.
     pub(super) sanitizers: SanitizerState,
     /// `help_depth` of the outer worker's fiber when its task started this run; 0: no outer worker.
     pub(super) outer_help_depth: Cell<u32>,
@@ -417,11 +397,9 @@ pub struct HostStack {
 /// The settings that all fibers of a run share.
 #[derive(Clone, Copy)]
 pub struct FiberSettings {
-    /// Bytes of each stack.
     pub stack_size: usize,
-    /// What a task does that waits in a join.
+    /// How a task waits in a join.
     pub join: Join,
-    /// The floating-point control registers with which each loop begins.
     pub float_control: FloatControl,
 }
 
@@ -430,7 +408,7 @@ pub struct FiberSettings {
 pub struct Section {
     /// How many sections of the task are open, each within the one before; 0: none.
     pub(super) depth: Cell<u32>,
-    /// The word of `Handoff` with which the thread asks for its worker back.
+    /// The word by which the thread asks `Handoff` for its worker.
     pub(super) handoff_word: Cell<usize>,
     /// The own stack of the thread that is in the section.
     pub(super) host_stack: Cell<*const HostStack>,
@@ -448,7 +426,6 @@ impl Section {
 impl Fiber {
     /// Where an observer finds the youngest task's record.
     pub const OBSERVED: usize = offset_of!(Fiber, observed);
-    /// Where an observer finds `descriptor`.
     pub const DESCRIPTOR: usize = offset_of!(Fiber, descriptor);
 
     pub(super) fn new(stack: Option<Stack>) -> Fiber {
@@ -480,7 +457,6 @@ impl Fiber {
         }
     }
 
-    /// The address of the record on its stack.
     #[inline(always)]
     pub(super) fn record_address(stack: Stack) -> *mut Fiber {
         stack.top().wrapping_sub(size_of::<Fiber>()).cast()
@@ -500,8 +476,7 @@ impl Fiber {
     #[inline(always)]
     pub(super) fn on<'a>(stack: Stack) -> &'a Fiber {
         let place = Fiber::record_address(stack);
-        // SAFETY: the stack has room for the record. The memory holds a record, or zeroes, which
-        // are a valid record, too.
+        // SAFETY: the stack has room for the record, and holds one or zeroes, which are also valid.
         unsafe {
             if (*place).stack.is_none() {
                 place.write(Fiber::new(Some(stack)));
@@ -512,39 +487,35 @@ impl Fiber {
 
     /// The note of the fiber on a stack that may belong to another thread, or have no fiber yet.
     pub fn wait_on<'a>(stack: Stack) -> &'a WaitNote {
-        // SAFETY: the place is in the stack's memory, which is zero before there is a fiber; a note
-        // of zeroes says that nothing waits. All fields of a note are atomics.
+        // SAFETY: the record's address is in the stack's memory, which is zero before there is a
+        // fiber; a note of zeroes says that nothing waits. All fields of a note are atomics.
         unsafe { &(*Fiber::record_address(stack)).wait }
     }
 
-    /// The fiber's stack. None: this is a thread's own stack.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
     }
 
-    /// The worker that runs here now.
     pub fn worker(&self) -> &'static Worker {
         // SAFETY: records are never freed.
         unsafe { &*self.worker.get() }
     }
 
-    /// What a task here does that waits in a join.
     pub fn join(&self) -> Join {
         self.worker().join.get()
     }
 }
 
-/// Tells which function of the program a task will call: functions of the library stand between the
-/// queue and that function. A run is given it, since the features that have such functions stand on
-/// a higher floor.
+/// Returns the program's function that a task will call; functions of the library may stand between
+/// the queue and it. Each run has this pointer, since those functions are on higher floors.
 pub type FunctionOf = fn(Task) -> usize;
 
-/// A run that the observer of the process attends to; its end is told to the observer.
+/// A run that the observer of the process attends to. Dropping it reports the end of the run.
 pub struct Attended(pub(super) &'static Doctor, pub(super) Duty);
 
 /// The part of a run that does not depend on its kind.
 pub struct Run {
-    /// Dropped first: no thread works any more when the argument blocks are freed.
+    /// Dropped first: no thread is at work any more when the argument blocks are freed.
     pub(super) threads: RunThreads,
     #[allow(dead_code, reason = "to drop them tells the end of the run")]
     pub(super) attended: [Option<Attended>; 3],
@@ -562,16 +533,14 @@ pub struct Run {
     pub(super) profile: Option<Box<Profile>>,
     /// One for each worker, if the run prints statistics.
     pub(super) phases: Box<[Pad<Phases>]>,
-    /// One for each worker, if the run is observed or prints statistics; they point to the three
-    /// above.
+    /// One for each worker, if the run is observed or prints statistics.
     pub(super) watches: Box<[Watch]>,
     pub(super) function_of: FunctionOf,
     /// Happens when the loop of worker 0 has returned.
     pub(super) end: Event,
     /// How many threads wait for `end`, without a time limit.
     pub(super) ends_awaited: AtomicUsize,
-    /// How many tasks were called at once by threads that are no workers, because no queue had
-    /// room.
+    /// How many tasks were called at once outside of the run, because no queue had room.
     pub(super) outside: AtomicUsize,
     /// In nanoseconds of `clock::nanos`.
     pub(super) began: u64,
@@ -581,8 +550,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// True if the threads are kept for later runs when this run ends, and false if they are
-    /// joined.
+    /// True if the threads are kept for later runs when this run ends; false if they are joined.
     pub fn keeps_threads(&self) -> bool {
         self.threads.terms().keeps()
     }
@@ -591,17 +559,14 @@ impl Run {
         self.workers.len()
     }
 
-    /// The number of places: those of the workers and those of the guests.
     pub fn places(&self) -> usize {
         self.workers.len() + self.guests.len()
     }
 
-    /// The place of this index, of a worker or of a guest.
     pub fn place(&self, index: usize) -> &'static Worker {
         self.workers.get(index).unwrap_or_else(|| &self.guests[index - self.workers.len()])
     }
 
-    /// The places of all workers and guests.
     pub fn all_places(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         self.workers.iter().chain(&self.guests).copied()
     }
@@ -630,28 +595,24 @@ impl Run {
         self.end.happen();
     }
 
-    /// Counts a task in `outside`; from any thread. Relaxed: read once the run has ended, or for a
-    /// report that may be late.
+    /// Counts a task in `outside`, from any thread. Relaxed: read after the run, or for a report.
     pub fn count_outside(&self) {
         self.outside.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True if the run is shown while it goes on.
+    /// True if the run's statistics are shown while it lasts.
     pub fn is_live(&self) -> bool {
         self.report.is_live()
     }
 
-    /// When it has begun, in nanoseconds of `clock::nanos`.
     pub fn began(&self) -> u64 {
         self.began
     }
 
-    /// The phases of the worker, if the run prints statistics.
     pub fn phases(&self, worker: usize) -> Option<&Phases> {
         self.phases.get(worker).map(|phases| &**phases)
     }
 
-    /// What observes the worker, if anything does.
     pub fn watch(&self, worker: usize) -> Option<&Watch> {
         self.watches.get(worker)
     }
@@ -661,7 +622,6 @@ impl Run {
         self.timeline.as_deref()
     }
 
-    /// The function of the program that the task will call.
     pub fn function_of(&self, task: Task) -> usize {
         (self.function_of)(task)
     }

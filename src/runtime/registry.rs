@@ -1,5 +1,4 @@
-//! All worker records: the records at rest, which new runs take, and the reset of all records in a
-//! child made by fork.
+//! All worker records: the resting ones, which new runs take, and their reset in a forked child.
 
 use crate::fiber::overflow::{Hooks, On};
 use crate::fiber::stack::free::StackCache;
@@ -26,8 +25,7 @@ use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
 use std::{hint, ptr};
 
-/// The number of records that always rest: a record is used again only while more records than this
-/// rest. So a stale `s` keeps giving EINVAL for a while.
+/// A record is reused only while more records than this rest: stale `s` give EINVAL for a while.
 const MIN_RESTING: usize = 64;
 
 struct Registry {
@@ -56,8 +54,7 @@ impl Registry {
         loop {
             worker.next_record.set(head);
             let new = ptr::from_ref(worker).cast_mut();
-            // Release: pairs with the Acquire loads of `all`, so that a thread that walks the list
-            // sees the record initialised.
+            // Release: pairs with the Acquire loads of `all`, which then see the new record.
             match self.all.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -75,7 +72,7 @@ impl Resting {
         if self.count <= MIN_RESTING {
             return None;
         }
-        // SAFETY: at least one record is at rest, and records are never freed.
+        // SAFETY: at least one record rests, and records are never freed.
         let worker = unsafe { &*self.oldest };
         self.oldest = worker.next_resting.get();
         self.count -= 1;
@@ -87,7 +84,7 @@ impl Resting {
         if self.count == 0 {
             self.oldest = worker;
         } else {
-            // SAFETY: at least one record is at rest, and records are never freed.
+            // SAFETY: as in `take`.
             unsafe { &*self.youngest }.next_resting.set(worker);
         }
         self.youngest = worker;
@@ -95,7 +92,7 @@ impl Resting {
     }
 }
 
-/// A record for one worker of a new run. The record goes back to rest when the lease is dropped.
+/// A record for one worker of a new run. When the lease is dropped, the record rests again.
 pub struct Lease(&'static Worker);
 
 impl Lease {
@@ -163,10 +160,10 @@ impl Drop for Lease {
 
 // --- fork -------------------------------------------------------------------------------
 
-/// Registers what must happen when the process forks or exits, or when a stack overflows.
+/// Registers the library's handlers for forks, for exit, and for stack overflow.
 ///
 /// A child made by fork has one thread, and a copy of the memory of all threads: no run of the
-/// parent goes on in the child. The child closes its copies of the worker records, so that an `s`
+/// parent continues in the child. The child closes its copies of the worker records, so that an `s`
 /// of the parent gives EINVAL there, and it may start runs of its own.
 ///
 /// Other threads may be anywhere in this library at the moment of the fork. No lock is held across
@@ -179,7 +176,7 @@ pub fn watch_process() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
         // SAFETY: the functions have the right type, and glibc removes the handlers of a plugin
-        // that is unloaded. Two threads that register them at once do no harm.
+        // that is unloaded. It is harmless if two threads register them at once.
         unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
         cache::watch_exit();
         overflow::watch(Hooks { find: find_stack, begins_overwritten, ends: watcher::before_end });
@@ -188,8 +185,7 @@ pub fn watch_process() {
     }
 }
 
-/// Called at exit, and when a plugin that contains the library is unloaded. `threads::cache` tells
-/// which of the two it is.
+/// Called at exit, and when a plugin that contains the library is unloaded: see `threads::cache`.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static UNLOAD: extern "C" fn() = unload;
@@ -204,16 +200,15 @@ extern "C" fn unload() {
     }
 }
 
-/// Finds the stack that the calling thread was on when its access to `address` failed. This runs in
-/// a signal handler, where no thread-local variable may be used: in a library that was loaded by
-/// dlopen its first use may allocate it. So all records are searched instead.
+/// Finds the stack of the calling thread whose access to `address` failed. This runs in a signal
+/// handler, where thread-local variables are forbidden: in a library that was loaded by dlopen, the
+/// first use of one may allocate it. So all records are searched instead.
 fn find_stack(address: usize) -> Option<On> {
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire); // pairs with `add`
     let mut found = None;
     // SAFETY: records are never freed.
     while let Some(worker) = unsafe { next.as_ref() } {
-        // SAFETY: this is the fiber of the calling thread; a worker's `fiber` is null or a fiber in
-        // use.
+        // SAFETY: the calling thread occupies the worker, whose `fiber` is null or a fiber in use.
         let fiber = worker.is_mine().then(|| unsafe { worker.fiber.get().as_ref() }).flatten();
         match fiber.map(Fiber::stack) {
             Some(Some(stack)) if found.is_none() || stack.guards(address) => {
@@ -227,7 +222,7 @@ fn find_stack(address: usize) -> Option<On> {
     found.or_else(|| Some(On::Stack(identity::current_fiber_in_handler()?.stack()?)))
 }
 
-/// As `find_stack`: called in a signal handler.
+/// See `Worker::begins_overwritten`. Called in a signal handler, like `find_stack`.
 fn begins_overwritten(at: usize, address: usize) -> bool {
     all_records().any(|worker| worker.is_mine() && worker.begins_overwritten(at, address))
 }
@@ -242,17 +237,16 @@ unsafe extern "C" fn after_fork_in_child() {
     process::watch(reset_in_child);
 }
 
-/// How many runs have become ready.
 #[unsafe(link_section = "sched_words")]
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// All records of a run belong to it, and none of its threads has begun.
+/// Counts a run whose records have all been assigned. None of its threads has begun.
 pub(super) fn run_is_ready() {
     RUNS.fetch_add(1, Ordering::SeqCst); // SeqCst: pairs with `runs_made`
 }
 
-/// How many runs have become ready up to now. If the number is the same at two moments, then a walk
-/// of the records after the first one meets all runs that have threads at the second.
+/// How many runs have become ready so far. If the number is the same at two moments, a walk of the
+/// records after the first moment finds all runs that have threads at the second.
 pub fn runs_made() -> usize {
     RUNS.load(Ordering::SeqCst)
 }
@@ -262,7 +256,6 @@ pub const fn first_record() -> *const () {
     (&raw const REGISTRY.all).cast()
 }
 
-/// All records that exist now.
 pub fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     // SAFETY: records are never freed.
     let get = |worker: *const Worker| unsafe { worker.as_ref() };
@@ -270,8 +263,7 @@ pub fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     std::iter::successors(first, move |worker| get(worker.next_record.get()))
 }
 
-/// Resets everything in a child made by fork, before it uses anything else of this library: see
-/// `process::watch`.
+/// Resets everything in a child made by fork, before the child uses it: see `process::watch`.
 fn reset_in_child() {
     // SAFETY: no other thread of this process uses this library yet.
     unsafe {
@@ -283,7 +275,7 @@ fn reset_in_child() {
     }
     identity::forget_sections();
     waiter::forget_threads();
-    // A stack that was in use stays in use here, but its task belongs to the parent.
+    // A stack that was in use stays in use in the child, but its task belongs to the parent.
     stack::for_each(|stack| Fiber::wait_on(stack).forget());
     output::forget_line();
     report::after_fork_in_child();
@@ -293,8 +285,7 @@ fn reset_in_child() {
     for worker in all_records() {
         let deque = worker.built_in.load(Ordering::Relaxed);
         if !deque.is_null() {
-            // SAFETY: the deque lives until `retire`, which has set the pointer to null if it was
-            // called.
+            // SAFETY: the deque lives until `retire`, which sets the pointer to null.
             unsafe { &*deque }.abandon();
         }
         worker.spawn_owner.store(0, Ordering::Relaxed);
@@ -306,7 +297,7 @@ fn reset_in_child() {
         unsafe { worker.run_lock.reset(()) };
         resting.put(worker);
     }
-    // SAFETY: no other thread of this process uses the lock yet.
+    // SAFETY: as above.
     unsafe { REGISTRY.resting.reset(resting) };
 }
 

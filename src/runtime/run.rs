@@ -3,7 +3,6 @@
 //!
 //! In a run of `sched_init` the caller's thread is worker 0 at first. In a run of a pool all
 //! workers have threads of the run; the run ends when the pool has released it and no task is left.
-//! Everything else is the same.
 //!
 //! The run ends when the loop of worker 0 returns: the thread that occupies worker 0 then announces
 //! the end. The caller of `sched_init` may have left worker 0 to another thread
@@ -50,19 +49,18 @@ pub struct Request {
     /// The deque or lock, for the report.
     pub deque: Option<DequeOrLock>,
     pub row: &'static Row,
-    /// See `record::FunctionOf`.
     pub function_of: FunctionOf,
     pub threads: usize,
-    /// How many threads from outside can work at places of their own (`policy::guests`).
+    /// The number of places for guests (`policy::guests`).
     pub guests: usize,
     pub qlen: usize,
     /// The processors that the threads of the run may use.
     pub mask: fn() -> Mask,
 }
 
-/// How long threads, and the memory of queues that were long, are kept if SCHED_WARM does not say it.
-/// Under valgrind, or with a race detector, threads are not kept: the tool reports a thread that was
-/// not joined, or its memory, as a leak.
+/// How long threads, and the memory of queues that were long, are kept without SCHED_WARM. Under
+/// valgrind, or with a race detector, threads are not kept: the tool reports a thread that was not
+/// joined, or its memory, as a leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -72,7 +70,6 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 thread_local! {
-    /// What `last_totals` returns.
     static LAST_TOTALS: Cell<Option<Totals>> = const { Cell::new(None) };
 }
 
@@ -95,8 +92,7 @@ impl Drop for Attended {
 }
 
 impl Run {
-    /// A run of which the workers from `first` on get threads of the run. The workers below `first`
-    /// have threads already.
+    /// Makes a run. Its workers from `first` on get threads of the run; the others have threads.
     ///
     /// # Safety
     /// The terms live for as long as the run.
@@ -125,7 +121,7 @@ impl Run {
         let watches = if is_observed { places } else { timed };
         let watch = |i: usize| {
             let phases = phases.get(i).map(|phases| &**phases);
-            // SAFETY: all of them are boxed, and belong to the run.
+            // SAFETY: `timeline`, `profile` and `phases` are boxed, and belong to the run.
             Ok(unsafe { Watch::new(timeline.as_deref(), profile.as_deref(), phases, i) })
         };
         let watches = memory::slice(watches, watch).map_err(no_memory)?;
@@ -182,17 +178,16 @@ impl Run {
         // SAFETY: called once, and the policy has its final address.
         unsafe { policy.initialize_in_place() };
         let seed = self.config.seed.unwrap_or_else(random_seed);
-        // Worker 0 is assigned last. The observers of all runs (the watchdog, the proof of a
-        // deadlock) find a run through worker 0, as soon as its record is assigned, and then look
-        // at the other workers.
+        // Worker 0 is assigned last: the observers of all runs (the watchdog, the proof of a
+        // deadlock) find a run through worker 0, and then look at the other workers.
         for i in (0..self.places()).rev() {
             self.place(i).assign(i, row, policy, self, seed);
         }
         registry::run_is_ready();
     }
 
-    /// Calls threads for the workers from 1 on. The threads that can be had do the work; the
-    /// statistics report how many are missing.
+    /// Calls threads for the workers from 1 on. The threads that the system provides do the work;
+    /// the statistics report how many are missing.
     ///
     /// # Safety
     /// Called once, after `make_ready`.
@@ -201,24 +196,22 @@ impl Run {
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
-    /// Closes the records of a run that has ended, or that cannot start. The observers of all runs
-    /// (the watchdog, the proof of a deadlock) have let go of the run when this returns, and do not
-    /// find it any more. So it has to be called before the run or its policy is dropped.
+    /// Closes the records of a run that has ended, or that cannot start. When this returns, the
+    /// observers of all runs (the watchdog, the proof of a deadlock) have let go of the run, and no
+    /// longer find it. So it has to be called before the run or its policy is dropped.
     fn withdraw(&self) {
         self.all_places().for_each(|worker| worker.retire());
     }
 
-    /// Waits for the end of the run. No thread outside of the run can wake a worker after that, so
-    /// no more threads are called. Then waits for the threads that are still at work, and prints
-    /// the report.
+    /// Waits for the end of the run, after which no thread can wake a worker, and so no thread is
+    /// called. Then waits for the threads that are still at work, and prints the report.
     fn finish(&self) {
         self.ends_awaited.fetch_add(1, Ordering::Relaxed); // before this thread sleeps
         self.end.wait();
         self.withdraw();
         self.threads.finish();
         detector::acquire(self);
-        // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
-        // jobs.
+        // SAFETY: `threads.finish` has waited for all jobs, so no thread is on a stack of the run.
         self.all_places().for_each(|worker| unsafe { worker.stacks.close() });
         stack::free::trim();
         let now = clock::nanos();
@@ -241,7 +234,7 @@ impl Run {
         });
     }
 
-    /// How the worker has spent the time until now; nothing if that was not recorded.
+    /// How the worker has spent its time until now; zeroes if that was not recorded.
     fn times_of(&self, worker: usize, now: u64) -> Times {
         self.phases(worker).map(|phases| phases.times(now)).unwrap_or_default()
     }
@@ -264,13 +257,13 @@ fn prepare(request: &Request) -> Terms {
     Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs, (request.mask)())
 }
 
-/// Takes records for the workers of the run. They go back to rest after the run is dropped.
+/// Takes records for the workers of the run. They rest again after the run is dropped.
 fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
     let places = request.threads + request.guests;
     memory::slice(places, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
-/// The plan of the policy. (Not inlined, since each policy has a copy of the callers.)
+/// Makes the plan of the policy. (Not inlined, since each policy has a copy of the callers.)
 #[inline(never)]
 fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
     let Request { config, transfers, .. } = request;
@@ -306,15 +299,14 @@ pub fn start<P: Policy>(
     // SAFETY: the terms are dropped after the run.
     let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
     policy = P::new(&plan(request, &terms, Ends::AtRest)).map_err(no_memory)?;
-    // All three lie on this thread's stack, and other threads use them.
+    // The three lie on this thread's stack, and other threads use them.
     detector::own(&terms);
     detector::own(&run);
     detector::own(&policy);
-    // SAFETY: called once; the run and the policy stay where they are until the end of this
-    // function.
+    // SAFETY: called once; the run and the policy keep their addresses until this function returns.
     unsafe { run.make_ready(request.row, &policy) };
-    // From now on the caller's task waits for the run. No task of the run has begun, so nobody
-    // waits for the caller's run on behalf of this one.
+    // From now on the caller's task waits for the run. No task of the run has begun, so none waits
+    // for the caller's run, and the waits form no circle.
     let run_id = run.worker(0).run_id();
     let mut outcome = Ok(());
     let mut wait = || outcome = work(uncancelled, &run, &policy, first);
@@ -322,7 +314,7 @@ pub fn start<P: Policy>(
     outcome
 }
 
-/// The run of `start`, which is ready.
+/// The part of `start` after the run is ready.
 fn work<P: Policy>(
     uncancelled: &Uncancelled,
     run: &Run,
@@ -343,8 +335,7 @@ fn work<P: Policy>(
         unsafe { run.call_other_workers() };
     }
     // A task may be cancelled, which ends the process. The rest of the run must not be cancelled.
-    // SAFETY: no other thread occupies worker 0 before this thread has left it, and the run does
-    // not end before.
+    // SAFETY: no other thread has worker 0, and the run does not end before this thread leaves it.
     let surplus = uncancelled.except(|| unsafe { Occupation::run(worker, WorkerStart::FirstTask) });
     if surplus {
         run.threads.caller_has_left();
@@ -357,18 +348,17 @@ fn work<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Calls `begin`, and then waits until the run has had, since that call, a moment without
-    /// tasks. If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if
-    /// the wait would never end: then the caller is a task of this run, or of a run for which tasks
-    /// of this run wait, perhaps through others.
+    /// Calls `begin`, and then waits until the run has had a moment without tasks since that call.
+    /// If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if the
+    /// wait would never end because the caller is a task of this run, or of a run for which tasks
+    /// of this run wait, directly or through others.
     fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno>;
 
     /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. To be called
-    /// without an error once, before the value is dropped.
+    /// successfully once, before the value is dropped.
     fn close(&self) -> Result<(), Errno>;
 
-    /// As `close`, but waits no longer than `limit`. False: tasks are left, and nobody finishes the
-    /// run when it ends later.
+    /// `close` within `limit`. False: tasks are left, and nobody finishes the run.
     fn close_within(&self, limit: Duration) -> bool;
 }
 
@@ -381,7 +371,7 @@ struct OpenRun<P> {
     terms: Box<Terms>,
 }
 
-/// Calls `wait`, which waits for this run. Fails with EDEADLK if it would never end.
+/// Calls `wait`, which waits for this run. Fails with EDEADLK if the wait would never end.
 fn while_awaited(run: &Run, until: Until, wait: &mut dyn FnMut()) -> Result<(), Errno> {
     let run = run.worker(0).run_id();
     run_wait::during(run, until, wait).map_err(|Circle| Errno(libc::EDEADLK))
@@ -427,11 +417,11 @@ impl<P: Policy> Open for OpenRun<P> {
 pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     let terms = memory::boxed(prepare(request)).map_err(no_memory)?;
     let leases = lease_records(request)?;
-    // SAFETY: the terms are dropped after the run, here or in the value that is returned.
+    // SAFETY: the terms are dropped after the run, here or in the returned value.
     let run = unsafe { Run::new(request, &terms, &leases, 0) }?;
     let policy = P::new(&plan(request, &terms, Ends::AfterRelease)).map_err(no_memory)?;
     let run = memory::boxed(OpenRun { run, policy, leases, terms }).map_err(no_memory)?;
-    // SAFETY: called once; the run and the policy stay where they are, in their box.
+    // SAFETY: called once; the run and the policy keep their addresses in the box.
     unsafe { run.run.make_ready(request.row, &run.policy) };
     let asleep = run.policy.starts_asleep();
     // SAFETY: called once, after `make_ready`. From now on the run has started.

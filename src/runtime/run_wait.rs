@@ -1,4 +1,4 @@
-//! The calling task's wait for a whole run: it is entered into the list of `queue::run_waits`.
+//! A wait of the calling task for a whole run, as an entry in the list of `queue::run_waits`.
 
 use crate::queue::run_gate::RestAwaited;
 use crate::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
@@ -19,8 +19,8 @@ fn caller() -> Option<Waiter> {
     })
 }
 
-/// Calls `work`, which waits for the run of that number. Fails if the wait would never end. (Not
-/// inlined, since each policy has a copy of the callers.)
+/// Calls `work`, which waits for the run with this `run_id`. Fails if the wait would never end.
+/// (Not inlined, since each policy has a copy of the callers.)
 #[inline(never)]
 pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Circle> {
     match caller() {
@@ -32,7 +32,7 @@ pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Ci
     }
 }
 
-/// The wait for a rest begins now.
+/// Notes that the wait for this rest begins now.
 pub fn begin(rest: &RestAwaited) {
     WAITS.begin(rest);
 }
@@ -47,7 +47,7 @@ pub const fn first() -> *const () {
     WAITS.first()
 }
 
-/// In the child of a fork.
+/// Empties the list in the child of a fork.
 ///
 /// # Safety
 /// No other thread of this process uses this file.

@@ -1,5 +1,5 @@
-//! What observers read of the records: a debugger, the watchdog, statistics, the search for a deadlock.
-//! They are on other threads, and none of these functions waits for the owner of what it reads.
+//! The functions by which observers on other threads read the records: a debugger, the watchdog,
+//! statistics, the search for a deadlock. None of them waits for the owner of what it reads.
 
 use crate::fiber::stack::Stack;
 use crate::policy::{Place, TICK};
@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use std::ptr;
 use std::time::Duration;
 
-/// What an observer on another thread reads of a fiber: plain words, each as it was at some moment.
+/// A fiber as an observer on another thread sees it: plain words, each read at its own moment.
 pub struct SeenFiber {
     pub address: usize,
     /// The lowest address of its stack; 0: it is on a thread's own stack.
@@ -30,8 +30,8 @@ impl SeenFiber {
     /// None: the stack has no fiber that serves a run now.
     pub fn on(stack: Stack) -> Option<SeenFiber> {
         let place = Fiber::record_address(stack);
-        // SAFETY: the place is in the stack's memory, which holds a record, or zeroes. The owner
-        // may write these words meanwhile; each is read whole, by one load.
+        // SAFETY: the address is in the stack's memory, which holds a record, or zeroes. The owner
+        // may write these words at the same time; each is read whole, by one load.
         unsafe {
             let worker = (&raw const (*place).worker).cast::<*const Worker>().read_volatile();
             let group = (&raw const (*place).group).cast::<usize>().read_volatile();
@@ -51,8 +51,7 @@ impl SeenFiber {
         }
     }
 
-    /// The fiber of the guest at this place, which is on the thread's own stack: its memory may be
-    /// gone. None: no guest is there.
+    /// The fiber of the guest at this place, on a thread's stack that may be gone. None: no guest.
     pub fn of_guest(worker: &'static Worker) -> Option<SeenFiber> {
         let address = worker.seen_fiber();
         let word = |offset| peek::word(address.wrapping_add(offset));
@@ -72,8 +71,7 @@ impl SeenFiber {
 }
 
 impl Worker {
-    /// How many tasks have ended on the worker's fiber that the worker has not
-    /// counted yet.
+    /// How many tasks have ended on the worker's fiber that the worker has not counted yet.
     pub fn uncounted(&self) -> u32 {
         let word = |offset| peek::word(self.seen_fiber() + offset).map(|word| word as u32);
         let start = word(offset_of!(Fiber, countdown_start));
@@ -83,7 +81,7 @@ impl Worker {
 
     /// A number that changes when a task of this worker ends, or waits.
     pub fn progress(&self) -> usize {
-        // SAFETY: the owner may write the word meanwhile; it is read whole, by one load.
+        // SAFETY: the owner may write the word at the same time; it is read whole, by one load.
         let fiber = unsafe { self.fiber.as_ptr().read_volatile() };
         let left = peek::word(fiber.addr() + offset_of!(Fiber, countdown)).unwrap_or(0) as u32;
         let ended = self.counters.values().tasks;
@@ -96,12 +94,11 @@ impl Worker {
         unsafe { self.fiber.as_ptr().read_volatile() }.addr()
     }
 
-    /// The tasks of the run have records (`runtime::observed`).
+    /// True if the tasks of the run have records (`runtime::observed`).
     pub fn is_observed(&self) -> bool {
         self.row().plain.is_some()
     }
 
-    /// True if a thread occupies the place.
     pub fn has_thread(&self) -> bool {
         self.owner.load(Ordering::Relaxed) != 0
     }
@@ -135,7 +132,7 @@ pub const FOR_DEBUGGER: [(&str, usize); 19] = [
 ];
 
 impl Run {
-    /// The place of a worker or a guest whose record is at this address, if it is one of this run.
+    /// The place of the worker or guest whose record is at this address, if it belongs to this run.
     pub fn place_at(&self, address: usize) -> Option<&'static Worker> {
         self.all_places().find(|&place| ptr::from_ref(place).addr() == address)
     }
@@ -146,8 +143,8 @@ impl Run {
         (0..self.workers()).filter(there).map(|i| self.worker(i))
     }
 
-    /// How many threads occupy workers, or wait for the run's end. Not more than there are, if the
-    /// caller has locked the run while all workers are idle.
+    /// How many threads occupy workers, or wait for the run's end. Not too high if the caller has
+    /// locked the run while all workers are idle.
     pub fn threads_inside(&self) -> usize {
         let workers = self.workers.iter().filter(|worker| worker.has_thread()).count();
         workers + self.ends_awaited.load(Ordering::Relaxed)

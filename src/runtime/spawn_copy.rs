@@ -13,8 +13,7 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
 
-/// The layout of a block from the heap. Its first 8 bytes are unused, so that the argument is
-/// aligned.
+/// The layout of a block from the heap. Its first 8 bytes only align the argument.
 const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MAX_BYTES, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("16 is a power of two"),
@@ -36,7 +35,7 @@ fn pack(
 }
 
 /// Makes a task {`f`, closure}, with an argument of `bytes` bytes, at most `MAX_BYTES`, which
-/// `fill` writes. `f` finds it by `argument`, and ends with `give_back`.
+/// `fill` writes. `f` finds the argument by `argument`, and ends with `give_back`.
 pub(super) fn pack_for(
     mine: Option<Mine>,
     f: TaskFn,
@@ -46,7 +45,7 @@ pub(super) fn pack_for(
     pack_block(mine, f, bytes, fill).map(|(_, task)| task)
 }
 
-/// `pack_for`; the head of the block is not written.
+/// `pack_for` without writing the head of the block.
 #[inline]
 fn pack_block(
     mine: Option<Mine>,
@@ -86,8 +85,7 @@ pub fn content_of(task: Task) -> Option<(TaskFn, *mut c_void)> {
     })
 }
 
-/// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MAX_ARG`. Returns as
-/// `sched_spawn` does.
+/// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MAX_ARG`, like `sched_spawn`.
 ///
 /// # Safety
 /// `arg` may be read, and `f` accepts a pointer to a copy.
@@ -99,7 +97,7 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
     unsafe { spawn_filled(f, bytes, fill, worker) }
 }
 
-/// As `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the argument.
+/// `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the argument.
 ///
 /// # Safety
 /// `header` and `arg` may be read, and `f` accepts a pointer to such a copy.
@@ -116,7 +114,7 @@ pub unsafe fn spawn_with_header(
     unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
 }
 
-/// As `spawn_with_header`, into the queue of a guest's place.
+/// `spawn_with_header` into the queue of a guest's place.
 ///
 /// # Safety
 /// As for `spawn_with_header`.
@@ -133,8 +131,6 @@ pub unsafe fn queue_with_header(
     unsafe { spawn_by(f, HEADER + bytes, fill, Some(guest), |task| guest.queue(task)) }
 }
 
-/// Copies a header and an argument.
-///
 /// # Safety
 /// `header` and `arg` may be read, and there is room for both copies.
 unsafe fn fill_with_header(copy: *mut u8, header: *const c_void, arg: *const c_void, bytes: usize) {
@@ -145,8 +141,7 @@ unsafe fn fill_with_header(copy: *mut u8, header: *const c_void, arg: *const c_v
     }
 }
 
-/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes. Returns as `sched_spawn`
-/// does.
+/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes, like `sched_spawn`.
 ///
 /// # Safety
 /// `f` accepts a pointer to the bytes that `fill` writes.
@@ -158,7 +153,7 @@ unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: 
     unsafe { spawn_by(f, bytes, fill, mine, |task| by.spawn(Some(task.f), task.closure)) }
 }
 
-/// As `spawn`, into the queue of a guest's place.
+/// `spawn` into the queue of a guest's place.
 ///
 /// # Safety
 /// As for `spawn`.
@@ -197,7 +192,6 @@ fn block_of(closure: *mut c_void) -> (*mut BlockHead, usize) {
     (closure.wrapping_byte_sub(class + FUNCTION_BYTES).cast(), class)
 }
 
-/// True if the block of this closure is from the heap.
 pub(super) fn is_from_heap(closure: *mut c_void) -> bool {
     block_of(closure).1 == HEAP_CLASS
 }
@@ -227,7 +221,6 @@ unsafe extern "C" fn run_block(closure: *mut c_void, s: *mut Scheduler) {
     let (block, _) = block_of(closure);
     // SAFETY: the block holds a function, which accepts a pointer to a copy of its argument.
     call_guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
-    // SAFETY: the task has ended. The calling thread's worker, which may differ from `s` by now, is
-    // of the same run.
+    // SAFETY: the task has ended. The worker, which may differ from `s` by now, is of the same run.
     unsafe { give_back(closure, Some(Worker::current_in_run_of(s).owned())) };
 }

@@ -1,7 +1,7 @@
-//! The steps of workers and tasks that observers hear of. A step is defined here once, and told to
-//! all that hear of it: the probes, the watch of the worker ([`Watch`]: timeline, profile, phases),
-//! and the race detector. [`observed`](super::observed) lists the steps of a task, and
-//! `policy::Step` has those of a worker.
+//! The steps of workers and tasks that are reported to observers. Each step is defined here once,
+//! and told to all its consumers: the probes, the watch of the worker ([`Watch`]: timeline,
+//! profile, phases), and the race detector. [`observed`](super::observed) lists the steps of a
+//! task, and `policy::Step` has the steps of a worker.
 
 use crate::policy::{Activity, Place, Step};
 use crate::profile::run::Profile;
@@ -19,8 +19,8 @@ use crate::trace::event::{Kind, Wait};
 use crate::trace::track::Track;
 use std::ptr;
 
-/// A suspended task on this fiber is about to be queued by the calling thread. `from` is a worker
-/// of that thread, if it has one.
+/// Told when the calling thread is about to queue a suspended task on this fiber. `from` is a
+/// worker of that thread, if it has one.
 #[inline(always)]
 pub(super) fn tell_resumable(fiber: &Fiber, from: Option<&Worker>) {
     if !fiber.observed.get().is_null() {
@@ -37,9 +37,8 @@ fn tell_resumable_slowly(fiber: &Fiber, from: Option<&Worker>) {
     if !woken.path.is_used() {
         return;
     }
-    // If the woken task joins the task that has just ended here, it learns of that task's path when
-    // it goes on (`observed::joined`). The task below the ended one on the waker's fiber, if there
-    // is one, is no part of that path.
+    // If the woken task joins the task that has just ended here, it learns that task's path later
+    // (`observed::joined`); a task below the ended one is not part of that path.
     let joins = from.and_then(Worker::sums).is_some_and(Sums::wakes_joiner);
     let here = identity::current_fiber();
     let here = here.filter(|here| !joins && here.worker().run_id() == fiber.worker().run_id());
@@ -51,8 +50,7 @@ fn tell_resumable_slowly(fiber: &Fiber, from: Option<&Worker>) {
 }
 
 impl Fiber {
-    /// The youngest task on the fiber, if the run is observed. The caller is on the fiber, or has
-    /// its continuation.
+    /// The youngest task here, in an observed run. The caller is on the fiber, or can resume it.
     pub(super) fn youngest_task(&self) -> Option<&Watched> {
         // SAFETY: the task is in the middle of its run here.
         unsafe { self.observed.get().as_ref() }
@@ -67,13 +65,12 @@ impl Fiber {
         timed().inspect(|path| path.end_wait(clock::ticks()));
     }
 
-    /// The task on the fiber is about to be suspended. The caller is on the fiber.
+    /// Told when the task on the fiber is about to be suspended. The caller is on the fiber.
     #[inline(always)]
     pub(super) fn tell_suspension(&self) {
         probe!("suspend", ptr::from_ref(self), self.worker().handle());
     }
 
-    /// What the task on the fiber waits for.
     fn kind_of_wait(&self) -> Wait {
         match self.wait.read().map(|noted| noted.waits_for.object().0) {
             None => Wait::Other,
@@ -86,12 +83,11 @@ impl Fiber {
         }
     }
 
-    /// True if the task on the fiber waits for a mutex.
     fn waits_for_mutex(&self) -> bool {
         self.wait.read().is_some_and(|noted| noted.waits_for.object().0 == Object::Mutex)
     }
 
-    /// The blocking section of the youngest task is over.
+    /// Told when the blocking section of the youngest task is over.
     pub(super) fn tell_end_of_section(&self) {
         let Some(task) = self.youngest_task() else { return };
         task.slice.unblock();
@@ -104,7 +100,7 @@ impl Fiber {
 }
 
 impl Worker {
-    /// What observes the worker, if its run is observed.
+    /// The worker's watch, if its run is observed or prints statistics.
     #[inline]
     pub(super) fn watch(&self) -> Option<&Watch> {
         // SAFETY: it lives as long as the run.
@@ -117,18 +113,18 @@ impl Worker {
         self.watch()?.track()
     }
 
-    /// The worker's sums, if its run is profiled.
+    /// The worker's sums for the profile, if its run is profiled.
     #[inline]
     pub(super) fn sums(&self) -> Option<&Sums> {
         self.watch()?.sums()
     }
 
-    /// What it costs that a task moves to another worker, if the run is profiled; else 0.
+    /// The cost of a task's move to another worker, if the run is profiled; otherwise 0.
     pub(super) fn burden(&self) -> u64 {
         self.watch().and_then(Watch::profile).map_or(0, Profile::burden)
     }
 
-    /// A forked task has ended on this worker. Calls `wake`, which wakes the task that joins it.
+    /// Calls `wake`, which wakes the task that joins a forked task that has ended on this worker.
     pub(super) fn while_waking_joiner(&self, wake: impl FnOnce()) {
         let set = |wakes| _ = self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
         set(true);
@@ -141,7 +137,7 @@ impl Worker {
         unsafe { &*self.run.get() }.function_of(task)
     }
 
-    /// The worker is about to leave the fiber that it is on. The calling thread occupies it.
+    /// Told when the worker, which the calling thread occupies, is about to leave its fiber.
     pub(super) fn tell_departure(&self) {
         // SAFETY: the calling thread is on the fiber.
         if let Some(fiber) = unsafe { self.fiber.get().as_ref() } {
@@ -158,8 +154,8 @@ impl Worker {
         }
     }
 
-    /// The worker, which the calling thread occupies, leaves the fiber `from` for the fiber that
-    /// counts as its own already.
+    /// Told when the worker, which the calling thread occupies, leaves the fiber `from` for the
+    /// fiber that `worker.fiber` already names.
     #[cold]
     pub(super) fn tell_switch(&self, from: &Fiber) {
         self.tell_departure_from(from);
@@ -167,7 +163,7 @@ impl Worker {
         self.tell_arrival(unsafe { &*self.fiber.get() });
     }
 
-    /// The worker has come to the fiber. The calling thread occupies the worker.
+    /// Told when the worker, which the calling thread occupies, has come to the fiber.
     #[cold]
     pub(super) fn tell_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
@@ -182,8 +178,7 @@ impl Worker {
         }
     }
 
-    /// The task on the fiber has begun a blocking section; the calling thread still occupies the
-    /// worker.
+    /// Told when a blocking section has begun. The calling thread still occupies the worker.
     pub(super) fn tell_section(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.block(&task.slice));
@@ -192,15 +187,15 @@ impl Worker {
         self.begin_phase(Phase::Blocked);
     }
 
-    /// The blocking section of the task on the fiber is over, and the calling thread has come to the
-    /// worker with it.
+    /// Told when the blocking section of the task on the fiber is over, and the calling thread has
+    /// occupied the worker for that task.
     pub(super) fn tell_return_from_section(&self, fiber: &Fiber) {
         self.begin_phase(Phase::Busy);
         fiber.tell_end_of_section();
         self.tell_arrival(fiber);
     }
 
-    /// The worker continues the task on the fiber. The calling thread occupies the worker.
+    /// Told when the worker, which the calling thread occupies, resumes the task on the fiber.
     #[inline(always)]
     pub(super) fn tell_resumption(&self, fiber: *const Fiber) {
         probe!("resume", fiber, self.handle());
@@ -212,7 +207,7 @@ impl Worker {
         unsafe { self.operations_for_any() }.queued()
     }
 
-    /// Tells of a step of the worker, which the calling thread occupies.
+    /// Reports a step of the worker, which the calling thread occupies.
     #[inline]
     pub(super) fn tell(&self, step: Step) {
         match step {
@@ -229,7 +224,7 @@ impl Worker {
         }
     }
 
-    // Not inlined: a probe in a function that is compiled once is one place, and tools attach to each.
+    // Not inlined: tools attach to each place of a probe, and such a function is one place.
 
     #[inline(never)]
     fn tell_steal(&self, victim: usize) {
@@ -248,19 +243,18 @@ impl Worker {
         probe!("park", self.index(), self.handle());
     }
 
-    /// Records, if the run is traced, an event that concerns the worker `whom`, or `number`
-    /// workers.
+    /// Records an event that concerns the worker `whom`, or `number` workers, if the run is traced.
     fn record(&self, kind: Kind, whom: usize, number: usize) {
         self.track().inspect(|track| track.note(kind, whom as u16, number as u64));
     }
 
-    /// From now on the worker, which the calling thread occupies, is in this phase.
+    /// Begins a phase of the worker, which the calling thread occupies.
     #[inline]
     pub(super) fn begin_phase(&self, phase: Phase) {
         self.tell(Step::Phase(phase));
     }
 
-    /// Calls `sleep`, and records how long it took. The worker searches before and afterwards.
+    /// Calls `sleep`, and records its duration. The worker searches before and afterwards.
     pub(super) fn record_sleep<R>(&self, sleep: impl FnOnce() -> R) -> R {
         let Some(watch) = self.watch() else { return sleep() };
         let begun = watch.track().map(|_| clock::ticks());

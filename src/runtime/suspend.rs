@@ -1,21 +1,21 @@
-//! Suspends tasks and continues them: [`host`](super::host) tells how. This is one file because the
+//! Suspends tasks and resumes them: [`host`](super::host) tells how. This is one file because the
 //! ways to leave a stack and to come back to it are one protocol.
 //!
-//! The `publish` of these functions gets the task that continues the caller, and makes it known to
-//! whoever will queue it. It returns false if there is nothing to wait for any more.
+//! The `publish` of these functions gets the task that resumes the caller, and makes it known to
+//! whoever will queue it. It returns false if nothing is left to wait for.
 //!
 //! # Orderings
 //!
-//! This file has no atomic operation: each step is ordered by what the task goes through.
+//! This file has no atomic operation: a queue or a waiting object orders each step.
 //!
 //! | step | ordering | partner |
 //! | --- | --- | --- |
-//! | `publish`, on another stack | Release of `leave_name`, or of the node's link | the waker's grant: Acquire |
+//! | `publish`, on another stack | Release of `leave_name` or the node's link | grant: Acquire |
 //! | the waker queues the task | the push of the queue | whoever takes the task |
 //! | `queue_soon`, `requeue` | the push of the queue | whoever takes the task |
-//! | `hold`, before the task leaves | `Quiescence::enter`: AcqRel | `is_full`: no end before the task |
+//! | `hold`, before a task leaves | `Quiescence::enter`: AcqRel | `is_full`: no end before it |
 //!
-//! So whoever continues the task sees its whole context, and what the waker wrote before.
+//! So the thread that resumes the task sees its whole context, and the waker's earlier writes.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
@@ -35,9 +35,9 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// Suspends the calling task; its worker runs other tasks. `publish` is called with the task that
-/// continues the caller; if `publish` returns false, the caller continues soon. This function
-/// returns when the caller was continued, perhaps on another thread. An error: the caller cannot be
-/// suspended, or there is no stack for the worker; the caller has not waited.
+/// resumes the caller; if `publish` returns false, the caller continues soon. This function returns
+/// when the caller is resumed, perhaps on another thread. On an error the caller has not waited: it
+/// cannot be suspended, or there is no stack for the worker.
 ///
 /// # Safety
 /// The caller is a task on the fiber. Once `publish` has made the task known, it touches nothing of
@@ -52,9 +52,8 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
     unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
-/// Suspends the calling task at the end of its blocking section. The task joins the end of the line of
-/// such tasks (`queue::ended`), and its worker runs `next`. This function returns when the task is
-/// resumed.
+/// Suspends the calling task at the end of its blocking section. The task joins the end of the line
+/// of such tasks (`queue::ended`), and its worker runs `next`. Returns when the task is resumed.
 ///
 /// # Safety
 /// The caller is a task on the fiber, which can be left.
@@ -66,10 +65,10 @@ pub unsafe fn stand_in_line(fiber: &Fiber, next: Task) {
     };
     // SAFETY: by the caller's promise.
     let left = unsafe { leave_fiber(fiber, Some(next), publish, leave_for_new_loop_or_put_back) };
-    let _ = left; // without a stack the caller goes on at once
+    let _ = left; // without a stack the caller continues at once
 }
 
-/// `leave_for_new_loop`; if there is no stack, the task `next` is queued again.
+/// `leave_for_new_loop`, which queues `next` again if there is no stack.
 ///
 /// # Safety
 /// As for `leave_for_new_loop`.
@@ -80,7 +79,7 @@ unsafe fn leave_for_new_loop_or_put_back(
     next: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    // SAFETY: by the caller's promise, the same as that to `leave_for_new_loop`.
+    // SAFETY: by the caller's promise.
     unsafe { leave_for_new_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
         // If no queue has room for `next`, that task runs on top of the caller's.
         // SAFETY: the caller is on the fiber.
@@ -90,12 +89,11 @@ unsafe fn leave_for_new_loop_or_put_back(
     })
 }
 
-/// How a worker leaves a fiber if it has no suspended task to continue.
+/// A function by which a worker leaves a fiber when it has no suspended task to resume.
 type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
 
-/// The rest of `suspend`. The worker will run the task `next` first. If `next` is a continuation,
-/// the worker switches to it; otherwise `to_loop` is called: `leave_for_new_loop`, or a function
-/// that calls it.
+/// The rest of `suspend`. The worker runs the task `next` first: it switches to a continuation, and
+/// otherwise calls `to_loop`, which is `leave_for_new_loop` or calls it.
 ///
 /// # Safety
 /// As for `suspend`; the fiber can be left and has no child fiber.
@@ -107,8 +105,7 @@ pub(super) unsafe fn leave_fiber(
     to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
     let mut left = HandedOver::new(fiber, publish);
-    // SAFETY: by the caller's promise; a continuation from a queue was published, and is taken
-    // once.
+    // SAFETY: by the caller's promise; a queued continuation was published, and is taken once.
     unsafe {
         match next.and_then(|task| continuation_of(task)) {
             Some(next) => {
@@ -123,7 +120,7 @@ pub(super) unsafe fn leave_fiber(
 /// Suspends the calling task, and switches to the fiber of the continuation `next`.
 ///
 /// # Safety
-/// As for `leave_fiber`; `next` was published, and only the caller continues it.
+/// As for `leave_fiber`; `next` was published, and only the caller resumes it.
 #[inline]
 pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
     fiber: &Fiber,
@@ -132,27 +129,25 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
 ) {
     let worker = fiber.worker();
     fiber.tell_suspension();
-    // SAFETY: by the caller's promise, the same as that to `adopt`.
+    // SAFETY: by the caller's promise.
     let context = unsafe { adopt(worker, next) };
     if listeners::any() {
         // SAFETY: by the caller's promise; the worker's fiber is that of `context`.
         return unsafe { leave_for_continuation_told(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
-    // SAFETY: `left` stays in this frame until the task continues, and whoever gets it from
-    // `publish` continues it once.
+    // SAFETY: `left` stays in this frame until the task is resumed, which happens once.
     let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
     if !arrived.is_null() {
-        // SAFETY: the calling thread occupies the fiber's worker, and the switch has passed
-        // `arrived`.
+        // SAFETY: the thread occupies the fiber's worker; the switch has passed `arrived`.
         unsafe { finish_switch(fiber.worker(), arrived) };
     }
 }
 
-/// The rest of `leave_for_continuation` if somebody must be told of each switch (`listeners::any`).
+/// The rest of `leave_for_continuation` if each switch must be reported (`listeners::any`).
 ///
 /// # Safety
-/// As for `leave_for_continuation`; the worker's fiber is that of `to` already.
+/// As for `leave_for_continuation`; the worker's fiber is already that of `to`.
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_continuation_told(
@@ -184,8 +179,7 @@ impl<F: FnMut(Task) -> bool> HandedOver<F> {
 impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
     unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
         let this: *mut Self = this.cast();
-        // SAFETY: the task was left just now. No other thread has `this` until `publish` returns
-        // true.
+        // SAFETY: no other thread has `this` until `publish` returns true.
         unsafe {
             (*this).continuation.context = context;
             let task = task_of(&raw const (*this).continuation);
@@ -196,7 +190,7 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
     }
 }
 
-/// Queues a task that has nothing to wait for, to continue soon.
+/// Queues a suspended task that no longer has anything to wait for. It runs soon.
 ///
 /// # Safety
 /// The continuation is complete, and no other thread knows it. The calling thread occupies the
@@ -205,13 +199,12 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
 #[inline(never)]
 unsafe fn queue_soon_again(continuation: *mut c_void) {
     let continuation: *const Continuation = continuation.cast();
-    // SAFETY: the continuation lies on its fiber, on which no thread runs now; by the caller's
-    // promise, the thread occupies the fiber's worker.
+    // SAFETY: the continuation lies on its fiber, where no thread runs; this thread has its worker.
     unsafe { (*(*continuation).fiber).mine() }.queue_soon(task_of(continuation));
 }
 
-/// Suspends the calling task, and begins a loop on a new fiber, which runs `first_task` first. An
-/// error: there is no stack, and nothing has happened.
+/// Suspends the calling task, and begins a loop on a new fiber, which runs `first_task` first. On
+/// an error there is no stack, and nothing has changed.
 ///
 /// # Safety
 /// As for `leave_fiber`.
@@ -225,7 +218,7 @@ pub(super) unsafe fn leave_for_new_loop(
     unsafe { leave_for_loop(fiber, first_task, |left| FiberOrigin::Suspended(left), publish) }
 }
 
-/// As `leave_for_new_loop`; the loop looks for tasks from outside the run first.
+/// `leave_for_new_loop` for a loop that first looks for tasks from outside the run.
 ///
 /// # Safety
 /// As for `leave_fiber`.
@@ -257,8 +250,8 @@ unsafe fn leave_for_loop(
     let mut left = Unpublished { continuation, resume, publish };
     let this = &raw mut left;
     let start = FiberStart { worker, stack: Some(stack), first_task, origin: origin(this) };
-    // SAFETY: no other code uses the stack. The context is stored before `publish` is called, and
-    // whoever gets the task from `publish` continues it once.
+    // SAFETY: nothing else uses the stack; the context is stored before `publish`, and resumed
+    // once.
     unsafe {
         let start = (&raw const start).cast_mut().cast();
         stack.sanitizer_state().enter_new(|| {
@@ -274,9 +267,8 @@ unsafe fn leave_for_loop(
 }
 
 /// Makes `left` and its `publish` the library's memory for a race detector. To be called before the
-/// thread leaves a stack, if somebody is told of each switch. Both lie on that stack: once
-/// `publish` has made the task known, another thread may run there while this thread still reads
-/// them.
+/// thread leaves a stack, if switches are reported. Both lie on that stack: once `publish` has made
+/// the task known, another thread may run there while this thread still reads them.
 ///
 /// # Safety
 /// Nobody else has `left`.
@@ -294,7 +286,7 @@ pub(super) fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
 }
 
-/// The task that continues a [spawner](super::cont); `room` is that of the spawner's context.
+/// The task that resumes a [spawner](super::cont). `room` belongs to the spawner's context.
 #[inline(always)]
 pub(super) fn spawner_task(room: *mut c_void) -> Task {
     Task { f: resume_spawner, closure: room }
@@ -305,12 +297,12 @@ pub(super) fn is_spawner(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
 }
 
-/// The fiber that the task continues; None if it is neither a continuation nor a spawner.
+/// The fiber that the task resumes. None if the task is neither a continuation nor a spawner.
 ///
 /// # Safety
-/// If `task` is one, it was published, and only the caller continues it.
+/// If `task` is one of these, it was published, and only the caller resumes it.
 pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
-    // SAFETY: by the caller's promise; what was published is complete.
+    // SAFETY: by the caller's promise; a published continuation is complete.
     unsafe {
         if is_suspended_task(task) {
             Some(&*(*task.closure.cast::<Continuation>()).fiber)
@@ -322,7 +314,7 @@ pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
     }
 }
 
-/// The functions of the tasks that continue a suspended task, and a spawner.
+/// The functions of the tasks that resume a suspended task and a spawner.
 pub const CONTINUE: [TaskFn; 2] = [resume, resume_spawner];
 
 #[inline(always)]
@@ -330,15 +322,15 @@ fn is_suspended_task(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn)
 }
 
-/// True if `task` continues a suspended task, or a spawner.
+/// True if `task` resumes a suspended task or a spawner.
 pub fn is_continuation(task: Task) -> bool {
     is_suspended_task(task) || is_spawner(task)
 }
 
-/// Queues the task that continues a suspended one: see `Worker::queue_continued`.
+/// Queues the task that resumes a suspended one: see `Worker::queue_continued`.
 ///
 /// # Safety
-/// The continuation was published, and only the caller continues it.
+/// The continuation was published, and only the caller resumes it.
 pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>, turn: Turn) {
     let task = task_of(continuation.cast());
     // SAFETY: the continuation lies on its fiber, whose stack is in use until the task continues.
@@ -348,7 +340,7 @@ pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker
 }
 
 /// If this task was suspended on the calling thread's innermost worker, returns that worker and the
-/// task that continues the suspended one.
+/// task that resumes the suspended one.
 ///
 /// # Safety
 /// As for `queue_continuation`.
@@ -359,7 +351,7 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
     // The calling thread cannot leave a pinned fiber. A fiber is pinned if a task on it has started
     // another run, or if a task of an outer run lies on it.
-    // SAFETY: `is_mine` has compared the owner just now.
+    // SAFETY: `is_mine` has compared the owner.
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
     (!mine.fiber().pinned.get()).then(|| {
         // SAFETY: as in `queue_continuation`.
@@ -368,7 +360,7 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     })
 }
 
-/// The function of a queued continuation: continues the suspended task. Returns only if a task lies
+/// The function of a queued continuation: resumes the suspended task. Returns only if a task lies
 /// on the caller's fiber below the caller.
 ///
 /// # Safety
@@ -382,20 +374,18 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
     }
 }
 
-/// The function of a queued spawner: continues the spawner. Returns as `resume` does.
+/// The function of a queued spawner: resumes the spawner. Returns as `resume` does.
 ///
 /// # Safety
-/// `room` is that of a spawner's context, which was published, and is taken once. `s` as for
-/// `resume`.
+/// `room` belongs to a published spawner's context, and is taken once. `s` as for `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
     unsafe { resume_task(spawner_task(room), Worker::of(s), || detach_spawner(room)) }
 }
 
-/// Continues `task`. `content` returns the continuation, and is called only if the task continues
-/// now. (The two functions above differ in `content`. If they differed in their names only, the
-/// compiler would merge them, and their addresses, which tell continuations from spawners, would be
-/// equal.)
+/// Resumes `task`. `content` returns the continuation, and is called only if the task resumes now.
+/// (The two functions above differ in `content`. Otherwise the compiler could merge them, and their
+/// addresses would not distinguish continuations from spawners.)
 ///
 /// # Safety
 /// `task` was published, and is taken once; `content` returns its continuation. The calling thread
@@ -407,7 +397,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     let old = mine.fiber();
     if !old.loop_can_be_left() {
         // The caller lies on top of a task, which cannot be suspended now. Another worker will
-        // continue `task`, or this worker will later.
+        // resume `task`, or this worker will later.
         worker.requeue(task);
         time::sleep(UNAWAITED);
         return worker.counters().tasks.uncount(); // the caller counts `task` as one that has run
@@ -422,19 +412,19 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
         // SAFETY: only the loop and this call are on the old fiber; nobody else has `context`.
         unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
-    // SAFETY: `task` was called on top of a task here, so that task is in `Fiber::help`, or in a wait
-    // that has found no room for `task` in any queue.
+    // SAFETY: `task` was called on top of a task here, which is in `Fiber::help`, or in a wait that
+    // has found no room for `task` in any queue.
     unsafe { suspend_helping(old, context) };
     old.worker().counters().tasks.uncount(); // the caller counts, as above
 }
 
-/// The content of a queued continuation; None if `task` is neither a continuation nor a spawner.
+/// The content of a queued continuation. None if `task` is neither a continuation nor a spawner.
 ///
 /// # Safety
-/// If `task` is one, it was published, and only the caller continues it.
+/// If `task` is one of these, it was published, and only the caller resumes it.
 #[inline(always)]
 pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
-    // SAFETY: by the caller's promise; what was published is complete.
+    // SAFETY: by the caller's promise; a published continuation is complete.
     unsafe {
         if is_suspended_task(task) {
             Some(task.closure.cast::<Continuation>().read())
@@ -449,7 +439,7 @@ pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
 /// Makes the fiber of the continuation the worker's fiber. Returns the context to switch to.
 ///
 /// # Safety
-/// Only the caller continues the continuation. The calling thread occupies `worker`.
+/// Only the caller resumes the continuation. The calling thread occupies `worker`.
 #[inline]
 pub(super) unsafe fn adopt(
     worker: &Worker,
@@ -465,14 +455,14 @@ pub(super) unsafe fn adopt(
     context
 }
 
-/// Suspends a task that helps, and switches to `to`: from now on the task waits as a suspended one.
-/// (If it were queued instead, a worker that took it out would only help again and take out the
-/// next such task. If more tasks help than there are workers, they would continue in turn for as
-/// long as they wait.)
+/// Suspends a task that helps, and switches to `to`: from now on the helping task waits as a
+/// suspended one. (Rejected: to queue it instead. A worker that took it from the queue would only
+/// help again and take the next helping task. If more tasks help than there are workers, they would
+/// be resumed in turn for as long as they wait.)
 ///
 /// # Safety
 /// The caller is on `old`, on top of a task that waits. `to` is the context of the fiber that the
-/// worker is on already, and only the caller continues it.
+/// worker is already on, and only the caller resumes it.
 unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let worker = old.worker();
     old.release_child_fibers();
@@ -490,12 +480,12 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     };
     old.tell_suspension();
     switch_away(old, mine.fiber().sanitizer_state(), to, 0, &mut publish);
-    // SAFETY: the task continues, so the calling thread occupies the worker that the fiber has now.
+    // SAFETY: the task has resumed, so the calling thread occupies the fiber's present worker.
     unsafe { old.mine() }.let_go();
 }
 
-/// Suspends the task on `old`, and continues `to`, whose stack has the sanitizers' state
-/// `sanitizers`. `flag`, 0 or `RETIRED`, is added to the word that `to` gets.
+/// Suspends the task on `old`, and resumes `to`. `sanitizers` is the state of the stack of `to`.
+/// `flag`, 0 or `RETIRED`, is added to the word that `to` gets.
 #[inline(never)] // so that no thread-local address is kept across the switch
 pub(super) fn switch_away(
     old: &Fiber,
@@ -513,7 +503,7 @@ pub(super) fn switch_away(
     let mut left = Unpublished { continuation, resume, publish: &mut publish };
     let this = &raw mut left;
     let handled = exceptions::take();
-    // SAFETY: nobody else continues `to`, and `finish_switch` there publishes `this`.
+    // SAFETY: only the caller resumes `to`, and `finish_switch` there publishes `this`.
     unsafe {
         sanitizers.enter(|| {
             own_left(this);
@@ -528,11 +518,11 @@ pub(super) fn switch_away(
 
 /// Suspends the calling task, whose thread has left its worker, and switches to the thread's own
 /// stack, where `host` returns. The task is queued behind all others. This function returns when
-/// the task continues, on a worker of the run.
+/// the task is resumed, on a worker of the run.
 ///
 /// # Safety
 /// The caller is a task on the fiber, which can be left. `host_stack` is that of the calling
-/// thread. The run does not end before the task has continued.
+/// thread. The run does not end before the task has resumed.
 pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
     let worker = fiber.worker();
     let mut publish = |task| {

@@ -1,8 +1,7 @@
-//! What a task waits for, noted in its fiber for an observer on another thread (`inspect`).
+//! A note in a fiber of what its task waits for, for an observer on another thread (`inspect`).
 //!
-//! The note costs a wait four stores to the fiber's own record, which the wait uses anyway. So an
-//! observer may find a note that changes while it reads:
-//!
+//! The note costs a wait four stores to the fiber's own record, which the wait uses anyway. An
+//! observer may read a note while it changes:
 //! ```text
 //! the task      begin: latch, object -> registers in the latch, is suspended ... continues
 //!               end:   object = 0, count + 1
@@ -10,17 +9,16 @@
 //!               reads the stack; reads the latch's word and count again
 //! ```
 //! A wake-up changes the latch's word before it queues the task (`sync::node`, `sync::forked`). So
-//! if the word is the same at both readings, and the count is, too, the task was suspended all the
-//! time, and the observer has read a stack that did not change. Otherwise the observer forgets what
-//! it has read. It reads with [`sys::peek`](crate::sys::peek), since the latch and the stack may be
-//! gone meanwhile.
+//! if word and count are the same at both readings, the task was suspended all the time, and the
+//! observer has read a stack that did not change. Otherwise it discards what it has read. It reads
+//! with [`sys::peek`](crate::sys::peek), since the latch and the stack may be gone by then.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::peek;
 use std::mem::offset_of;
 use std::ptr;
 
-/// The kinds of objects that tasks wait for. Zero is none.
+/// The kinds of objects that tasks wait for. Zero: no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Object {
@@ -38,7 +36,7 @@ pub enum Object {
     Group,
 }
 
-/// The bits of the kind in an address, which is aligned to 8.
+/// The bits that hold the kind, in an address that is aligned to 8.
 const KIND: usize = 7;
 
 /// An object and its kind, in one word.
@@ -104,7 +102,6 @@ impl WaitNote {
         }
     }
 
-    /// Notes a wait.
     #[inline(always)]
     pub fn begin(&self, object: WaitsFor, latch: *const AtomicUsize) {
         self.latch.store(latch.cast_mut(), Ordering::Relaxed);
@@ -112,15 +109,14 @@ impl WaitNote {
         self.object.store(object.0, Ordering::Release);
     }
 
-    /// The wait is over.
     #[inline(always)]
     pub fn end(&self) {
         self.object.store(0, Ordering::Relaxed);
         self.count.store(self.count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Calls `work`, which runs other tasks on top of the task here. They note waits of their own;
-    /// afterwards the note is as before.
+    /// Calls `work`, which runs other tasks on top of the task here. Restores the note afterwards,
+    /// since these tasks note their own waits.
     pub fn keep(&self, work: impl FnOnce()) {
         let before = self.read();
         work();
@@ -137,7 +133,7 @@ impl WaitNote {
         (object != 0).then_some(Noted { waits_for: WaitsFor(object), latch, count })
     }
 
-    /// As `read`, of a note at an address that may be gone.
+    /// `read` for a note at an address that may be gone.
     pub fn peek(at: usize) -> Option<Noted> {
         let word = |offset| peek::word(at.wrapping_add(offset));
         let count = word(offset_of!(WaitNote, count))?;
@@ -146,7 +142,7 @@ impl WaitNote {
         Some(Noted { waits_for: WaitsFor(object), latch, count })
     }
 
-    /// In the child of a fork, which does not have the task.
+    /// Clears the note in the child of a fork, which does not have the task.
     pub fn forget(&self) {
         if self.object.load(Ordering::Relaxed) != 0 {
             self.object.store(0, Ordering::Relaxed);

@@ -11,7 +11,6 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-/// A waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Waiter {
     /// A task that is suspended: the address of its continuation.
@@ -26,18 +25,18 @@ pub enum Waiter {
 #[unsafe(link_section = "sched_words")]
 static OUTSIDE: Outside = Outside::new();
 
-/// Those that occupy no worker of any run, and have left none for a section. Relaxed: a number that is
-/// too high or too low for a moment changes what is said of a deadlock, or delays it (`inspect::doubt`).
+/// How many sleeping threads occupy no worker, and have left none for a section. Relaxed: a value
+/// that is wrong for a moment only changes or delays a report of a deadlock (`inspect::doubt`).
 #[unsafe(link_section = "sched_words")]
 static LONE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// A thread that has left its name as `Waiter::Thread`, until its wait is over.
+/// A thread that waits as `Waiter::Thread`. Dropped when the wait is over.
 pub struct SleepingThread {
     is_lone: bool,
 }
 
 impl SleepingThread {
-    /// The calling thread has left its name, for the first time in this wait.
+    /// Counts the calling thread, which has left its name for the first time in this wait.
     pub fn count() -> SleepingThread {
         let is_lone = Worker::current().is_none() && identity::innermost_section().is_none();
         LONE.fetch_add(usize::from(is_lone), Ordering::Relaxed);
@@ -52,24 +51,24 @@ impl Drop for SleepingThread {
     }
 }
 
-/// How many threads wait that are in no run.
+/// How many waiting threads are in no run.
 pub fn lone_threads() -> usize {
     LONE.load(Ordering::Relaxed)
 }
 
-/// Calls `work` with the count of these threads. Returns the count and the result of `work`; None
-/// if the count has changed meanwhile, or if `work` returns None.
+/// Calls `work` with the number of sleeping threads. Returns that number and the result of `work`.
+/// None if the number has changed during the call, or `work` returns None.
 pub fn while_threads_wait<R>(work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
     OUTSIDE.unchanged_while(work)
 }
 
-/// In the child of a fork.
+/// Resets the counts in the child of a fork.
 pub fn forget_threads() {
     LONE.store(0, Ordering::Relaxed);
     OUTSIDE.forget();
 }
 
-/// Values of the low bits of a packed waiter. The addresses in it leave these bits free.
+/// Values of the low bits of a packed waiter. The packed addresses leave these bits free.
 const THREAD: usize = 2;
 /// The mark of a suspended task. Such a name is a lasting one (`sync::node`), since a suspended
 /// task cannot replace its name before it is woken.
@@ -110,13 +109,13 @@ impl Waiter {
     }
 
     /// Wakes the waiter. `word` is the address on which a waiting thread sleeps; the memory there
-    /// may be gone already. `from` is the caller's worker, if the caller has one; without it a
-    /// woken task is queued behind all others.
+    /// may be gone already. `from` is the caller's worker; without it a task goes behind all
+    /// others.
     pub fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
         self.wake_by(word, from, Turn::Soon);
     }
 
-    /// As `wake`, for a task of `from` that is about to end: its worker takes the woken task next.
+    /// `wake` by a task of `from` that is about to end: its worker takes the woken task next.
     pub fn wake_at_end(self, word: *const AtomicUsize, from: &Worker) {
         self.wake_by(word, Some(from), Turn::Next);
     }

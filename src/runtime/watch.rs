@@ -1,5 +1,4 @@
-//! What an observed run notes of each task, and where its workers note it; and where a worker notes
-//! how it spends its time.
+//! The records of an observed run: one for each task, and one for each worker.
 
 use crate::profile::path::Path;
 use crate::profile::run::Profile;
@@ -16,7 +15,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 
-/// What observes a worker. It lives as long as the run.
+/// The observers of a worker. Lives as long as the run.
 pub struct Watch {
     /// The worker's own part of `timeline`; null: the run is not traced.
     track: *const Track,
@@ -28,14 +27,14 @@ pub struct Watch {
     phases: *const Phases,
 }
 
-// SAFETY: what it points to may be shared between threads.
+// SAFETY: the pointers are to values that threads may share.
 unsafe impl Sync for Watch {}
 // SAFETY: as above.
 unsafe impl Send for Watch {}
 
 impl Watch {
     /// # Safety
-    /// All of them live as long as the run.
+    /// All arguments live as long as the run.
     pub unsafe fn new(
         timeline: Option<&Timeline>,
         profile: Option<&Profile>,
@@ -73,20 +72,20 @@ impl Watch {
         unsafe { self.phases.as_ref() }
     }
 
-    /// From now on the worker is in this phase. Called by the thread that occupies the worker.
+    /// Begins a phase. Called by the thread that occupies the worker.
     #[cold]
     pub fn begin(&self, phase: Phase) {
         self.phases().inspect(|phases| phases.begin(phase));
     }
 
-    /// The worker has found its queue empty.
+    /// Called when the worker has found its queue empty.
     #[cold]
     pub fn out_of_tasks(&self) {
         self.track().inspect(|track| track.out_of_tasks());
         self.begin(Phase::Searching);
     }
 
-    /// Counts a task that cannot be observed, for want of memory.
+    /// Counts a task that cannot be observed, because there is no memory for its record.
     #[cold]
     pub fn miss(&self) {
         // SAFETY: by the promise made to `new`.
@@ -101,9 +100,8 @@ pub struct Watched {
     /// The first field: `Observed::below` points to it.
     pub slice: Observed,
     pub path: Path,
-    /// The descriptor in the queue, if the task was forked in a profiled run or under a race
-    /// detector: the program's own descriptor leads to this one. Then the block lives until the
-    /// join. See `note_descriptor`.
+    /// The queued descriptor of a task that was forked in a profiled run or under a race detector;
+    /// the program's own leads to it. Then the block lives until the join. See `note_descriptor`.
     pub shadow: Forked,
     /// The closure that names the block, if `shadow` is used; else null.
     pub block: Cell<*mut c_void>,

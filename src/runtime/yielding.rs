@@ -1,32 +1,30 @@
 //! A task yields: it is queued behind all others, and the worker runs the next task in line. If
-//! that task was suspended, too, the worker switches straight from one stack to the other. A task
+//! that task is a continuation, the worker switches directly from one stack to the other. A task
 //! that has not begun gets a new stack.
 //!
 //! # The line
 //!
 //! "Behind all others" is the end of the injector. But if the worker's own queue is first in, first
-//! out for its owner, too (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
+//! out even for its owner (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
 //! Tokio does the same, and so does the fiber scheduler whose benchmarks are in `bench_c`
 //! (`fiber.h`): in both, a worker runs the tasks of its own queue, and looks at the injector after
 //! every 61 tasks. This library differs from both in three points:
 //!
-//! - Of the yields of each task, one in [`YIELDS_PER_LOOK`] looks at the injector, too. Otherwise a
-//!   task in the injector could wait for its first turn while another task has 61 turns. The aim is
-//!   that no two tasks are ever more than ten turns apart. With two tasks at home and three
-//!   in the injector, the last of these waits for twice `YIELDS_PER_LOOK` turns of the first task;
-//!   with n at home and m in the injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
+//! - One in [`YIELDS_PER_LOOK`] yields of each task also looks at the injector. Otherwise a task in
+//!   the injector could wait for its first turn while another task has 61 turns. The aim is that no
+//!   two tasks are ever more than ten turns apart. With n tasks in the worker's queue and m in the
+//!   injector, the last of the m waits for log2(1 + m/n), rounded up, times `YIELDS_PER_LOOK` turns
+//!   of the first task.
 //! - The worker takes the next task before it queues the yielding task. So it never takes the
-//!   yielding task again at once, but looks elsewhere for another task, and then has two tasks at
-//!   home.
-//! - A task that finds no room at home goes to the injector itself. It has taken another task from
-//!   there, so both queues keep their lengths, and each task has its `YIELDS_PER_LOOK` turns at
-//!   home before it goes behind all others. That fiber scheduler and Tokio move the oldest half of
-//!   the queue to the injector instead; each time, some tasks of this half have had one turn more
-//!   than the others.
+//!   yielding task again at once, but looks elsewhere, and then has two tasks in its queue.
+//! - If the worker's queue is full, the yielding task itself goes to the injector. It has taken
+//!   another task from there, so both queues keep their lengths, and each task has its
+//!   `YIELDS_PER_LOOK` turns in the worker's queue before it goes behind all others. The fiber
+//!   scheduler and Tokio move the oldest half of the queue to the injector instead; each time, some
+//!   tasks of this half have had one turn more than the others.
 //!
 //! With `SCHED_OVERFLOW=refuse` a task that yields always goes behind all others. If as many tasks
-//! as the queue may hold yielded at home and then tried again to spawn, they would refuse each
-//! other for ever.
+//! as the queue holds yielded there and spawned again, they would refuse each other forever.
 
 use crate::fiber::sanitizers;
 use crate::policy::{Awaited, LookFirst, LoopStack, Place, TICK};
@@ -37,7 +35,7 @@ use crate::runtime::suspend::{
 use crate::sys::time;
 use std::cell::Cell;
 
-/// Each task looks at the injector once in this many of its yields: see above.
+/// One in this many yields of each task looks at the injector: see above.
 const YIELDS_PER_LOOK: u32 = 4;
 
 /// Queues the calling task behind the others: see `sched_task_yield`.
@@ -61,14 +59,13 @@ pub fn yield_now(worker: &Worker) {
             mine.operations().end_exchange(task); // the calling thread still occupies `mine`
             true
         };
-        // SAFETY: the caller is a task on the fiber, which can be left; `begin_exchange` returns
-        // only published continuations.
+        // SAFETY: the caller is a task on the fiber, which can be left; the other is published.
         return unsafe {
             let next = continuation_of(task).unwrap_unchecked();
             leave_for_continuation(fiber, next, &mut HandedOver::new(fiber, publish))
         };
     }
-    // Without `LINES_UP` the rare look is for tasks that a computing worker keeps to itself: see
+    // Without `LINES_UP`, the rare look finds tasks that a computing worker keeps to itself: see
     // `Policy::next_in_line`.
     let outside = fiber.is_nth_yield(if lines_up { YIELDS_PER_LOOK } else { TICK });
     let next = fiber.next_in_line(if outside { LookFirst::Outside } else { LookFirst::AtHome });

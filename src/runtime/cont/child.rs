@@ -1,5 +1,4 @@
-//! The child of a spawn under kind `cont`: how it begins on its stack, and how it ends. The essay
-//! of [`super`] says why.
+//! The child of a spawn under kind `cont`: how it begins and ends. [`super`] has the essay.
 
 use crate::fiber::switch::{self, Callee, Context};
 use crate::fiber::{Instrumentation, listeners};
@@ -28,14 +27,12 @@ pub(super) trait Birth: 'static {
     const IS_FORK: bool;
 }
 
-/// By `spawn`.
 pub(super) struct BySpawn;
 
 impl Birth for BySpawn {
     const IS_FORK: bool = false;
 }
 
-/// By `fork`.
 pub(super) struct ByFork;
 
 impl Birth for ByFork {
@@ -43,8 +40,8 @@ impl Birth for ByFork {
 }
 
 /// The child of a spawn or a fork. If the switches are
-/// [`Instrumented`](crate::fiber::Instrumented), a refused fork is reported to `fork` by the return
-/// value, and `fork` then runs the task in another way.
+/// [`Instrumented`](crate::fiber::Instrumented), `fork` learns from the return value that no queue
+/// has room, and runs the task in another way.
 pub(super) struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, B, I> {
@@ -53,7 +50,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, 
 }
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
-    /// `f`: the function of a spawned task; the address of the descriptor of a forked one.
+    /// `f`: the function of a spawned task, or the address of a forked task's descriptor.
     #[unsafe(link_section = ".text.hot")]
     unsafe extern "C" fn run(
         f: usize,
@@ -62,15 +59,14 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         top: *mut u8,
         context: Context,
     ) {
-        // SAFETY: `call` passes a worker's record, which is never freed, and the fiber of this
-        // stack.
+        // SAFETY: `call` passes a worker's record, which is never freed, and this stack's fiber.
         let (worker, fiber) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Fiber>()) };
         let room = switch::room_of(context);
         // SAFETY: the context was saved just now, and nobody else knows of it.
         unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
         if I::IS_ON {
             let size = room.addr() + switch::ROOM - context.addr();
-            detector::own_bytes(context.addr(), size); // whoever continues it reads and writes it
+            detector::own_bytes(context.addr(), size); // the thread that resumes it uses them
             detector::release(worker.fiber.get());
         }
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
@@ -79,8 +75,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             fiber.descriptor.set(ptr::with_exposed_provenance(f));
         }
         fiber.make_current(worker);
-        // SAFETY: the caller owns the worker, whose policy and deque have these types, by the
-        // promise made to `call`.
+        // SAFETY: by the promise made to `call`, the caller owns the worker, whose policy is `P`.
         unsafe {
             let policy = worker.policy::<P>();
             let mine = worker.owned();
@@ -100,12 +95,11 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             // SAFETY: in tail position of `finish`, as it requires.
             return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         }
-        let worker = fiber.worker(); // perhaps not the worker on which the child began
+        let worker = fiber.worker(); // perhaps not that on which the child began
         // SAFETY: the policy of the run is `P`, by the promise made to `call`.
         let deque = unsafe { worker.deque::<P::Deque>() };
-        // A task must not return in a process made by fork. If the deque is one that is abandoned
-        // there, the pop below fails, and `finish_otherwise` makes this check. For the other deques
-        // the check is here.
+        // A task must not return in a process made by fork. A deque that is abandoned there fails
+        // the pop below, and `finish_otherwise` checks. For the other deques the check is here.
         if !P::Deque::ABANDONED_IN_CHILD {
             worker.stay();
         }
@@ -115,8 +109,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             // SAFETY: in tail position of `finish`, as it requires.
             return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         };
-        // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
-        // it.
+        // SAFETY: the task was taken out of the queue, so it was published; only the caller has it.
         unsafe {
             if is_spawner(next) {
                 let parent = fiber.parent_fiber.get();
@@ -129,8 +122,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
                     Self::end_unawaited(fiber);
                     worker.fiber.set(parent);
                     worker.child_fiber.set(fiber);
-                    // This is the context of `next`, read from a place at hand, so that the
-                    // processor need not wait for a load through `next`.
+                    // This is also the context of `next`, read from the fiber at hand, so that the
+                    // processor does not wait for a load through `next`.
                     return fiber.spawner_context.get();
                 }
             }
@@ -139,8 +132,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     }
 
     /// Ends a child that cannot return to its spawner. `f` and `closure` are the next task, which
-    /// is out of the worker's queue. If `f` is 0, the queue seemed to be empty, or the task has
-    /// returned in a blocking section, which ends the process.
+    /// was taken out of the worker's queue. If `f` is 0, the queue seemed to be empty, or the task
+    /// has returned in a blocking section, which ends the process.
     #[cold]
     unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
         // SAFETY: `top` is the address of the fiber of this stack.
@@ -155,8 +148,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             None => unsafe { Owner::new(worker.deque::<P::Deque>()).pop_slowly() },
         };
         Self::end(fiber, worker);
-        // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
-        // it. The caller is on this fiber and owns its worker.
+        // SAFETY: only the caller has the published task; it is on this fiber and owns its worker.
         unsafe {
             let policy = worker.policy::<P>();
             if f == 0 && is_turn_due::<P>(worker) {
@@ -178,7 +170,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     }
 }
 
-/// True if tasks from outside the run have their turn.
+/// True if it is the turn of tasks from outside the run.
 ///
 /// # Safety
 /// The caller owns the worker, whose policy is `P`.
@@ -188,12 +180,12 @@ unsafe fn is_turn_due<P: DequePolicy>(worker: &Worker) -> bool {
     worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker.owned()) }
 }
 
-/// Continues a spawn whose continuation no queue has room for.
+/// Resumes a spawner, in its spawn, if no queue has room for its continuation.
 extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
     errno::failed(libc::EAGAIN)
 }
 
-/// Continues a fork whose continuation no queue has room for: runs the task in another way.
+/// Resumes a spawner, in its fork, if no queue has room: runs the child in another way.
 unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
     // SAFETY: `fork` has passed the descriptor and the worker; nobody has got the task.
     unsafe {
@@ -203,7 +195,7 @@ unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int
 }
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
-    /// The rest of `run`, if the deque's quick push has failed.
+    /// The rest of `run`, after the deque's quick push has failed.
     ///
     /// # Safety
     /// As for `run`; `spawn_quickly` returned false just now.
@@ -217,8 +209,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         context: Context,
     ) {
         let room = switch::room_of(context);
-        // SAFETY: the caller owns the worker. If the continuation was refused, nobody else knows
-        // the context.
+        // SAFETY: the caller owns the worker. If the queue is full, nobody else knows the context.
         unsafe {
             if worker.policy::<P>().finish_spawn(worker.owned(), spawner_task(room)).is_err() {
                 let spawner_fiber = spawner_fiber(room);
@@ -250,8 +241,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         worker.call_at_once(unsafe { Self::task(f, closure) });
     }
 
-    /// `call`, when it is time to look for tasks from outside the run. Those tasks run first. The
-    /// child is queued as the youngest task, so it runs next.
+    /// `call`, when a look at the tasks from outside the run is due. If there are any, they run
+    /// first, and the child, which is queued as the youngest task, runs next.
     ///
     /// # Safety
     /// As for `call`.
@@ -280,7 +271,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         }
     }
 
-    /// Begins a loop on the child's fiber that looks for tasks from outside the run first.
+    /// Begins a loop on the child's fiber that first takes tasks from outside the run.
     ///
     /// # Safety
     /// As for `Fiber::run_to_end`.
@@ -306,8 +297,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         Task { f, closure }
     }
 
-    /// Marks a forked child as ended when it returns to its spawner. The spawner is still at the
-    /// fork, and nobody else may join the child, so there is no waiter to wake.
+    /// Marks a forked child as ended when it returns to its spawner. No waiter needs a wake: the
+    /// spawner is still at the fork, and nobody else may join the child.
     ///
     /// # Safety
     /// The task has ended.
@@ -323,8 +314,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     #[inline(always)]
     fn end(fiber: &Fiber, worker: &Worker) {
         if B::IS_FORK {
-            // SAFETY: the task has ended, and its descriptor lives until then; the caller owns the
-            // worker.
+            // SAFETY: the descriptor lives until the task has ended; the caller owns the worker.
             unsafe { forked::end(&*fiber.descriptor.get(), worker) };
         }
     }
