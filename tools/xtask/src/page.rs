@@ -64,7 +64,7 @@ fn row(gate: &Gate, record: Option<&Record>, newest: i64) -> Vec<String> {
             gate.coverage(&r.command),
             result(r).into(),
             // The first number of a gate's row tells most.
-            r.numbers.first().map_or("-".into(), |n| format!("{} {}", thousands(n.value), n.name)),
+            r.numbers.first().map_or("-".into(), |n| counted(n.value, &n.name)),
             r.began.clone(),
             r.source.commit.clone() + if r.source.clean { "" } else { ", with changes" },
             r.source.src.clone(),
@@ -73,6 +73,13 @@ fn row(gate: &Gate, record: Option<&Record>, newest: i64) -> Vec<String> {
         ],
     };
     [&[gate.name.clone(), gate.shows.clone()], &cells[..]].concat()
+}
+
+/// "3 sets of packages", "1 set of packages".
+fn counted(value: u64, name: &str) -> String {
+    let (first, rest) = name.split_at(name.find(' ').unwrap_or(name.len()));
+    let first = if value == 1 { first.strip_suffix('s').unwrap_or(first) } else { first };
+    format!("{} {first}{rest}", thousands(value))
 }
 
 fn result(record: &Record) -> &'static str {
@@ -219,6 +226,12 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
+    }
+
+    #[test]
+    fn one_of_something_is_singular() {
+        assert_eq!(counted(1, "sets of packages"), "1 set of packages");
+        assert_eq!(counted(1200, "tests"), "1,200 tests");
     }
 
     #[test]
