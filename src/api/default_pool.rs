@@ -1,12 +1,12 @@
-//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, the run
-//! of this task; elsewhere, the default pool, which its first use makes.
+//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, NULL
+//! means the run of this task; elsewhere, the default pool, which is made when it is first used.
 //!
 //! # The life of the pool
 //!
 //! The pool is a run that is held open, as in `api::pool`, with the settings of the environment.
-//! The program has no handle to it. Without tasks its workers sleep as `SCHED_IDLE` says. It has the
-//! processors of the process (`sys::process_mask`), not those of its first user, who may be pinned.
-//! Their number is read once: no later change adds workers to the run.
+//! The program has no handle to it. Its workers idle as `SCHED_IDLE` says. It has the processors of
+//! the process (`sys::process_mask`), not those of the thread that uses it first, which may be
+//! pinned. Their number is read once: no later change adds workers to the run.
 //!
 //! *In a child made by fork* there is no pool at first; the next use makes one
 //! (`runtime::default_worker`). The memory of the parent's pool is never freed there: the child has
@@ -15,15 +15,14 @@
 //! *At exit* the run is released: it ends when no task is left. `exit` waits for that, but not
 //! longer than `MAX_EXIT_WAIT`. If the run has ended by then, the statistics are written, and its
 //! threads are kept (`threads::cache`). If a task still runs or waits, the run stays as it is and
-//! ends with the process, like a pool that the program does not destroy. No thread is joined here:
-//! SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. If a
-//! task of the pool calls `exit`, the run is not released: its end would wait for this task.
+//! ends with the process, like a pool that the program does not destroy. No thread is joined:
+//! SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. A task
+//! of the pool that calls `exit` does not release the run, whose end would wait for this task.
 //!
 //! *When a plugin that contains the library is unloaded*, the unloading waits until the run and its
 //! threads have ended: their code is about to be unmapped.
 //!
-//! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting
-//! thread holds.
+//! Rejected: to wait at exit for all tasks. A task may wait for what the exiting thread holds.
 
 use crate::api::names::function_of;
 use crate::runtime::record::Worker;
@@ -50,12 +49,12 @@ struct DefaultPool {
     older: *const DefaultPool,
 }
 
-/// The newest pool. It is this process's pool, if the process has one. Written under
-/// `default_worker`'s lock.
+/// The newest pool. It belongs to this process, or to a parent if this process has made none.
+/// Written under `default_worker`'s lock.
 #[unsafe(link_section = "sched_words")]
 static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
-/// A worker of the run that NULL means. Fails if the default pool cannot be made.
+/// A worker of the run that NULL means. Fails if it is the default pool and cannot be made.
 #[cold]
 #[inline(never)] // the callers' usual path has an `s`
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
@@ -66,21 +65,20 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
 #[cold]
 #[inline(never)]
 fn of_pool<'a>() -> Result<&'a Worker, Errno> {
-    // Above all, a thread must not be cancelled while it holds the lock.
+    // A thread must not be cancelled while it holds the lock.
     let _uncancelled = Uncancelled::begin();
     registry::watch_process(); // a fork handler of the program may run before the library's
     default_worker::get_or_make(make)
 }
 
-/// As `worker`, but makes no pool. If there is none now, returns a worker of the former pool; None
-/// if there never was one.
+/// As `worker`, but makes no pool. May return a worker of a former pool; None: there never was one.
 #[cold]
 #[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {
     identity::task_worker().or_else(known_pool)
 }
 
-/// A worker of the default pool, or of the former one; None if there never was one.
+/// A worker of the default pool, or of the former one; None: there never was one.
 #[cold]
 #[inline(never)]
 fn known_pool<'a>() -> Option<&'a Worker> {
@@ -88,7 +86,7 @@ fn known_pool<'a>() -> Option<&'a Worker> {
     default_worker::get().or_else(default_worker::former)
 }
 
-/// Makes the pool. The caller holds `default_worker`'s lock.
+/// Makes the pool. The caller holds the lock of `default_worker`.
 fn make() -> Result<&'static Worker, Errno> {
     // The memory is allocated first: an open run must be closed before it can be dropped.
     let room = memory::boxed(MaybeUninit::uninit());
@@ -108,8 +106,7 @@ fn make() -> Result<&'static Worker, Errno> {
     Ok(worker)
 }
 
-/// Runs before the handler of `threads::cache`, which was registered earlier, when the run was
-/// opened.
+/// Runs before the handler of `threads::cache`, which was registered when the run was opened.
 extern "C" fn at_exit() {
     if !process::is_known() {
         return; // a child made by fork has no pool
@@ -127,7 +124,8 @@ extern "C" fn at_exit() {
     detector::ignored(|| end(pool));
 }
 
-/// Ends the run of the pool, if that can be done soon.
+/// Ends the run of the pool: always if the library is being unloaded, otherwise only if that takes
+/// less than `MAX_EXIT_WAIT`.
 fn end(pool: &mut DefaultPool) {
     let ended = if cache::is_unloaded() {
         pool.run.close().expect("no task of the pool waits for the thread that unloads its code");

@@ -4,19 +4,20 @@
 //! # Protocol
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. `join` pops the
-//! youngest task of the worker's own deque if that task is the child. (It is, unless the child was
-//! stolen.) The caller then calls the child like a function, and writes the descriptor once more to
-//! mark it as joined. Otherwise the caller waits (see [`super`]).
+//! youngest task of the worker's own deque if that task is the child, marks the descriptor as
+//! joined, and calls the child. If the child was stolen, the caller waits (`api::wait`).
 //!
+//! The *built-in part* of fork and join is inlined code for the default deque (`runtime::owner`).
+//! The functions here call it first, and do the rest if it does not apply or does not finish.
 //! `sync::forked` describes the words of the descriptor.
 //!
 //! # Cost
 //!
 //! Fork writes two words of the descriptor and two words of the deque. Join compares the words of
 //! the deque, marks the descriptor as joined, and jumps to the child. The cost of the mark could
-//! not be measured (fib, tree; one worker); without it a second join would wait for ever. In a
+//! not be measured (fib, tree; one worker); without the mark a second join would wait forever. In a
 //! process with the C++ runtime, join calls the child in a frame that stops exceptions
-//! (`sys::unwind`). Such a frame in each join of a C program would make fib 7 % slower.
+//! (`sys::unwind`). This frame would make fib in C 7 % slower.
 
 #[cfg(debug_assertions)]
 mod check;
@@ -49,7 +50,7 @@ impl Forked {
     pub unsafe fn fork(&self, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_fork(worker);
-        // As in `Worker::spawn`, each way out is a jump.
+        // Each arm ends in a jump, as in `Worker::spawn`.
         match worker.put_built_in(f, |f| self.to_queue(f, closure)) {
             BuiltInStep::Done => (),
             // SAFETY: the built-in part has begun the fork just now, with these arguments.
@@ -60,11 +61,10 @@ impl Forked {
     }
 
     /// Forks a task that the caller can also run itself. `function` is the address of the program's
-    /// function that the task will call. False if no queue has room for the task:
-    /// then it was not forked.
+    /// function that the task will call. Returns false, and forks nothing, if no queue has room.
     ///
     /// # Safety
-    /// As for `fork`.
+    /// The contract of `fork`.
     #[inline]
     pub unsafe fn offer(
         &self,
@@ -112,7 +112,7 @@ impl Forked {
         }
     }
 
-    /// `fork`, where no run can be had: runs the task at once.
+    /// `fork` for a caller without a run: runs the task at once.
     ///
     /// # Safety
     /// `f` accepts `closure`, and NULL for its `s`.
@@ -127,7 +127,7 @@ impl Forked {
         self.end_unawaited();
     }
 
-    /// `join`, called outside of all tasks by a thread that has no run.
+    /// `join` for a thread that is outside of all tasks and has no run.
     #[cold]
     pub fn join_outside(&self) {
         #[cfg(debug_assertions)]
@@ -139,21 +139,20 @@ impl Forked {
         self.forget();
     }
 
-    /// As `join`, but a task that nobody has begun, and that can be taken from the queue, is left
-    /// for the caller to run. Returns true in that case.
+    /// As `join`, but returns true if it has taken the task back: then the caller runs the task.
     ///
     /// # Safety
-    /// As for `join`.
+    /// The contract of `join`.
     #[inline(always)]
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { self.take_back_amid(None, worker) }
     }
 
-    /// As `take_back`. While the caller waits, it may run tasks that are `parts` of what it waits for.
+    /// As `take_back`. The caller may run `parts` of what it waits for during the wait.
     ///
     /// # Safety
-    /// As for `join`.
+    /// The contract of `join`.
     #[inline(always)]
     pub unsafe fn take_back_amid(&self, parts: Parts, worker: &Worker) -> bool {
         #[cfg(debug_assertions)]
@@ -167,7 +166,7 @@ impl Forked {
         }
     }
 
-    /// As `is_fresh`, but also right for a task that has a shadow (`runtime::observed`).
+    /// As `is_fresh`; for a task that has a shadow (`runtime::observed`), the shadow tells.
     #[inline]
     pub fn is_untaken(&self) -> bool {
         if self.was_joined() {
@@ -203,7 +202,7 @@ impl Latch for Forked {
     }
 }
 
-/// Queues a task whose queueing the built-in part has begun. False if the queue has no room for it.
+/// Queues a task that `put_built_in` has begun to queue. Returns false if the queue has no room.
 ///
 /// # Safety
 /// `put_built_in` has returned Unfinished for this task just now.
@@ -227,8 +226,7 @@ pub unsafe extern "C" fn fork_slowly(
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    // SAFETY: the built-in part has begun to queue this task. If the queue has no room for it,
-    // nobody else has it.
+    // SAFETY: the built-in part has begun to queue this task. Nobody has it if there is no room.
     unsafe {
         if !finish_queueing(forked, worker) {
             run_now(forked, f, closure, worker);
@@ -256,19 +254,18 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// As `join_slowly`, but a task that nobody has begun, and that can be taken from the queue, is
-/// left for the caller to run. Returns true in that case.
+/// As `join_slowly`, but returns true if it has taken the task back: then the caller runs the task.
 ///
 /// # Safety
-/// As for `join_slowly`.
+/// The contract of `join_slowly`.
 #[cold]
 #[inline(never)]
 unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     // SAFETY: the built-in part has begun to take this task just now.
     let taken = unsafe { worker.retake_built_in(queued_task(forked)) };
-    // A task that another worker took has most likely ended by now. Then the caller need not wait,
-    // and writes no notes of a wait. (15 forks of 0.3 µs on two workers: after the last task has
-    // ended, the remaining joins take 0.4 µs; without this check they took 0.85 µs.)
+    // A stolen task has most likely ended by now. Then the caller neither waits nor notes a wait.
+    // (The last joins of 15 forks of 0.3 µs on two workers take 0.4 µs, without this check 0.85
+    // µs.)
     if !taken && !forked.is_over() {
         if forked.was_joined() {
             joined_before();
@@ -278,13 +275,13 @@ unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool
     taken
 }
 
-/// As `Wait::in_run_of`. If the task seems not to have begun, the wait is also noted in the caller's
-/// worker: if all workers of the run become idle and all its queues are empty, nobody will ever
-/// begin the task, and the process ends with a message.
+/// As `Wait::in_run_of`. If the task seems not to have begun, the caller's worker also notes the
+/// wait: if then all workers of the run become idle while all its queues are empty, nobody will
+/// ever begin the task, and the process ends with a message.
 fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
-    // Where a fork only queues its task (kind `cont`, on a guest's stack), a guest finds it in its own queue.
+    // If fork has only queued the task (kind `cont`, a guest's stack), the guest's queue has it.
     if let Some(guest) = worker.mine().filter(|mine| mine.is_guest()) {
         guest.run_own(&|task| task == queued_task(forked));
     }
@@ -300,7 +297,7 @@ fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
 /// The descriptor was forked on, and not joined yet.
 #[inline(never)] // the call runs in a frame of its own, which stops exceptions
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
-    // SAFETY: by the caller's promise. (A guest occupies its place, so this goes no deeper.)
+    // SAFETY: by the caller's promise. (A guest occupies a worker, so this recursion ends with it.)
     let join = |guest: Mine| unsafe { join_elsewhere(forked, &guest) };
     if worker.mine().is_none() && !forked.is_over() && guest::visit(worker, join).is_some() {
         return;
@@ -326,14 +323,14 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// `Forked::take_back` where the built-in part does not apply.
+/// `Forked::take_back` if the built-in part does not apply.
 ///
 /// # Safety
-/// As for `join_elsewhere`.
+/// The contract of `join_elsewhere`.
 #[cold]
 unsafe fn take_back_elsewhere(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
-    // SAFETY: by the caller's promise. A task that was taken out of the queue, as only a worker can
-    // do, has not begun, and is the caller's.
+    // SAFETY: by the caller's promise. A task that was taken out of the queue has not begun, and is
+    // the caller's; only a worker can take one.
     unsafe {
         let taken = take_back_or_wait(forked, parts, worker);
         if taken && worker.row().plain.is_some() {
@@ -343,11 +340,10 @@ unsafe fn take_back_elsewhere(forked: &Forked, parts: Parts, worker: &Worker) ->
     }
 }
 
-/// Joins, but leaves a task that nobody has begun, and that can be taken from the queue, for the
-/// caller to run. Returns true in that case.
+/// Joins the task, but returns true if it has taken the task back: then the caller runs the task.
 ///
 /// # Safety
-/// As for `join_elsewhere`.
+/// The contract of `join_elsewhere`.
 #[cold]
 unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
     if forked.is_over() {
@@ -358,8 +354,8 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
         unsafe { join_shadow(forked, worker) };
         return false;
     }
-    // In a section, as kind `serial` has them here, the wait calls the task, which is not in the
-    // section.
+    // In a blocking section (kind `serial`) the caller does not take the task back: the wait calls
+    // it, outside of the section.
     if forked.is_fresh()
         && let Some(mine) = worker.mine()
         && !mine.fiber().is_in_section()
@@ -377,12 +373,11 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
     false
 }
 
-/// Joins a task that has a shadow (`runtime::observed`). The program's descriptor leads to the
-/// shadow, which is the descriptor in the queue. In all else it looks as if its task had been
-/// joined already.
+/// Joins a task that has a shadow (`runtime::observed`). The program's descriptor looks like that
+/// of a joined task, but leads to the shadow, the descriptor in the queue.
 ///
 /// # Safety
-/// As for `join_elsewhere`.
+/// The contract of `join_elsewhere`.
 #[cold]
 #[inline(never)]
 unsafe fn join_shadow(forked: &Forked, worker: &Worker) {
@@ -405,13 +400,12 @@ fn joined_before() -> ! {
     )
 }
 
-/// Calls `here`, and `there`, which another worker may call at the same time. Returns when both
-/// have ended. Each gets the worker that runs it. `C` is the kind of the program's function that
-/// they call, and `function` its address.
+/// Calls `here` and `there`, perhaps on two workers at the same time, and returns when both have
+/// ended. Each gets the worker that runs it. `C` is the kind of the program's function that they
+/// call, and `function` its address.
 ///
 /// # Safety
-/// `worker` is the caller's, or was while the caller ran in this run; `there` may be called on
-/// another thread.
+/// `worker` is, or was, the caller's worker in this run; `there` may be called on another thread.
 #[inline]
 pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     function: usize,
@@ -475,9 +469,9 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     0
 }
 
-/// Runs `task` in the run of `worker`, as a guest. False if the caller cannot be a guest, or no place
-/// is free; then nothing has happened. `C` is what messages call the program's function, and `function`
-/// is its address.
+/// Runs `task` in the run of `worker`, as a guest. Returns false, without effect, if the caller
+/// cannot be a guest, or the run has no free place for one. `C` is the kind of the program's
+/// function, and `function` its address.
 ///
 /// # Safety
 /// The task may be called here, once.
@@ -491,12 +485,11 @@ unsafe fn run_as_guest<C: ProgramFunction>(worker: &Worker, task: Task, function
     guest::visit(worker, run).is_some()
 }
 
-/// The task that calls this closure.
 fn closure_task<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(work: &T) -> Task {
     Task { f: run_closure::<C, T>, closure: ptr::from_ref(work).cast_mut().cast() }
 }
 
-/// The task that calls a closure of this library.
+/// The function of the task that `closure_task` makes.
 ///
 /// # Safety
 /// `work` points to a `T`, which may be called here.
@@ -504,7 +497,6 @@ unsafe extern "C" fn run_closure<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     work: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: `work` points to a `T`, by the caller's promise; `s` is the worker that runs the
-    // task.
+    // SAFETY: `work` points to a `T`; `s` is the worker that runs the task.
     call_guarded::<C, _>(|| unsafe { (*work.cast::<T>())(Worker::of(s)) });
 }

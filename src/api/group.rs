@@ -1,19 +1,17 @@
-//! Groups: any number of tasks, waited for together, and cancelled together.
+//! Groups: sets of tasks that a program waits for together and can cancel together.
 //!
 //! The state of a group is the number of its tasks, the nodes of its waiters (both in
 //! `sync::members`), and whether the group is cancelled (`sync::cancel`). Each task of a group has
 //! an argument block (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
-//! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
+//! A task of a group costs two atomic read-modify-writes more than one of sched_spawn_copy.
 //!
-//! Rejected: a waiter that runs the group's tasks from its worker's queue on its own stack, as a
-//! join does, and is suspended only when the queue has no more of them. With two workers a group of
-//! 15 tasks of 0.3 µs then took 7.1 µs instead of 7.9, and a group of 15 tasks of 1.3 µs took 14.2
-//! µs instead of 14.6. But this has three faults. If one of these tasks waits, the message about a
-//! deadlock does not list the waiter below it. If the group's memory is overwritten, the waiter may
-//! not notice it. And a program's loop that spawns into a group and waits for the group never
-//! returns to the worker's loop, so the worker never looks at the injector, and the tasks in the
-//! injector starve (`c_tests/groups.c`).
+//! Rejected: a waiter that first runs the group's tasks in its worker's queue on its own stack, as
+//! a join does. With two workers a group of 15 tasks of 0.3 µs then took 7.1 µs instead of 7.9. But
+//! if one of these tasks waits, the message about a deadlock does not list the waiter below it. If
+//! the group's memory is overwritten, the waiter may not notice it. And a task that forever spawns
+//! into a group and waits for the group never returns to the worker's loop, which looks at the
+//! injector: the tasks there starve (`c_tests/groups.c`).
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
@@ -31,9 +29,8 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks. (`members` is
-/// the first field, so the address in `Fiber::group` equals the address of `members` in a note of a
-/// wait.)
+/// The C type `sched_group`. If all bytes are zero, the group has no tasks. (`members` is the first
+/// field, so its address in a note of a wait equals the group's in `Fiber::group`.)
 #[repr(C)]
 pub struct Group {
     members: Members,
@@ -48,7 +45,7 @@ struct Member {
     closure: *mut c_void,
 }
 
-/// The argument of a group's task that has a copy of its own argument. The copy follows.
+/// The argument of a task with a copy: this header, and behind it the program's argument.
 #[repr(C, align(16))]
 struct Copied {
     group: *const Group,
@@ -58,10 +55,10 @@ struct Copied {
 const _: () = assert!(size_of::<Copied>() == arg_blocks::HEADER);
 
 impl Group {
-    /// Adds a task. Returns as `sched_spawn` does.
+    /// Adds a task. Returns what `sched_spawn` returns.
     ///
     /// # Safety
-    /// `f` accepts `closure`; the group lives until its tasks were waited for.
+    /// `f` accepts `closure`; the group lives until its tasks have been waited for.
     pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
         let member = Member { group: self, f, closure };
         self.members.enter();
@@ -80,12 +77,11 @@ impl Group {
         outcome
     }
 
-    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most
-    /// `arg_blocks::MAX_ARG`.
+    /// As `spawn`, but the task gets a pointer to a copy of the `bytes` bytes at `arg`. `bytes` is
+    /// at most `arg_blocks::MAX_ARG`.
     ///
     /// # Safety
-    /// `arg` may be read, and `f` accepts a pointer to a copy. The group lives until its tasks were
-    /// waited for.
+    /// `arg` may be read, `f` accepts a pointer to a copy, and the group lives as in `spawn`.
     pub unsafe fn spawn_copy(
         &self,
         f: TaskFn,
@@ -121,15 +117,15 @@ impl Group {
         self.cancelled.is_cancelled()
     }
 
-    /// `is_cancelled`, for the program.
+    /// `is_cancelled` for the program: a race detector sees that it follows `cancel`.
     pub fn shows_cancelled(&self) -> bool {
         let seen = |cancelled: &Cancellation| if cancelled.is_cancelled() { 0 } else { -1 };
         detector::taking(&self.cancelled, seen) == 0
     }
 
-    /// Waits until no task of the group is left. Returns as `sched_group_wait` does. The wait ends
-    /// a cancellation. `worker` is any worker of a run that has, or had, tasks of the group; None
-    /// if none is known.
+    /// Waits until no task of the group is left, and ends a cancellation. Returns what
+    /// `sched_group_wait` returns. `worker` is a worker of a run that has, or had, tasks of the
+    /// group; None: none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
         if detector::taking(self, |group| group.wait_with(worker)) != 0 {
             return -1;
@@ -141,8 +137,8 @@ impl Group {
         0
     }
 
-    /// As `wait_for_tasks`. A caller from outside the run becomes a guest (`runtime::guest`). A guest
-    /// first runs the tasks of the group that are in its own queue.
+    /// As `wait_for_tasks`, but a caller from outside the run becomes a guest (`runtime::guest`),
+    /// and a guest first runs the tasks of the group that are in its own queue.
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
         let as_guest = |guest: Mine| {
             guest.run_own(&|task| self.has(task));
@@ -156,10 +152,10 @@ impl Group {
         waited.unwrap_or_else(|| self.wait_for_tasks(worker))
     }
 
-    /// True if this is one of the group's tasks, which has not begun.
+    /// True if this queued task is one of the group's.
     fn has(&self, task: Task) -> bool {
         spawn_copy::content_of(task).is_some_and(|(f, argument)| {
-            // SAFETY: an argument of such a task begins with the address of its group.
+            // SAFETY: the argument of a group's task begins with the address of the group.
             function_of(f, argument).is_some()
                 && ptr::eq(unsafe { *argument.cast::<*const Group>() }, self)
         })
@@ -199,13 +195,12 @@ impl Group {
         0
     }
 
-    /// Counts a task out. The group may be freed as soon as this has happened. `from` is a worker
-    /// of the run.
+    /// Removes a task from the group, which may then be freed. `from` is a worker of the run.
     ///
     /// # Safety
-    /// The task was counted in, and not counted out yet.
+    /// The group counts the task.
     unsafe fn leave(&self, from: &Worker) {
-        // SAFETY: the task was counted in, and not counted out yet.
+        // SAFETY: the group counts the task.
         if let Some(nodes) = unsafe { self.members.leave() } {
             // SAFETY: the nodes were taken out of the group just now.
             unsafe { grant(nodes, || Some(from), WakeOrder::Ahead) };
@@ -213,9 +208,9 @@ impl Group {
     }
 }
 
-/// The program's function of a group's task, whose own function is `f`. None: it is another task.
+/// The program's function of a task with the function `f`. None: the task is not a group's.
 pub fn function_of(f: TaskFn, argument: *mut c_void) -> Option<usize> {
-    // SAFETY: a task with this function has such an argument.
+    // SAFETY: `run_member` has a `Member` as its argument, and `run_copied` a `Copied`.
     unsafe {
         if ptr::fn_addr_eq(f, run_member as TaskFn) {
             Some((*argument.cast::<Member>()).f as usize)
@@ -227,8 +222,6 @@ pub fn function_of(f: TaskFn, argument: *mut c_void) -> Option<usize> {
     }
 }
 
-/// Runs a group's task.
-///
 /// # Safety
 /// `member` is a [`Member`] whose group counts the task.
 unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
@@ -238,8 +231,6 @@ unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
     unsafe { run(group, f, closure, s) };
 }
 
-/// Runs a group's task that has a copy of its argument.
-///
 /// # Safety
 /// `copied` is a [`Copied`] whose group counts the task, with the copy of the argument behind it.
 unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
@@ -249,7 +240,7 @@ unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
     unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };
 }
 
-/// Calls the function of a group's task, unless the group is cancelled, and counts the task out.
+/// Calls a task's function, unless the group is cancelled, and removes the task from the group.
 ///
 /// # Safety
 /// The group counts the task, whose function accepts the closure.
@@ -272,6 +263,6 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
         profiled::note_not_called(worker);
     }
     profiled::note_group_end(worker, group);
-    // SAFETY: `spawn` has counted the task in.
+    // SAFETY: the group counts the task until now.
     unsafe { group.leave(worker) };
 }

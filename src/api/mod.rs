@@ -1,13 +1,12 @@
-//! The interface's features, built from tasks: each file has one idea, and uses the operations of
-//! the floor below.
+//! What C programs build from tasks. Each file has one idea and uses the floor below.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
-//! | [`group`] | any number of tasks, waited for together |
+//! | [`group`] | a set of tasks, waited for together |
 //! | `wait` | how a task or a thread waits for an object |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
-//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers; the `offer` of a part |
+//! | [`loops`], [`reduce`] | loops and reductions over a [`range`]; the `offer` of a part |
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`names`] | the program's function behind a task |

@@ -1,5 +1,5 @@
-//! The program's function behind a task, for what is shown to people. The function in the queue is
-//! one of this library's if the task is forked, has a copy of its argument, or belongs to a group.
+//! The program's function behind a task, for messages and reports. A task in a queue has a function
+//! of this library if it is forked, has a copy of its argument, or belongs to a group.
 
 use crate::api::group;
 use crate::runtime::{forked, spawn_copy};

@@ -1,5 +1,5 @@
 //! Waiting with a node (`sync::node`): how a task or thread waits until its node is granted, and
-//! how the nodes are granted. The essay of [`sync`](super::sync) says where a woken task goes on.
+//! how the nodes are granted. The essay of [`sync`](super::sync) says where a woken task is queued.
 
 use crate::api::wait::{Latch, Wait, suspend_task};
 use crate::runtime::record::{Fiber, Worker};
@@ -27,7 +27,7 @@ impl Latch for Node {
     }
 }
 
-/// Waits until the node is granted, and again until `has_it`, which is called then, returns true.
+/// Waits until the node is granted and then calls `has_it`, until `has_it` returns true.
 #[cold]
 #[inline(never)]
 pub(super) fn wait_until(
@@ -55,11 +55,11 @@ pub(super) fn wait(node: &Node, what: WaitsFor, worker: Option<&Worker>) {
     }
 }
 
-/// Waits for an object; an observer is told that it is `what`. `get_or_link` returns true if the
-/// caller gets the object at once; otherwise it links the node, which will be granted. `has_it` is
-/// called when the node was granted, and returns true if the caller has the object; otherwise the
-/// node will be granted again. Returns false if the caller must not wait: see `may_wait`. `worker`
-/// is of the caller's run; None if the caller is not a task.
+/// Waits for an object, which observers know as `what`. `get_or_link` returns true if the caller
+/// gets the object at once; otherwise it links the node, which will be granted. `has_it` is called
+/// when the node was granted, and returns true if the caller has the object; otherwise the node
+/// will be granted again. `worker` is a worker of the caller's run; None: the caller is not a task.
+/// Returns false if the caller must not wait: see `may_wait`.
 ///
 /// # Safety
 /// When `get_or_link` links the node, this is its last action. The node lives until it is granted,
@@ -81,15 +81,13 @@ pub(super) unsafe fn wait_for(
         fiber.wait.begin(what, unsafe { Node::begin(this.cast()) });
         let publish = move |task: Task| {
             let name = Waiter::Task(task.closure).pack();
-            // SAFETY: the place of the node is on the task's stack, which stays until the task goes
-            // on.
+            // SAFETY: the node is on the task's stack, which lives until the task is resumed.
             !get_or_link(unsafe { (*this).write(Node::named(name)) })
         };
-        // SAFETY: the caller is on the fiber, in a task. `publish` links the node last, by the
-        // caller's promise.
+        // SAFETY: the caller is on the fiber, in a task, and promises that `publish` links last.
         if unsafe { suspend_task(fiber, publish) } {
             fiber.wait.end();
-            // The task goes on only when it has got the object at once, or the node is granted.
+            // The task is resumed only if it has got the object at once, or the node is granted.
             // SAFETY: `publish` was called, and has made the node.
             let node = unsafe { node.assume_init_ref() };
             if node.is_granted() && !has_it(node) {
@@ -102,7 +100,7 @@ pub(super) unsafe fn wait_for(
     wait_on_top(worker, what, get_or_link, has_it)
 }
 
-/// The rest of `wait_for` on a fiber that could not be left.
+/// The rest of `wait_for` for a task that could not leave its fiber.
 #[cold]
 #[inline(never)]
 fn wait_on_fiber(
@@ -132,8 +130,8 @@ fn wait_on_top(
     may
 }
 
-/// False if the run of `worker` has ended and the caller is not a task of that run: perhaps no task
-/// is left that could end the wait.
+/// False if the run of `worker` has ended and the caller is not a task of that run: there may be no
+/// task that could end the wait.
 pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
     worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
 }
@@ -143,7 +141,7 @@ pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
 pub(super) enum WakeOrder {
     /// Ahead of all other tasks.
     Ahead,
-    /// Ahead of all other tasks, but now and then behind them.
+    /// As `Ahead`, but one in 1024 behind all others: see the essay of [`sync`](super::sync).
     MostlyAhead,
 }
 
@@ -155,8 +153,8 @@ impl WakeOrder {
     }
 }
 
-/// Grants the nodes, and wakes their waiters. `from` is as for `Waiter::wake`; it is called only if
-/// the value is needed.
+/// Grants the nodes, and wakes their waiters. `from` gives a worker for `Waiter::wake`; it is
+/// called only if that is needed.
 ///
 /// # Safety
 /// The nodes were taken out of their lists just now.
@@ -176,7 +174,7 @@ pub(super) unsafe fn grant<'a>(
 /// Grants one node, and wakes its waiter.
 ///
 /// # Safety
-/// As for `grant`.
+/// The contract of `grant`.
 #[inline]
 pub(super) unsafe fn grant_one<'a>(
     node: *const Node,
@@ -187,8 +185,7 @@ pub(super) unsafe fn grant_one<'a>(
     let word = ptr::from_ref(unsafe { (*node).word() });
     // SAFETY: the node was taken out of its list, and is granted once.
     let Some(name) = (unsafe { Node::grant(node) }) else { return };
-    // SAFETY: `pack` has returned the name. A suspended task was published, and stays suspended
-    // until it is woken here.
+    // SAFETY: `pack` has returned the name. A published task stays suspended until it is woken.
     let home =
         unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
     match home {

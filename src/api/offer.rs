@@ -1,20 +1,19 @@
-//! A part of a range that a worker offers to others: the engine of [`loops`](super::loops) and
-//! [`reduce`](super::reduce). These decide when a worker divides its part of the range, and what it
-//! does with a unit.
+//! Parts of a range that a worker offers to others: the common base of [`loops`](super::loops) and
+//! [`reduce`](super::reduce), which decide when a worker divides its part.
 //!
 //! ```text
 //! from       to
 //!  |...own....|....offer 2.....|...........offer 1............|..................offer 0 ...
 //! ```
-//! A worker divides its part of the range, offers the upper piece, and keeps the lower one. An offer
-//! is a forked task. Thieves take the oldest offer first. When the worker has done its own piece, it
-//! joins the youngest offer: if nobody has begun the offer, the worker takes it back and does its
-//! units; otherwise it waits for the thief. While it waits, it may run other parts of the same range
-//! on top of the wait (`Awaited::parts`).
+//! A worker divides its part of the range, offers the upper piece, and keeps the lower one. An
+//! offer is a forked task. Thieves take the oldest offer first. When the worker has done its own
+//! piece, it joins the youngest offer: if nobody has begun the offer, the worker takes it back and
+//! does its units; otherwise it waits for the thief. While it waits, it may run other parts of the
+//! same range on top of the wait (`Awaited::parts`).
 //!
 //! # Offers within reach
 //!
-//! An offer lies in the owner's deque, whose younger part is private (`queue::split`). A thief that
+//! An offer is in the owner's deque, whose younger part is private (`queue::split`). A thief that
 //! finds only private offers waits until the owner pops, or interrupts it by a raid. In a virtual
 //! machine a raid takes some 15 µs. Three rules make raids rare:
 //!
@@ -22,28 +21,28 @@
 //! - Once the [`pace`](crate::pace) is known, the owner publishes offers unasked, if the oldest one
 //!   is worth a theft.
 //! - Before the pace is known, a worker publishes its first offers if at least two others wait for
-//!   tasks. (One has the first offer, which is public already: `policy::stealing::eager`.)
+//!   tasks. (A single one gets the first offer, which is already public:
+//!   `policy::stealing::eager`.)
 //!
-//! The pace is measured by a thief after its first units, and by the first worker after 2 µs, if
-//! others were idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.)
-//! A worker that publishes its offers also wakes several sleepers, if the rest takes several times
-//! what a wake-up takes. (On two workers, loops of 0.3 and 1 ms with unequal units took 5 to 12 %
-//! longer than libgomp's best schedule without these rules, and take 0 to 5 % longer with them:
+//! A thief measures the pace after its first units, and the first worker after 2 µs, if others were
+//! idle at the beginning. (If all are busy, a loop reads no clock until a thief comes.) A worker
+//! that publishes its offers also wakes several sleepers, if the rest takes several times as long
+//! as a wake-up. (With these rules, loops of 0.3 and 1 ms with unequal units take 0 to 5 % longer
+//! on two workers than with libgomp's best schedule, and without them 5 to 12 %:
 //! `bench_c/loops.c`.)
 //!
 //! # Alone at first
 //!
-//! To wake a worker costs the waker 2 to 15 µs, and 14 to 50 µs pass until the woken one runs. So if
-//! all others sleep, and the last loop with the same body was short for a wake-up, a worker begins
-//! without offers. If the loop takes longer than expected, and at least as long as a wake-up takes,
-//! as measured in this run, the worker makes offers, and the first of them wakes a sleeper (ski
-//! rental, as in `idle::Patience`). So a short loop after a pause is not slower than a serial one.
-//! Short loops that follow each other closely are worth a wake-up together. If the loop takes longer
-//! than a wake-up, the worker tries one, and compares the times: it knows how long the loop takes
-//! alone.
+//! To wake a worker costs the waker 2 to 15 µs, and the woken one runs 14 to 50 µs later. So if all
+//! others sleep, and the last loop with the same body was too short for a wake-up, a worker begins
+//! without offers. If the loop takes longer than expected, and at least as long as a wake-up takes
+//! in this run, the worker makes offers, and the first of them wakes a sleeper (ski rental, as in
+//! `idle::Patience`). So a short loop after a pause is not slower than a serial one. Short loops
+//! that follow each other closely are together worth a wake-up. If such a loop takes longer than a
+//! wake-up, the worker tries one, and compares the time with that of the loop on one worker.
 //!
-//! Rejected: to begin alone with a body that is not known. Its first unit may be long, and all
-//! others would sleep until its end (c_tests/loops.c).
+//! Rejected: to begin alone with an unknown body. Its first unit may be long, and all others would
+//! sleep until its end (c_tests/loops.c).
 
 use crate::api::fork::Forked;
 use crate::pace::Pace;
@@ -57,7 +56,7 @@ use crate::task::{Scheduler, Task};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// The data of an offer beside its units: what its task needs, and where the task leaves its result.
+/// The data of an offer besides its units: its task's input, and the place of the task's result.
 pub trait Part: Sized {
     /// The kind of the program's function that the part calls, for messages.
     type Function: ProgramFunction;
@@ -65,18 +64,19 @@ pub trait Part: Sized {
     /// The address of the data that all parts of the range share.
     fn whole(&self) -> *const ();
 
-    /// Does the units of the offer: its task.
+    /// The offer's task: does its units.
     ///
     /// # Safety
     /// The caller is the offer's task, and owns `worker`.
     unsafe fn run(offer: &Offer<Self>, worker: &Worker);
 
-    /// From now on `worker` waits for the offer's task. None: it runs another part on top of its wait.
+    /// Notes that `worker` now waits for the offer's task; None: it runs another part during its
+    /// wait.
     #[inline(always)]
     fn await_on(&self, _worker: Option<&Worker>) {}
 }
 
-/// Some units that another worker may do.
+/// Units that another worker may do.
 pub struct Offer<P> {
     task: Forked,
     pub from: usize,
@@ -85,14 +85,14 @@ pub struct Offer<P> {
 }
 
 impl<P: Part> Offer<P> {
-    /// Some units that are not on offer yet.
+    /// An offer that `make` has not made yet.
     #[inline(always)]
     pub fn new((from, to): (usize, usize), part: P) -> Self {
         Offer { task: Forked::unset(), from, to, part }
     }
 
-    /// Offers the units to other workers. `function` is the address of the program's function. False
-    /// if no queue has room.
+    /// Offers the units to other workers. `function` is the address of the program's function.
+    /// Returns false if no queue has room.
     ///
     /// # Safety
     /// The caller owns `worker`, and joins the offer before the offer and the shared data end.
@@ -109,9 +109,9 @@ impl<P: Part> Offer<P> {
         self.task.is_untaken()
     }
 
-    /// Publishes the worker's offers, if the pace is known, and if this offer, the oldest that
-    /// nobody has taken, is worth a theft. (A younger one is expected to take less time.) True if
-    /// it publishes them. `worker` has made the offer, and will do the units from `from` on.
+    /// Publishes the worker's offers, and returns true, if the pace is known and this offer, the
+    /// oldest that nobody has taken, is worth a theft. (Younger ones are expected to take less
+    /// time.) `worker` has made the offer, and will do the units from `from` on.
     pub fn publish(&self, from: usize, pace: &Pace, small: usize, worker: &Worker) -> bool {
         let pays = (1..=self.to - self.from).contains(&small);
         if pays {
@@ -120,7 +120,7 @@ impl<P: Part> Offer<P> {
         pays
     }
 
-    /// Joins the offer. True if nobody has begun it: then its units are the caller's again.
+    /// Joins the offer. Returns true if nobody had begun it: then its units are the caller's again.
     ///
     /// # Safety
     /// The caller owns `worker` and the offer, which is not joined yet.
@@ -154,7 +154,7 @@ unsafe extern "C" fn run_offer<P: Part>(offer: *mut c_void, s: *mut Scheduler) {
     call_guarded::<P::Function, _>(|| unsafe { P::run(offer, worker) });
 }
 
-/// The beginning of a loop or reduction. Its time is a hint for the next one with the same body.
+/// A loop or reduction that has begun. Its time is a hint for the next one with the same body.
 pub struct Beginning {
     body: usize,
     units: usize,
@@ -163,18 +163,18 @@ pub struct Beginning {
     is_alone: bool,
 }
 
-/// A worker that makes no offers yet: "Alone at first".
+/// A worker that makes no offers yet: see "Alone at first" above.
 pub struct Alone {
     since: Instant,
-    /// It makes offers after so long.
+    /// It makes offers after this time.
     time: Duration,
-    /// It reads the clock again after so many units.
+    /// It reads the clock again when it has done this many units.
     pub next_look: usize,
 }
 
 impl Beginning {
-    /// Begins on `worker`, which the caller owns. `body` is the address of the program's function.
-    /// `at_once`: the pace is measured in any case.
+    /// Begins a loop on `worker`, which the caller owns. `body` is the address of the program's
+    /// function. With `at_once` the pace is measured even if no worker is idle.
     #[inline(always)]
     pub fn new(
         worker: &Worker,
@@ -190,12 +190,12 @@ impl Beginning {
         (Beginning { body, units, begun, is_alone: alone.is_some() }, pace, alone)
     }
 
-    /// How long it will take, and its shape, if that is known and somebody wants parts.
+    /// The expected time and shape of the loop, if they are known and its time is measured.
     pub fn expects(&self, worker: &Worker) -> Option<(Duration, Option<LoopShape>)> {
         self.begun.and_then(|_| worker.past_loops.expects(self.body, self.units))
     }
 
-    /// The loop has ended, on `worker`, which the caller owns. `shape`: None if it was not measured.
+    /// Ends the loop, on `worker`, which the caller owns. `shape` is None if it was not measured.
     #[inline(always)]
     pub fn end(self, worker: &Worker, shape: Option<LoopShape>) {
         let Some(begun) = self.begun else { return };
@@ -205,15 +205,14 @@ impl Beginning {
 }
 
 impl Alone {
-    /// True if the worker still makes no offers, after so many units, at least one. Then it reads the
-    /// clock again after `next_look`.
+    /// True if the worker still makes no offers after `done` > 0 units. Then sets `next_look`.
     #[cold]
     pub fn lasts(&mut self, done: usize, worker: &Worker) -> bool {
         let taken = self.since.elapsed();
         if taken >= self.time || worker.wakes_at_spawn().is_none() {
             return false;
         }
-        // So many units take a quarter of the time that is left, but the pace may change.
+        // Reads the clock again after about a quarter of the time left, since the pace may change.
         let unit = taken.as_nanos() as usize / done;
         let quarter = (self.time - taken).as_nanos() as usize / 4;
         self.next_look = done + (quarter / unit.max(1)).clamp(1, done.saturating_mul(8));

@@ -1,15 +1,15 @@
-//! Pools: a run that is held open, and the program's handle to it. `queue::run_gate` describes how
-//! such a run rests and ends.
+//! Pools: runs that are held open, and the program's handles to them. `queue::run_gate` describes
+//! how an open run rests and ends.
 //!
-//! A pool is used through the record of its worker 0, as a foreign thread uses an `s`. So a task
-//! that comes from a worker of the pool goes to that worker's own queue, and any other task to the
-//! injector.
+//! Each use of a pool goes through the record of its worker 0, as a call with an `s` from a foreign
+//! thread does. So a task that a worker of the pool adds goes to that worker's own queue, and any
+//! other task to the injector.
 //!
 //! In a child made by fork the parent's pool has no threads. The records of its workers have been
 //! closed there (`runtime::registry`), and may belong to another run by now. So each use compares
 //! the run of worker 0 with the run of the pool. The comparison cannot be mistaken: a run's number
 //! is the address of its policy, and the policy of a pool is freed only when the pool is destroyed,
-//! which is refused in the child.
+//! which fails in the child.
 
 use crate::api::names::function_of;
 use crate::runtime::record::Worker;
@@ -25,7 +25,7 @@ use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// The C side's `struct sched_pool`.
+/// The C type `struct sched_pool`.
 pub struct Pool {
     run: Box<dyn Open>,
     /// Worker 0, and the number of the run.
@@ -34,7 +34,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Makes a pool and its threads. The numbers are those of `sched_init`.
+    /// Makes a pool and its threads. `nthreads` and `qlen` mean the same as for `sched_init`.
     pub fn create(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<Pool>, Errno> {
         let _uncancelled = Uncancelled::begin();
         // The memory is allocated first: an open run must be closed before it can be dropped.
@@ -45,12 +45,12 @@ impl Pool {
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
 
-    /// The `s` of the pool. None in a child made by fork.
+    /// The `s` of the pool. None: this is a child made by fork.
     pub fn scheduler(&self) -> Option<*mut Scheduler> {
         self.is_alive().then(|| self.worker.handle())
     }
 
-    /// Adds a task, from any thread. Returns as `sched_spawn` does.
+    /// Adds a task, from any thread. Returns what `sched_spawn` returns.
     ///
     /// # Safety
     /// `f` accepts `closure`.
@@ -91,7 +91,7 @@ impl Pool {
         })
     }
 
-    /// Calls `begin`, and waits until no task is left: see `Open::wait_for_rest`.
+    /// Calls `begin`, and then waits as `Open::wait_for_rest` does.
     fn wait_after(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
         self.check_alive()?;
         let _uncancelled = Uncancelled::begin();

@@ -2,41 +2,37 @@
 //! the recursion call each other.
 //!
 //! The reduction is a tree of halves down to one unit, forked eagerly. The shape of the tree
-//! determines the order and the bracketing of all combinations. The shape depends on the number of
-//! units alone, and this number on the arguments alone. A left half accumulates in the place of the
+//! determines the order and the bracketing of all combinations. The shape depends only on the
+//! number of units, and this number only on the arguments. A left half uses the accumulator of the
 //! whole. A right half has an accumulator of its own, in the frame that combines the two.
 //!
 //! # Offers within reach
 //!
-//! Right halves are offered and joined as [`offer`](super::offer) says. Once the
-//! [`pace`](crate::pace) is known, the owner publishes long new offers before each unit, unasked:
-//! those that take twice as long as is worth a theft. (With four times as long, 16 parts of 6 µs on
-//! four workers took 36 µs, and take 32: a thief raids what it finds private.) Offers that are not
-//! worth a theft are not published. All except the smallest are made nevertheless: a long part that
-//! is not divided would keep its units from other workers when the pace changes.
+//! [`offer`](super::offer) describes how right halves are offered and joined. Once the
+//! [`pace`](crate::pace) is known, the owner publishes new offers before each unit, unasked, if
+//! they take at least twice as long as is worth a theft. (With four times as long, 16 parts of 6 µs
+//! on four workers took 36 µs instead of 32, because thieves raid private offers.) Offers that are
+//! not worth a theft are not published. All except the smallest are still made, since the pace may
+//! change, and the units of an undivided part are out of the other workers' reach.
 //!
-//! With 100 units of 3 µs and one that takes a fifth of the time, a reduction on two workers took
-//! 16 to 17 % more than the ideal time without these rules, and takes 4 to 9 % more with them
-//! (`bench_c/reductions.c`).
+//! A reduction of 100 units of 3 µs and one long unit takes 4 to 9 % more than the ideal time on
+//! two workers, and took 16 to 17 % more without these rules (`bench_c/reductions.c`).
 //!
 //! # Few short units
 //!
 //! Up to `MOST_UNOFFERED` units that together are not worth a theft are reduced without offers, in
 //! a small frame: `halves_unoffered`. On one worker, a unit with an empty body then takes 9 ns
-//! instead of 13. What is left are two calls and a copy of the identity for each unit, and the
-//! frame of a half, a fork and a join for each group of units. Where an offer needs a lock, a unit
-//! takes 20 to 25 ns instead of 35 to 45.
+//! instead of 13, and 20 to 25 ns instead of 35 to 45 if an offer takes a lock.
 //!
-//! If the units of such a group become slow, thieves cannot take them for a while. Therefore the
-//! worker checks after each left half whether a thief has asked. If one has, the worker measures
-//! the pace again, and offers the next right halves if they are long by now. Under some kinds
-//! thieves cannot ask; there the worker measures the pace before it divides a group. So at most
-//! `MOST_UNOFFERED` units of the part that a worker has begun are out of the thieves' reach.
+//! If the units of a group become slow, thieves cannot take them for a while. Therefore the worker
+//! checks after each left half whether a thief has asked. If one has, the worker measures the pace
+//! again, and offers the next right halves if they are now long. Under kinds whose thieves cannot
+//! ask, the worker measures the pace before each group. So at most `MOST_UNOFFERED` units of the
+//! part that a worker has begun are out of the thieves' reach.
 //!
 //! Rejected: to offer right halves only when thieves come, as a loop does. This made a unit 1.5 ns
-//! cheaper, and saved no time on two workers. Rejected: fewer units. They would balance worse on
-//! many workers. (The units depend on the arguments alone, so they cannot depend on the number of
-//! workers or on the pace.)
+//! cheaper, and saved no time on two workers. Rejected: fewer units. The load would be less
+//! balanced on many workers. (Units may depend on the arguments only, not on workers or pace.)
 
 use crate::api::fork;
 use crate::api::offer::{Alone, Beginning, Offer, Part};
@@ -53,24 +49,23 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The size up to which an accumulator needs no memory from the heap.
+/// The largest accumulator that needs no memory from the heap.
 pub const INLINE_BYTES: usize = 128;
 
-/// A range without a grain is cut into at most so many units; into fewer if accumulators are large,
-/// but not into fewer than `MIN_UNITS`.
+/// The number of units of a long range without a grain; down to `MIN_UNITS` for large accumulators.
 const MAX_UNITS: usize = 1024;
 const MIN_UNITS: usize = 64;
 
-/// At most so many units are done without offers, if all of them are not worth a theft.
+/// The most units that are done without offers, if all of them together are not worth a theft.
 const MOST_UNOFFERED: usize = 8;
 
-/// So many units are worth a measurement of the pace, even if no thief has asked.
+/// A reduction of at least this many units measures the pace even if no thief has asked.
 const MANY: usize = 64;
 
-/// The C side's `body` of a reduction: from, to, accumulator, context, worker.
+/// The `body` of a reduction: from, to, accumulator, context, worker.
 pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut c_void, *mut Scheduler);
 
-/// The C side's `combine`: into, from, context.
+/// The `combine` of a reduction: into, from, context.
 pub type Combine = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void);
 
 #[derive(Clone, Copy)]
@@ -86,10 +81,10 @@ pub struct Reduction {
 struct Shared {
     reduction: Reduction,
     range: Range,
-    /// There was no memory for an accumulator.
+    /// True if there was no memory for an accumulator.
     failed: AtomicBool,
-    /// The most units that are not worth a theft, as the last measurement of any worker says; 0:
-    /// the pace is not known. (Relaxed: the figure orders no other memory.)
+    /// The most units that are not worth a theft by the last measurement of any worker; 0: the pace
+    /// is not known. (Relaxed: the number orders no other memory.)
     small: AtomicUsize,
 }
 
@@ -97,30 +92,30 @@ struct Shared {
 struct Half {
     whole: *const Shared,
     accumulator: *mut u8,
-    /// The offer that the owner has made before and not joined yet; NULL: there is none.
+    /// The owner's next older offer that is not joined yet; NULL: none.
     older: *const Offer<Half>,
 }
 
-/// A worker in its part of the range.
+/// The state of a worker in its part of the range.
 struct Walk<'a> {
     /// The calling thread owns it.
     worker: &'a Worker,
     pace: Pace,
-    /// The last offer that is not joined yet; NULL: there is none.
+    /// The youngest offer that is not joined yet; NULL: none.
     youngest: *const Offer<Half>,
-    /// The units of the largest offer that was made since offers were published.
+    /// The units of the largest offer made since offers were last published.
     unpublished: usize,
-    /// At most so many units are done without offers.
+    /// The result of `Shared::most_unoffered`.
     most_unoffered: usize,
-    /// True once a thief has come. Then this worker publishes long offers unasked.
+    /// True once a thief has come. From then on this worker publishes long offers unasked.
     is_wanted: bool,
-    /// As long as nobody knows the pace, this worker calls `look` after so many units.
+    /// While the pace is unknown, this worker calls `look` when it has done this many units.
     next_look: usize,
-    /// None: the worker makes offers.
+    /// Some: the worker makes no offers yet.
     alone: Option<Alone>,
 }
 
-/// The grain of a reduction over `n` numbers that is given none.
+/// The grain of a reduction over `n` numbers, if the caller gives none.
 pub fn default_grain(n: usize, size: usize) -> usize {
     let units = (MAX_UNITS * INLINE_BYTES / size.max(INLINE_BYTES)).max(MIN_UNITS);
     n.div_ceil(units).max(1)
@@ -131,11 +126,11 @@ fn no_memory() -> c_int {
 }
 
 impl Reduction {
-    /// Writes the reduction of the range to `result`. Returns as `sched_reduce` does.
+    /// Writes the reduction of the range to `result`. Returns what `sched_reduce` returns.
     ///
     /// # Safety
     /// Both functions accept `ctx` and places of `size` bytes, on any thread. `identity` and
-    /// `result` are such places.
+    /// `result` are places of `size` bytes.
     pub unsafe fn run(&self, range: Option<Range>, result: *mut c_void, worker: &Worker) -> c_int {
         let Some(range) = range else {
             // SAFETY: both places have `size` bytes, by the caller's promise.
@@ -151,8 +146,8 @@ impl Reduction {
             small: AtomicUsize::new(0),
         };
         detector::own(&shared);
-        // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the rest is
-        // the caller's promise.
+        // SAFETY: `within` waits for the closure and calls it on its own worker; the caller
+        // promises the rest.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
                 let (is_asked, units) = (mine.is_asked(), range.units());
@@ -181,7 +176,7 @@ impl Shared {
     /// Reduces the units `from` to `to`, at least one, into `accumulator`.
     ///
     /// # Safety
-    /// As for `Reduction::run`; `accumulator` has `size` bytes.
+    /// The contract of `Reduction::run`; `accumulator` has `size` bytes.
     #[inline(always)]
     unsafe fn reduce(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         if to - from == 1 {
@@ -197,10 +192,10 @@ impl Shared {
         }
     }
 
-    /// As `reduce`, for at least two units. (The frame is large, and a unit does without it.)
+    /// As `reduce`, for at least two units. (A single unit does without this large frame.)
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The contract of `reduce`.
     #[inline(never)]
     unsafe fn halves(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         let Ok(mut scratch) = Scratch::<INLINE_BYTES>::new(self.reduction.size) else {
@@ -212,8 +207,8 @@ impl Shared {
         let half = Half { whole: self, accumulator: upper, older: walk.youngest };
         let offer = Offer::new((middle, to), half);
         detector::own(&offer);
-        // SAFETY: each half has an accumulator of its own. The offer is joined below; the rest is
-        // the caller's promise.
+        // SAFETY: each half has its own accumulator; the offer is joined; the caller promises the
+        // rest.
         unsafe {
             let offered = !walk.is_alone(&self.small)
                 && offer.make(self.reduction.body as usize, walk.worker);
@@ -226,7 +221,7 @@ impl Shared {
             if !offered || offer.take_back(walk.worker) {
                 self.reduce(middle, to, upper, walk);
             } else {
-                // A thief has come, and the join may have waited.
+                // A thief had the offer, and the join may have waited.
                 walk.is_wanted = true;
                 walk.worker = Worker::current_in_run_of(walk.worker.handle());
                 walk.pace.measure(&self.small);
@@ -238,8 +233,8 @@ impl Shared {
         }
     }
 
-    /// At most so many units are done without offers on this worker. (A profile shows the same
-    /// parallelism at any pace.)
+    /// The most units that `worker` does without offers. (0 in a profiled run, so that the profile
+    /// shows the same parallelism at any pace.)
     fn most_unoffered(&self, worker: &Worker) -> usize {
         let is_plain = self.reduction.size <= INLINE_BYTES
             && !detector::is_present()
@@ -247,9 +242,8 @@ impl Shared {
         if is_plain { MOST_UNOFFERED } else { 0 }
     }
 
-    /// True if so many units are not worth a theft, as far as the worker knows. False before the
-    /// worker's first unit: the known pace may be that of another worker, which has measured quick
-    /// units.
+    /// True if, as far as the worker knows, `units` units are not worth a theft. False before the
+    /// worker's first unit, because another worker may have measured the known pace in quick units.
     #[inline(always)]
     fn are_short(&self, units: usize, walk: &mut Walk) -> bool {
         if walk.pace.is_unknown() {
@@ -261,11 +255,11 @@ impl Shared {
         walk.pace.are_short(units, &self.small)
     }
 
-    /// As `halves`, for few units that are not worth a theft. It does not offer the right half. An
-    /// accumulator has at most `INLINE_BYTES`, and there is no detector.
+    /// As `halves`, but does not offer the right half. For few units that are not worth a theft,
+    /// accumulators of at most `INLINE_BYTES`, and processes without a race detector.
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The contract of `reduce`.
     #[inline(never)]
     unsafe fn halves_unoffered(
         &self,
@@ -297,22 +291,23 @@ impl Shared {
     /// Combines two accumulators.
     ///
     /// # Safety
-    /// Both are filled; the rest as for `reduce`.
+    /// Both are filled. The contract of `reduce`.
     #[inline(always)]
     unsafe fn combine(&self, into: *mut u8, from: *mut u8, walk: &mut Walk) {
         let Reduction { combine, ctx, .. } = self.reduction;
-        // SAFETY: `combine` accepts the accumulators, by the caller's promise. The worker is the
-        // caller's; if the call has waited, it is the one that has continued it.
+        // SAFETY: `combine` accepts the accumulators, by the caller's promise. The caller owned
+        // this worker before the call, which may have waited.
         unsafe {
             combine(into.cast(), from.cast(), ctx);
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
         }
     }
 
-    /// Reduces one unit into `accumulator`, and publishes offers before and after it.
+    /// Reduces one unit into `accumulator`. Before and after, publishes offers that thieves may
+    /// want.
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The contract of `reduce`.
     #[inline(always)]
     unsafe fn unit(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         self.publish_new_offers(unit, walk);
@@ -323,8 +318,8 @@ impl Shared {
         }
     }
 
-    /// Publishes the offers that were made since the last time, if thieves may want them: if the
-    /// pace is known, and the offers are long. The worker will do the units from `from` on.
+    /// Publishes offers made since offers were last published, if a thief has come, the pace is
+    /// known, and they are long; measures an unknown pace. `from` is the worker's next unit.
     #[inline(always)]
     fn publish_new_offers(&self, from: usize, walk: &mut Walk) {
         if walk.unpublished > 0 {
@@ -337,17 +332,16 @@ impl Shared {
         }
     }
 
-    /// Reduces one unit into `accumulator`, and counts it.
+    /// Reduces one unit into `accumulator`, and counts the unit.
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The contract of `reduce`.
     #[inline(always)]
     unsafe fn call(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         let Reduction { size, identity, body, ctx, .. } = self.reduction;
         let (lo, hi) = self.range.ends_of(unit);
         // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes, by the caller's
-        // promise. The worker is the caller's; if the body has waited, it is the one that has
-        // continued it.
+        // promise. The caller owned this worker before the body, which may have waited.
         unsafe {
             let heeded = Ignored::pause();
             copy(identity.cast(), accumulator, size);
@@ -361,8 +355,7 @@ impl Shared {
         }
     }
 
-    /// Measures the pace and publishes offers, if thieves have asked. The worker will do the units
-    /// from `from` on.
+    /// If thieves have asked, measures the pace and publishes offers. `from` is the next own unit.
     #[inline(always)]
     fn publish_if_asked(&self, from: usize, walk: &mut Walk) {
         if walk.worker.is_asked() {
@@ -372,8 +365,7 @@ impl Shared {
         }
     }
 
-    /// Measures the pace, which is not known yet. Before the first unit, publishes the first offers
-    /// if several thieves wait for them.
+    /// Measures the unknown pace; before the first unit, publishes offers if several thieves wait.
     #[cold]
     fn look(&self, walk: &mut Walk) {
         walk.next_look = match walk.next_look {
@@ -395,7 +387,7 @@ impl Shared {
     fn publish_offers(&self, from: usize, walk: &mut Walk) {
         let small = self.small.load(Ordering::Relaxed);
         let (mut oldest, mut next) = (None, walk.youngest);
-        // SAFETY: offers that are not joined live; thieves use only their tasks and read the rest.
+        // SAFETY: an offer lives until it is joined; thieves use only its task and read the rest.
         while let Some(offer) = unsafe { next.as_ref() }
             && offer.is_untaken()
         {
@@ -410,7 +402,7 @@ impl Shared {
 /// As `ptr::copy_nonoverlapping`, but without a call for the most frequent size.
 ///
 /// # Safety
-/// As for `ptr::copy_nonoverlapping`.
+/// The contract of `ptr::copy_nonoverlapping`.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
     // SAFETY: by the caller's promise.

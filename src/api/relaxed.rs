@@ -1,9 +1,9 @@
-//! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. Such a reduction
-//! is a loop whose body adds to a value: see "Values" in the essay of [`loops`](super::loops).
+//! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. A relaxed
+//! reduction is a loop whose body adds to a value ("Values" in [`loops`](super::loops)).
 //!
-//! A part of `sched_reduce` costs two calls, a copy of the identity and some mispredicted branches,
-//! up to 1,024 times in a reduction: the parts must not depend on the number of workers or on the
-//! pace. Here only a theft costs a copy and a combination.
+//! The parts of `sched_reduce` must not depend on the number of workers or on the pace, so a
+//! reduction has up to 1,024. Each costs two calls, a copy of the identity and some mispredicted
+//! branches. In a relaxed reduction only a theft costs a copy and a combination.
 
 use crate::api::loops::{Body, Loop};
 use crate::api::range::Range;
@@ -18,11 +18,11 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 impl Reduction {
-    /// Writes the reduction of the range to `result`. `body` gets at most `max_chunk` units at once.
-    /// Returns as `sched_reduce_relaxed` does.
+    /// Writes the reduction of the range to `result`. A call of `body` gets at most `max_chunk`
+    /// units. Returns what `sched_reduce_relaxed` returns.
     ///
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     pub unsafe fn run_relaxed(
         self,
         range: Option<Range>,
@@ -36,8 +36,8 @@ impl Reduction {
             return errno::failed(libc::ENOMEM);
         };
         let value = whole.start();
-        // SAFETY: all places have `size` bytes, by the caller's promise. The loop ends before the
-        // value does.
+        // SAFETY: the caller promises that all places have `size` bytes. The value outlives the
+        // loop.
         unsafe {
             ptr::copy_nonoverlapping(identity.cast(), value, size);
             if let Some(range) = range {
@@ -54,7 +54,7 @@ impl Reduction {
 
 impl Body for Reduction {
     type Function = RelaxedReducer;
-    type Value = Many; // a pointer, since a frame has room for many offers
+    type Value = Many; // a pointer: small, since a frame has room for many offers
 
     fn address(self) -> usize {
         self.body as usize
@@ -75,14 +75,13 @@ impl Body for Reduction {
 
     unsafe fn call(self, lo: usize, hi: usize, into: *mut c_void, s: *mut Scheduler) {
         let Reduction { body, ctx, .. } = self;
-        // SAFETY: the body accepts `ctx` and a place of `size` bytes, by the promise of
-        // `run_relaxed`.
+        // SAFETY: the caller of `run_relaxed` promises that the body accepts these arguments.
         unsafe { body(lo, hi, into, ctx, s) }
     }
 
     unsafe fn combine(self, into: *mut c_void, from: *mut c_void) {
         let Reduction { combine, ctx, .. } = self;
-        // SAFETY: as for the body.
+        // SAFETY: as in `call`.
         unsafe { combine(into, from, ctx) }
     }
 }

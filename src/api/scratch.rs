@@ -1,14 +1,14 @@
-//! Memory for the time of a call: on the stack if it is little, else from the heap.
+//! Memory for the duration of a call: on the stack if it is small, otherwise from the heap.
 
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-/// The alignment of memory from the heap: sufficient for any type, and a line of the cache.
+/// The unit of memory from the heap: a cache line, whose alignment suffices for any type.
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
 
-/// The bytes of a `Scratch` that needs no memory from the heap.
+/// The bytes of a small `Scratch`.
 #[repr(align(64))]
 pub struct Few<const FEW: usize>(MaybeUninit<[u8; FEW]>);
 
@@ -43,7 +43,7 @@ impl Many {
 
 impl Drop for Many {
     #[cold]
-    #[inline(never)] // a frame without memory from the heap only compares a pointer with NULL
+    #[inline(never)] // without memory from the heap, a frame only compares a pointer with NULL
     fn drop(&mut self) {
         // SAFETY: the block is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.0) }

@@ -1,17 +1,16 @@
-//! A parallel, stable qsort(3): a merge sort with room for a copy of all elements. This is one file
-//! because its functions are the steps of one recursion over the same two arrays.
+//! A parallel, stable qsort(3): a merge sort with *room* for a copy of all elements. This is one
+//! file because its functions are the steps of one recursion over the same two arrays.
 //!
 //! # Why a merge sort
 //!
 //! The comparison is a call through a pointer and takes some nanoseconds. A branch on its outcome
-//! is mispredicted half of the time, and costs as much again or more. Merging needs the fewest
-//! comparisons, and it needs no such branches: the outcome chooses an address and advances
-//! pointers. The halves are independent of each other, a merge can be split as well (see below),
-//! the time is O(n log n) for any input, and equal elements keep their order. The price is the
-//! room.
+//! is mispredicted half of the time, which costs at least as much. A merge sort needs the fewest
+//! comparisons, and none of these branches: the outcome chooses an address and advances pointers.
+//! The halves are independent of each other, a merge can be split (see below), the time is O(n log
+//! n) for any input, and equal elements keep their order. The price is the room.
 //!
 //! Rejected: to sort in place by partitions, as introsort does. The first pass over the whole array
-//! is serial, or needs room, too; and the sort is not stable.
+//! is serial, or also needs room; and the sort is not stable.
 //!
 //! # How
 //!
@@ -24,34 +23,33 @@
 //!            many equal elements: find the end of each group of them, and copy the group
 //!            else: merge from both ends at once
 //! ```
-//! Before all that, several workers check together whether the elements are in order already, or in
-//! the opposite order.
+//! First, several workers check whether the elements are already in order, or in opposite order.
 //!
-//! The elements go back and forth between the array and the room: one copy for each level.
+//! The elements move back and forth between the array and the room, with one copy for each level.
 //!
-//! *From both ends*: one step writes the first of the remaining elements, and the last one. The two
+//! *From both ends*: one step writes the first and the last of the remaining elements. The two
 //! halves of a step do not wait for each other's loads and comparisons. For as many steps as the
 //! shorter run has elements, no test for the end of a run is needed, since a step takes at most one
 //! element from each end of a run. (O. Peters' quadsort, 2021, and L. Bergdoll's and O. Peters'
-//! driftsort, 2024, in Rust's library; the network for four elements is theirs, too.)
+//! driftsort, 2024, in Rust's library. The network for four elements is also theirs.)
 //!
 //! *Split by rank*: of the first k elements of the outcome, i are from the left run and k - i from
 //! the right run; a binary search finds i. Two independent merges of k and n - k elements follow,
 //! equally long for k = n / 2. (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable,
 //! parallel merge", 2013.)
 //!
-//! *Groups of equal elements*: where few values are distinct, runs consist of long groups of equal
+//! *Groups of equal elements*: if few values are distinct, runs consist of long groups of equal
 //! elements. The end of a group is found by steps of doubling length and a binary search. (T.
 //! Peters' timsort, 2002.) If a group proves to be short, the rest is merged from both ends.
 //!
-//! *Few distinct values*: [`ties`] partitions such parts into three, and says why that pays.
+//! *Few distinct values*: [`ties`] sorts parts with few distinct values by partitions into three.
 //!
 //! # A comparison that contradicts itself
 //!
 //! Whatever the comparison returns, the sort touches nothing outside of the two arrays, and the
 //! outcome is some permutation of the elements. Only the merge from both ends could duplicate an
-//! element, where the two fronts pass each other. This is detected, and the merge is done again
-//! from one end, which cannot duplicate an element.
+//! element, if its two fronts pass each other. This is detected, and the merge is repeated from one
+//! end, which cannot duplicate an element.
 
 mod elements;
 mod merge;
@@ -73,7 +71,7 @@ use std::ptr;
 /// Where a sort leaves its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
-    /// Where they were.
+    /// In the room where they were.
     Here,
     /// In the other room.
     There,
@@ -93,24 +91,24 @@ pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 /// Fewer elements than this are sorted without recursion.
 const MIN_RECURSION: usize = 8;
-/// The fewest elements of which two workers may sort the two halves: some microseconds of work.
+/// The fewest elements whose two halves two workers may sort: some microseconds of work.
 const MIN_FORKED_SORT: usize = 1024;
-/// The fewest elements before which the worker looks for tasks from outside the run.
+/// The fewest elements for which the worker first looks for tasks from outside the run.
 const MIN_GIVING_WAY: usize = 64;
-/// The smallest size of elements that are sorted by pointers: such elements are compared where they
+/// The size from which on elements are sorted by pointers to them: they are compared where they
 /// are, and each is moved once.
 const INDIRECT_SIZE: usize = 160;
 /// The distance between the element that is prefetched and the element that is used.
 const PREFETCH_DISTANCE: usize = 8;
-/// The fewest elements of which a sample is taken, to find out whether few values are distinct: it
-/// costs them one comparison in a hundred.
+/// The fewest elements from which a sample is taken, to find out whether few values are distinct.
+/// The sample costs at most one comparison in a hundred.
 const MIN_SAMPLED: usize = 2048;
-/// The most bytes of a part that one worker may partition: it fits into a cache, with its room.
+/// The most bytes of a part that one worker may partition: the part and its room fit into a cache.
 const MAX_PART_BYTES: usize = 512 << 10;
-/// Parts are smaller if there would be fewer parts than workers, since one worker makes the first
-/// partition of a part; but none is divided into parts with fewer elements than this. (100,000 ints
-/// with 16 values take 430 µs on two workers, and 530 in one part. 20,000 take 98 µs in one part,
-/// and 105 in two.)
+/// Parts are smaller than `MAX_PART_BYTES` if there would be fewer parts than workers, since one
+/// worker alone makes the first partition of a part. They then have at least this many elements.
+/// (100,000 ints with 16 values take 430 µs on two workers, and 530 as one part; 20,000 take 98 µs
+/// as one part, and 105 as two.)
 const MIN_PART: usize = 16 << 10;
 /// The most elements whose order one worker checks at a time.
 const MAX_CHECKED: usize = 16 << 10;
@@ -119,11 +117,11 @@ const MAX_COPY_BYTES: usize = 128 << 10;
 /// The most bytes of room that are taken from the stack.
 const STACK_BYTES: usize = 1024;
 
-/// Sorts `n` elements of `size` bytes. Returns as `sched_sort` does.
+/// Sorts `n` elements of `size` bytes. Returns what `sched_sort` returns.
 ///
 /// # Safety
-/// The elements may be read and written. `cmp` accepts pointers to them and to copies, on any
-/// thread.
+/// The elements may be read and written. On any thread `cmp` accepts pointers to them and to
+/// copies.
 pub unsafe fn sort(
     base: *mut c_void,
     n: usize,
@@ -134,7 +132,7 @@ pub unsafe fn sort(
     let base = base.cast::<u8>();
     let failed = AtomicBool::new(false);
     let work = |mine: &Worker| {
-        // SAFETY: the same contract; each sorter has the size of the elements.
+        // SAFETY: by the caller's promise; each sorter has the size of the elements.
         let outcome = unsafe {
             match size {
                 4 => Sorter { elements: Fixed::<4>, cmp }.run(base, n, mine),
@@ -152,8 +150,7 @@ pub unsafe fn sort(
             detector::ignored(|| failed.store(true, Ordering::Relaxed));
         }
     };
-    // SAFETY: `within` waits for the closure, so its variables live as long; `work` may run on any
-    // thread.
+    // SAFETY: `within` waits for `work`, so its variables outlive it; any thread may run `work`.
     let outcome = unsafe { fork::within::<Comparison, _>(cmp as usize, worker, work) };
     if outcome == 0 && failed.load(Ordering::Relaxed) {
         return errno::failed(libc::ENOMEM);
@@ -161,11 +158,11 @@ pub unsafe fn sort(
     outcome
 }
 
-/// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for
-/// each, perhaps on several workers.
+/// Halves the range `from..to` down to parts of at most `max_part` elements, and calls `part` for
+/// each of them, perhaps on several workers.
 ///
 /// # Safety
-/// `part` may be called on other threads; `worker` is the caller's, or was in this run.
+/// `part` may be called on other threads; `worker` is, or was, the caller's worker in this run.
 unsafe fn in_parts(
     from: usize,
     to: usize,
@@ -178,7 +175,7 @@ unsafe fn in_parts(
         return part(from, to);
     }
     let middle = from + (to - from) / 2;
-    // SAFETY: the same contract; each closure gets a worker that it owns.
+    // SAFETY: by the caller's promise; each closure gets a worker that it owns.
     unsafe {
         fork::both::<Comparison, _>(
             function,
@@ -202,19 +199,16 @@ struct Sorter<E> {
     cmp: Compare,
 }
 
-// The contract of places, which each unsafe function here asks of its caller: the elements named
-// lie in the array or in the room, nobody else uses these places meanwhile, and a copy goes to
-// another place than its source.
+// *The contract of places* holds for each unsafe function of a sorter, even if its comment does not
+// name it: the elements that the arguments name lie in the array or in the room, nobody else uses
+// their places during the call, and a copy never goes to its source.
 impl<E: Elements> Sorter<E> {
     #[inline(always)]
     fn at(self, start: *mut u8, i: usize) -> *mut u8 {
         start.wrapping_add(i * self.elements.size())
     }
 
-    /// True if `a` must stand after `b`, whatever their order was.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// True if `a` must stand after `b`. (Equal elements may keep their order.)
     #[inline(always)]
     unsafe fn after(self, a: *const u8, b: *const u8) -> bool {
         // SAFETY: by the contract of places.
@@ -222,9 +216,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Copies one element.
-    ///
-    /// # Safety
-    /// The contract of places.
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
         // SAFETY: by the contract of places.
@@ -232,9 +223,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Copies all elements of a run. Returns the place after the copy.
-    ///
-    /// # Safety
-    /// The contract of places.
     #[inline]
     unsafe fn copy_run(self, run: Run, to: *mut u8) -> *mut u8 {
         // SAFETY: by the contract of places.
@@ -248,9 +236,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Sorts `n` elements at `base`.
-    ///
-    /// # Safety
-    /// The contract of places.
     unsafe fn run(self, base: *mut u8, n: usize, worker: &Worker) -> Result<(), NoMemory> {
         // SAFETY: by the contract of places.
         if n < 2 || unsafe { self.is_in_order(base, n, worker) } {
@@ -269,11 +254,11 @@ impl<E: Elements> Sorter<E> {
         Ok(())
     }
 
-    /// True if the elements are in order, or were in strictly opposite order: then they are
-    /// reversed, and in order now. For other inputs the scan usually ends early.
+    /// True if the elements are in order. If they are in strictly opposite order, reverses them.
+    /// For other inputs the scan usually ends early.
     ///
     /// # Safety
-    /// The contract of places, and of `in_parts`; `n` is at least 2.
+    /// The contract of places and that of `in_parts`; `n` is at least 2.
     unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };
@@ -310,11 +295,7 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
-    /// True if each of the elements `from..to` stands after the one before it as `is_descending`
-    /// says. `from` is not 0.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// True if the elements `from - 1..to` are in order; with `is_descending`, strictly descending.
     unsafe fn goes_on(self, base: *mut u8, from: usize, to: usize, is_descending: bool) -> bool {
         let mut before = self.at(base, from - 1);
         for _ in from..to {
@@ -328,24 +309,17 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
-    /// Sorts the `n` elements at `here`. Parts in which few values are distinct are found on the way.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// Sorts the `n` elements at `here`, and parts with few distinct values by partitions.
     unsafe fn sort_in_parts(self, here: *mut u8, there: *mut u8, n: usize, worker: &Worker) {
         let workers = worker.with_run(|run| run.workers()).unwrap_or(1);
-        // (A half may have a few elements more than the other.)
+        // A half may have a few elements more than the other.
         let most = (n / workers + MIN_RECURSION).max(2 * MIN_PART);
         let most = most.min(MAX_PART_BYTES / self.elements.size());
         // SAFETY: by the contract of places.
         unsafe { self.sort_parts(here, there, n, most, To::Here, worker) };
     }
 
-    /// Sorts as `sort` does. Parts of at most `most` elements in which few values are distinct are
-    /// found on the way.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// As `sort`, but parts of at most `most` elements with few distinct values by partitions.
     unsafe fn sort_parts(
         self,
         here: *mut u8,
@@ -367,11 +341,7 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// Sorts the `n` elements at `here`. The sorted elements lie at `to`; both `here` and `there`
-    /// are overwritten.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// Sorts the `n` elements at `here`, and leaves them at `to`. Overwrites both rooms.
     unsafe fn sort(self, here: *mut u8, there: *mut u8, n: usize, to: To, worker: &Worker) {
         if n < MIN_RECURSION {
             // SAFETY: by the contract of places.
@@ -393,7 +363,7 @@ impl<E: Elements> Sorter<E> {
     /// Sorts both halves by `sort`, and merges them.
     ///
     /// # Safety
-    /// The contract of places, which is that of `sort`, too; `n` is at least `MIN_RECURSION`.
+    /// The contract of places, which is also that of `sort`; `n` is at least `MIN_RECURSION`.
     #[inline(always)]
     unsafe fn sort_halves(
         self,
@@ -429,9 +399,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Sorts fewer than `MIN_RECURSION` elements from `from` to `to`.
-    ///
-    /// # Safety
-    /// The contract of places.
     #[inline]
     unsafe fn sort_few(self, from: *mut u8, to: *mut u8, n: usize) {
         let sorted = if n >= 4 {
@@ -462,9 +429,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Sorts four elements by a stable network of five comparisons.
-    ///
-    /// # Safety
-    /// The contract of places.
     #[inline(always)]
     unsafe fn sort_four(self, from: *mut u8, to: *mut u8) {
         let pick = |condition, one, other| select_unpredictable::<*mut u8>(condition, one, other);
@@ -473,7 +437,7 @@ impl<E: Elements> Sorter<E> {
             let [v0, v1, v2, v3] = [0, 1, 2, 3].map(|i| self.at(from, i));
             let (swap, swap_too) = (self.after(v0, v1), self.after(v2, v3));
             let (a, b) = (pick(swap, v1, v0), pick(swap, v0, v1)); // a, b in order
-            let (c, d) = (pick(swap_too, v3, v2), pick(swap_too, v2, v3)); // c, d too
+            let (c, d) = (pick(swap_too, v3, v2), pick(swap_too, v2, v3)); // c, d in order
             let (c_first, b_last) = (self.after(a, c), self.after(b, d));
             let (first, last) = (pick(c_first, c, a), pick(b_last, b, d));
             // The two middle elements, in their original order.

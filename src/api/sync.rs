@@ -2,29 +2,27 @@
 //!
 //! # Waiting
 //!
-//! A task that must wait is suspended, as a task that joins is, but whatever `SCHED_JOIN` says:
-//! helping would put the task that holds the mutex below a task that waits for it. For a mutex or a
+//! A task that must wait is suspended, like a task that joins, but whatever `SCHED_JOIN` says:
+//! helping could put the task that holds a mutex below a task that waits for it. For a mutex or a
 //! semaphore the task leaves its stack first. Then one atomic operation links its node, or finds
-//! that the task need not wait any more. For a condition or a barrier the node is linked before the
-//! task leaves its stack. If there is no other stack, or a run that this task has started lies on
-//! top of it, the worker helps. A thread that is not a worker sleeps on the node's word. In these
-//! two cases the node is linked first, since only a node in the list gets its turn.
+//! that the task need not wait. For a condition or a barrier the node is linked before the task
+//! leaves its stack. If there is no other stack, or a run that this task has started lies on top of
+//! it, the worker helps. A thread that is not a worker sleeps on the node's word. In these two
+//! cases the node is linked before the wait begins, since only a linked node is granted.
 //!
-//! # Where a woken task goes on
+//! # Where a woken task is queued
 //!
-//! A woken task is put into the waker's own queue, as it is at a join. There it is the next task,
-//! and its data is in that processor's cache. If it were put behind all other tasks, it would hold
-//! the mutex while it waits for its turn, and each task that wants the mutex meanwhile would have
-//! to wait, too, with a stack of its own. In a run of 200,000 tasks over one mutex, kind `lifo`,
-//! two workers, this took three times the memory, and it was as bad when one woken task in 61 was
-//! put behind the others.
+//! A woken task is put into the waker's own queue as the next task; its data is in that processor's
+//! cache. Rejected: to put it behind all other tasks. It would hold the mutex until its turn comes,
+//! and each task that wants the mutex until then would wait with a stack of its own. (200,000 tasks
+//! over one mutex, kind `lifo`, two workers, took three times the memory, even if only one woken
+//! task in 61 was put behind the others.)
 //!
-//! But if the youngest task runs first, two tasks that wake each other in turn would keep all other
-//! tasks of their worker waiting for ever. So one woken task in 1024 is put behind all others. The
-//! tasks that sched_mutex_unlock wakes are the exception: the caller of sched_mutex_unlock goes on
-//! itself, so this cannot be repeated for ever without a wait. (Since version 1.5, of 2015, Go next
-//! runs the goroutine that was readied last, within the time slice of its waker. Tokio limits how
-//! often its LIFO slot is used in a row.)
+//! But two tasks that wake each other in turn would then starve all other tasks of their worker. So
+//! one woken task in 1024 is put behind all others. A task that sched_mutex_unlock wakes is always
+//! the next one: the caller of sched_mutex_unlock keeps running, so this cannot repeat forever
+//! without a wait. (Since version 1.5, of 2015, Go next runs the goroutine that was readied last,
+//! within the time slice of its waker. Tokio limits how often its LIFO slot is used in a row.)
 //!
 //! # When an object may be freed
 //!
@@ -50,8 +48,9 @@ use std::ptr;
 
 // --- mutex ------------------------------------------------------------------------------
 
-/// Returns as `sched_mutex_lock` does. `named` is the worker of the caller's `s`, if `s` is not
-/// NULL. `worker` is as for `wait_for`; it is called only if the value is needed.
+/// Returns what `sched_mutex_lock` returns. `named` is the worker of the caller's `s`, if `s` is
+/// not NULL. `worker` returns a worker of the caller's run, or None if the caller is not a task; it
+/// is called only if the caller must wait.
 #[inline]
 pub fn lock<'a>(
     mutex: &Mutex,
@@ -90,8 +89,8 @@ fn note_far_holder(mutex: &Mutex) -> c_int {
     0
 }
 
-/// The rest of `lock`. `own` is `detector::own`, or does nothing if there is no detector: a test in
-/// its place takes six instructions of each suspension.
+/// The rest of `lock`. `own` is `detector::own`, or does nothing if there is no detector. (A test
+/// in its place would cost each suspension six instructions.)
 #[cold]
 #[inline(never)]
 fn lock_contended<'a>(
@@ -126,14 +125,14 @@ fn lock_contended<'a>(
     0
 }
 
-/// True if the caller, whose node is granted, holds the mutex. Else the node will be granted again.
+/// True if the caller, whose node was granted, holds the mutex. Else the node is granted again.
 fn has_it(mutex: &Mutex, node: &Node, look: Look) -> bool {
     // SAFETY: the node was linked, and was granted just now.
     unsafe { mutex.lock_again_or_wait(node, look) }
 }
 
-/// How long a caller looks again: awhile, if the holder may be running on another processor, and
-/// each worker of the caller's run has a processor.
+/// How long a caller spins before it waits: `Awhile` if each worker of the caller's run can have a
+/// processor of its own, so that the holder may be running on another one.
 fn look(worker: Option<&Worker>) -> Look {
     let mine = worker.filter(|worker| worker.mine().is_some());
     let threads = mine.and_then(|worker| worker.with_run(Run::workers)).unwrap_or(2);
@@ -174,10 +173,11 @@ fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
     0
 }
 
-/// The identity of a holder of a mutex: the address of the caller's fiber, which the task keeps
-/// wherever it goes on; or the thread pointer, if the caller is not a task. (The fiber must not be
-/// looked up in the run of `s`: a task may pass an outer run's `s`, and then go on in another
-/// thread.) Tasks on one stack cannot wait for each other.
+/// The identity of the caller as the holder of a mutex: the address of its fiber, which a task
+/// keeps wherever it is resumed; or the thread pointer, if the caller is not a task. (The fiber
+/// must not be looked up in the run of `s`: a task may pass an outer run's `s`, and later be
+/// resumed on another thread.) Tasks on one stack share an identity, and cannot wait for each
+/// other.
 #[cold]
 #[inline(never)]
 fn holder_id() -> usize {
@@ -185,7 +185,7 @@ fn holder_id() -> usize {
         .map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
 }
 
-/// As `holder_id`. `worker` is usually one of the caller's.
+/// As `holder_id`, but faster if `worker` is the caller's.
 fn caller_id(worker: Option<&Worker>) -> usize {
     worker.and_then(id_if_near).unwrap_or_else(holder_id)
 }
@@ -201,8 +201,8 @@ fn id_if_near(worker: &Worker) -> Option<usize> {
     is_near(fiber).then_some(fiber)
 }
 
-/// True if the caller is on this fiber, and not far below the fiber's record, which lies at the
-/// high end of the stack.
+/// True if the caller is on this fiber, less than `LEAST_STACK` below the fiber's record, which
+/// lies at the high end of the stack.
 #[inline(always)]
 fn is_near(fiber: usize) -> bool {
     fiber.wrapping_sub(registers::stack_pointer()) < LEAST_STACK
@@ -214,8 +214,7 @@ fn is_near(fiber: usize) -> bool {
 fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
     let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
-    // Any fiber of this thread is accepted: the tasks below the caller cannot go on before the
-    // caller has.
+    // Any fiber of this thread is accepted: the tasks below the caller cannot run before it ends.
     let here = || Worker::any_of_thread(|mine| is(mine.fiber())) || identity::any_section(is);
     if holder != 0 && holder != registers::thread_pointer() && !here() {
         misuse(function, "another task or thread has locked the mutex");
@@ -224,7 +223,7 @@ fn check_holder(mutex: &Mutex, function: &str) {
 
 // --- condition --------------------------------------------------------------------------
 
-/// Returns as `sched_cond_wait` does.
+/// Returns what `sched_cond_wait` returns.
 pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     let wait = |cond: &Cond| cond_wait_now(cond, mutex, worker);
     detector::giving_and_taking(mutex, |_| detector::taking(cond, wait))
@@ -262,7 +261,7 @@ pub fn broadcast(cond: &Cond) {
     detector::giving(cond, |cond| relock(cond.broadcast()));
 }
 
-/// Makes the waiters that were taken out of a condition's list lock their mutexes.
+/// Makes waiters that were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: the nodes were taken out of the list just now.
     let nodes = nodes.filter_map(|node| unsafe { cond::relock(node) });
@@ -272,7 +271,7 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 
 // --- semaphore --------------------------------------------------------------------------
 
-/// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
+/// Returns what `sched_sem_wait` returns. `worker` returns what it does in `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     if detector::may_be_present() {
@@ -283,7 +282,7 @@ pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c
     if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker, |_| ()) }
 }
 
-/// The rest of `sem_wait`. `own` is as for `lock_contended`.
+/// The rest of `sem_wait`. `own` is the same as in `lock_contended`.
 #[cold]
 #[inline(never)]
 fn sem_wait_contended<'a>(
@@ -336,7 +335,7 @@ fn posted(next: Option<*const Node>) -> c_int {
 
 // --- barrier ----------------------------------------------------------------------------
 
-/// Returns as `sched_barrier_wait` does.
+/// Returns what `sched_barrier_wait` returns.
 pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
     detector::giving_and_taking(barrier, |barrier| arrive_now(barrier, worker))
 }

@@ -1,28 +1,27 @@
 //! Waiting for an object.
 //!
-//! A task that waits is suspended (`runtime::suspend`): its stack is kept, and its worker goes on
-//! with other tasks on another stack. If `SCHED_JOIN` is `help`, or no other stack can be had, the
-//! task is not suspended: the worker runs other tasks on top of it, and sleeps if there are none
-//! (`Policy::help`). A thread that is not a worker of the run sleeps.
+//! A task that waits is suspended (`runtime::suspend`): it keeps its stack, and its worker runs
+//! other tasks on another stack. If `SCHED_JOIN` is `help`, or there is no memory for another
+//! stack, the task is not suspended: the worker runs other tasks on top of it, and sleeps if there
+//! are none (`Policy::help`). A thread that is not a worker of the run sleeps.
 //!
 //! A task that waits for its loop or reduction first runs parts of it on top of itself, if other
-//! workers have parts that nobody has begun (`Awaited::parts`). Other tasks must not run there:
-//! such a task might wait, and delay the waiting task, or want a lock that the waiting task holds.
-//! A part may delay the part below it, but not the loop, which ends when all parts have ended. If a
-//! part waits for a lock that the caller of the loop holds, the program deadlocks, whichever stack
-//! the part runs on. To suspend the task and continue it would take 2 µs more. (A loop of 100 µs
-//! whose other worker had to be woken took 73.8 µs on two workers, and takes 69.5.)
+//! workers have parts that nobody has begun (`Awaited::parts`). Any other task there could wait and
+//! so delay the waiting task, or could want a lock that the waiting task holds. A part may delay
+//! the part below it, but not the loop, which ends when all parts have ended. If a part waits for a
+//! lock that the caller of the loop holds, the program deadlocks, whichever stack the part runs on.
+//! (To suspend the task and resume it would take 2 µs more.)
 //!
-//! Each waiter registers itself in the object that it waits for, and is continued or woken through
-//! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],
-//! has any number of waiters, each with a node of its own (`crate::sync`).
+//! Each waiter registers itself in the object that it waits for; the thread that ends the wait
+//! finds it there, and resumes or wakes it. A forked task has room for one waiter, the one that
+//! joins it. A group or an object of [`sync`] has any number of waiters, each with a node.
 //!
 //! The object lies in the program's memory, which the program may free as soon as a waiter sees
 //! that the wait is over. So the thread that ends the wait does this by one atomic operation, its
 //! last access to that memory, and learns from the old value whom to wake. It may wake a worker
-//! that does not wait any more: worker records are never freed. For a thread it passes the address
-//! of the object to the kernel, which does not access it: waking no thread, or another thread that
-//! sleeps on this address by then, does no harm.
+//! that no longer waits, since worker records are never freed. To wake a thread it passes the
+//! address of the object to the kernel, which does not access the object. If the kernel then wakes
+//! no thread, or another one that sleeps on this address by then, no harm is done.
 
 use crate::policy::{Awaited, Parts, UNAWAITED};
 use crate::runtime::identity::Mine;
@@ -39,11 +38,10 @@ use crate::sys::{thread, time};
 use crate::task::Task;
 use std::time::Duration;
 
-/// How often a task in `Wait::nested` looks between two short sleeps. It must look, since nobody
-/// wakes it.
+/// How often a task in `Wait::nested` looks at its latch between two short sleeps. Nobody wakes it.
 const LOOKS_PER_SLEEP: u32 = 4;
 
-/// The longest sleep of a registered thread, in case the kernel refuses futex calls by then.
+/// The longest sleep of a registered thread: the kernel may refuse the futex call that wakes it.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An object to wait for, whose state is one word.
@@ -52,11 +50,10 @@ pub(super) trait Latch {
     fn is_over(&self) -> bool;
 
     /// Registers the waiter in the state, in place of the caller's earlier registration. Returns
-    /// the new state; when the wait is over, the state changes and the waiter is woken. None: the
-    /// wait is over already.
+    /// the new state, which changes before the waiter is woken. None: the wait is over.
     fn register(&self, waiter: Waiter) -> Option<usize>;
 
-    /// The worker that runs the task whose end is awaited, if it is known.
+    /// The worker that runs the awaited task, if it is known.
     fn thief(&self) -> Option<&Worker> {
         None
     }
@@ -65,13 +62,13 @@ pub(super) trait Latch {
 /// A wait for a latch.
 pub(super) struct Wait<'a, L> {
     latch: &'a L,
-    /// What an observer is told of the wait.
+    /// What observers are told about the wait.
     what: WaitsFor,
     /// See [`Awaited::parts`].
     parts: Parts<'a>,
 }
 
-/// A wait as it is seen by the worker of the waiting task, which is on this fiber.
+/// A wait of the task on `fiber`, as its worker sees it while it helps or waits awake.
 struct Help<'a, L> {
     wait: &'a Wait<'a, L>,
     fiber: &'a Fiber,
@@ -106,7 +103,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
 /// Waits without running other tasks: the calling thread sleeps.
 pub(super) fn sleep_until_over(latch: &impl Latch) {
     let mut sleeping = None;
-    let _uncancelled = thread::Uncancelled::begin(); // the object has the thread's name
+    let _uncancelled = thread::Uncancelled::begin(); // the object has this thread registered
     while !latch.is_over() {
         if let Some(value) = latch.register(Waiter::Thread) {
             sleeping.get_or_insert_with(waiter::SleepingThread::count);
@@ -125,9 +122,9 @@ impl<'a, L: Latch> Wait<'a, L> {
         Wait { latch, what, parts }
     }
 
-    /// Waits for tasks of the run of `worker`, which is any worker of that run. If the calling thread
-    /// is a worker of that run, its task waits there. False if the wait would have no end: the run
-    /// has ended, or it is a parent process's run, and the latch is not over.
+    /// Waits for tasks of the run of `worker`, which is any worker of that run. If the calling
+    /// thread is a worker of that run, its task waits there. Returns false if the wait would never
+    /// end: the run has ended, or belongs to a parent process, and the latch is not over.
     pub(super) fn in_run_of(&self, worker: &Worker) -> bool {
         match worker.mine() {
             Some(mine) => self.for_tasks(mine.fiber()),
@@ -138,11 +135,11 @@ impl<'a, L: Latch> Wait<'a, L> {
         true
     }
 
-    /// Waits in the middle of a task on this fiber until other tasks have ended. If no task is queued,
-    /// they will most likely end soon. So the worker waits awake for a while before it suspends its
-    /// task: a suspended task continues a microsecond after the end, and often on another worker. (But
-    /// not if the caller is a task of an inner run: that run may have tasks that only this thread can
-    /// run, and on which the end may depend. See `nested`.)
+    /// Waits in a task on this fiber until other tasks have ended. If no task is queued, they will
+    /// most likely end soon, and the worker waits awake for a while before it suspends its task: a
+    /// suspended task is resumed a microsecond after the end, and often on another worker. (The
+    /// worker does not wait awake if the caller is a task of an inner run: that run may have tasks
+    /// that only this thread can run, and on which the end may depend. See `nested`.)
     pub(super) fn for_tasks(&self, fiber: &Fiber) {
         let join = fiber.join();
         self.noted(fiber, || {
@@ -154,15 +151,14 @@ impl<'a, L: Latch> Wait<'a, L> {
         });
     }
 
-    /// Waits in the middle of a task on this fiber, which is suspended, if the fiber can be left. The
-    /// task keeps the fiber, whichever worker continues it.
+    /// Waits in a task on this fiber. The task is suspended if it can leave its fiber. It keeps the
+    /// fiber, whichever worker resumes it.
     pub(super) fn on_fiber(&self, fiber: &Fiber) {
         self.noted(fiber, || self.asleep(fiber, Join::Suspend));
     }
 
-    /// Waits as a caller that is not a task of the latch's run. If the caller is a task of another
-    /// run, and its thread is a worker of that run alone, the task is suspended there. Otherwise the
-    /// thread sleeps.
+    /// Waits for a caller that is not a task of the latch's run. A task of another run is suspended
+    /// there, if its thread is a worker of that run alone. Otherwise the thread sleeps.
     pub(super) fn outside_run(&self) {
         match identity::lone_fiber() {
             Some(fiber) => self.on_fiber(fiber),
@@ -170,21 +166,21 @@ impl<'a, L: Latch> Wait<'a, L> {
         }
     }
 
-    /// Calls `wait`. Meanwhile the fiber has a note of what its task waits for.
+    /// Calls `wait`. During the call the fiber has a note of what its task waits for.
     fn noted(&self, fiber: &Fiber, wait: impl FnOnce()) {
         fiber.wait.begin(self.what, self.latch.word());
         fiber.while_waiting(wait);
         fiber.wait.end();
     }
 
-    /// Suspends the task on the fiber until the latch is over. If the fiber cannot be left, or `join`
-    /// says so, other tasks run on top of it.
+    /// Suspends the task on the fiber until the latch is over. If the task cannot leave the fiber,
+    /// or `join` is `Help`, other tasks run on top of it.
     #[inline]
     fn asleep(&self, fiber: &Fiber, join: Join) {
         while !self.latch.is_over() {
             let publish = |task: Task| self.latch.register(Waiter::Task(task.closure)).is_some();
-            // SAFETY: the caller is on the fiber, in a task; once `register` has published the task,
-            // it returns true and touches nothing of the stack.
+            // SAFETY: the caller is on the fiber, in a task; once `register` has published the
+            // task, it returns true and no longer touches the stack.
             let is_back = join == Join::Suspend && unsafe { suspend_task(fiber, publish) };
             if is_back && self.latch.is_over() {
                 break;
@@ -208,12 +204,12 @@ impl<'a, L: Latch> Wait<'a, L> {
         unsafe { fiber.mine() }.sleep_as_guest(|| sleep_until_over(self.latch));
     }
 
-    /// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task of
-    /// `outer` has started on the same thread. The latch may depend on tasks of either run. The caller
-    /// runs the tasks of the outer run on top of itself until there are none; then it yields to the
-    /// tasks of its own run. The tasks of its own run must not run on top of it, since it may hold an
-    /// object that they wait for. If the caller continues on another thread after a yield, it waits
-    /// there like any task of its run.
+    /// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task
+    /// of `outer` has started on the same thread. The latch may depend on tasks of either run. The
+    /// caller runs the tasks of the outer run on top of itself until there are none; then it yields
+    /// to the tasks of its own run. The tasks of its own run must not run on top of it, since it
+    /// may hold an object that they wait for. If another thread resumes the caller after a yield,
+    /// it waits there like any task of its run.
     #[cold]
     #[inline(never)]
     fn nested(&self, outer: &Worker) {
@@ -223,9 +219,9 @@ impl<'a, L: Latch> Wait<'a, L> {
             let Some(mine) = Worker::current() else { return sleep_until_over(latch) };
             let below = outer.mine().map(Mine::fiber).filter(|below| below.is_right_below(mine));
             let Some(below) = below else { return self.on_fiber(mine.fiber()) };
-            // The outer run's task lies on the caller's fiber. If it waits by NULL, it waits in the
-            // inner run, whose other workers could then continue this fiber, and with it a task that is
-            // not of their run. So the fiber is pinned.
+            // `help_once` runs a task of the outer run on the caller's fiber. If that task waits
+            // with NULL as its `s`, it waits in the inner run, whose other workers could then
+            // resume this fiber, and with it a task of the outer run. So the fiber is pinned.
             // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
             // with no other task in between.
             let help = || !below.worker().is_guest() && unsafe { yielding::help_once(below) };
@@ -233,23 +229,23 @@ impl<'a, L: Latch> Wait<'a, L> {
             yielding::yield_now(&mine);
             looks += 1;
             if looks.is_multiple_of(LOOKS_PER_SLEEP) {
-                time::sleep(UNAWAITED); // nobody wakes it
+                time::sleep(UNAWAITED); // nobody wakes this thread
             }
         }
     }
 }
 
-/// Suspends the task on the fiber: see `suspend::suspend`. False if there is no other stack.
+/// Suspends the task on the fiber (`suspend::suspend`). Returns false if there is no other stack.
 ///
 /// # Safety
-/// As for `suspend::suspend`.
+/// The contract of `suspend::suspend`.
 #[inline]
 pub(super) unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
     // SAFETY: the caller is on the fiber.
     unsafe { fiber.mine() }.hold(); // the wait may be ended from outside of the run
-    // SAFETY: the caller promises what `suspend` demands.
+    // SAFETY: the caller promises the contract of `suspend`.
     let left = unsafe { suspend::suspend(fiber, publish) };
-    // SAFETY: the task goes on, with the worker that its fiber has now.
+    // SAFETY: the task runs again, on the worker that its fiber has now.
     unsafe {
         match left {
             Ok(()) => {
@@ -261,7 +257,7 @@ pub(super) unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bo
     }
 }
 
-/// The end of a `suspend_task` that could not suspend its caller.
+/// The rest of a `suspend_task` that could not suspend its caller.
 ///
 /// # Safety
 /// The caller is on the fiber.

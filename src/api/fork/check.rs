@@ -1,4 +1,4 @@
-//! Checks of debug builds on the descriptors of forked tasks.
+//! In debug builds: checks on the descriptors of forked tasks.
 
 use crate::runtime::forked::misuse;
 use crate::runtime::identity;
@@ -6,13 +6,11 @@ use crate::runtime::record::Worker;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
 
-/// The mark of a forked descriptor. The addresses of the run and of the descriptor are in the
-/// other 48 bits.
+/// The mark of a forked descriptor. The other 48 bits: `forked_in`.
 const FORKED: usize = 0x5ced << 48;
 const JOINED: usize = 2;
 
-/// Counts forks and joins in the fiber of the task that forks or joins. The task keeps this fiber,
-/// whatever run its `s` belongs to.
+/// Counts forks and joins in the calling task's fiber, which the task keeps for its whole life.
 fn note(more: isize) {
     if let Some(fiber) = identity::current_fiber() {
         fiber.count_forks(more);
@@ -43,7 +41,7 @@ impl Forked {
     }
 
     pub fn note_join(&self, worker: &Worker) {
-        // A thread that is not a worker may join when the run has ended.
+        // Any thread may join when the run has ended.
         self.note_join_by(|run| run == worker.run_id() || worker.has_ended());
     }
 

@@ -1,30 +1,29 @@
-//! What a loop does with its units.
+//! The work of a loop.
 
 use crate::sys::unwind::{LoopBody, ProgramFunction};
 use crate::task::Scheduler;
 use std::ffi::c_void;
 use std::ptr;
 
-/// The work of a loop: a function of the program's, and for a reduction the values to which the
-/// function adds. A worker adds the units that it does, in ascending order, to one value. Each part
-/// that another worker takes has a value of its own.
+/// The work of a loop: a function of the program, and for a reduction the values to which this
+/// function adds. A worker adds its units, in ascending order, to one value. Each part that a thief
+/// takes has a value of its own.
 pub trait Body: Copy {
     /// The kind of the program's function, for messages.
     type Function: ProgramFunction;
-    /// Owns the value of a part.
+    /// The owner of the value of a part.
     type Value;
 
     /// The address of the program's function.
     fn address(self) -> usize;
 
-    /// Makes the value of a part, before the first unit of the part is done. Returns None if there is
-    /// no memory for it.
+    /// Makes the value of a part, before its first unit is done. None: there is no memory for it.
     ///
     /// # Safety
     /// The caller is within the loop.
     unsafe fn value(self) -> Option<Self::Value>;
 
-    /// Where the value is. It stays there when its owner is moved.
+    /// The address of the value. The value stays there when its owner is moved.
     fn place(value: &Self::Value) -> *mut c_void;
 
     /// Does the work for the numbers `lo` to `hi` - 1, and adds to the value at `into`.
@@ -33,11 +32,10 @@ pub trait Body: Copy {
     /// The caller is within the loop and owns the worker `s`; `into` is the place of a value.
     unsafe fn call(self, lo: usize, hi: usize, into: *mut c_void, s: *mut Scheduler);
 
-    /// Adds the value at `from` to the value at `into`. The numbers of `from` follow directly on
-    /// those of `into`.
+    /// Adds the value at `from` to that at `into`, whose numbers directly precede those of `from`.
     ///
     /// # Safety
-    /// As for `call`, for both places.
+    /// The contract of `call` for both places.
     unsafe fn combine(self, into: *mut c_void, from: *mut c_void);
 }
 

@@ -1,4 +1,4 @@
-//! The stack of offers of a worker in a loop.
+//! The stack of offers that a worker has in a loop.
 
 use crate::api::offer::{Offer, Part};
 use crate::pace::Pace;
@@ -15,8 +15,8 @@ pub struct Room<P>([MaybeUninit<Offer<P>>; MAX_OFFERS]);
 
 /// The offers of a worker that are not joined yet, the oldest first. Thieves take the oldest first.
 pub struct Offers<'a, P> {
-    /// The offers are used through pointers only, since other threads have references to them. All
-    /// below `count` were written by `push`.
+    /// The offers are used through pointers only, since other threads have references to them.
+    /// `push` has written all below `count`.
     room: *mut Offer<P>,
     count: usize,
     lives: PhantomData<&'a mut Room<P>>,
@@ -44,7 +44,7 @@ impl<'a, P: Part> Offers<'a, P> {
     }
 
     /// Offers some units to other workers, as the youngest offer. `function` is the address of the
-    /// program's function. False if there are `MAX_OFFERS` already, or no queue has room.
+    /// program's function. Returns false if there are `MAX_OFFERS`, or no queue has room.
     ///
     /// # Safety
     /// The caller owns `worker`, and joins all offers before the room and the loop end.
@@ -70,7 +70,7 @@ impl<'a, P: Part> Offers<'a, P> {
         offered
     }
 
-    /// How many offers thieves have taken: the oldest ones. At least `known` are taken.
+    /// The number of offers that thieves have taken, which are the oldest; at least `known`.
     #[inline]
     pub fn taken(&self, known: usize) -> usize {
         let mut taken = known;
@@ -80,14 +80,14 @@ impl<'a, P: Part> Offers<'a, P> {
         taken
     }
 
-    /// The oldest offer but the first `taken` ones.
+    /// The oldest offer except the first `taken` ones.
     #[inline]
     pub fn oldest_but(&self, taken: usize) -> Option<&Offer<P>> {
         // SAFETY: there is such an offer.
         (taken < self.count).then(|| unsafe { &*self.at(taken) })
     }
 
-    /// Publishes the offers, if the oldest but the first `taken` ones is worth it: see
+    /// Publishes the offers, if the oldest except the first `taken` is worth it: see
     /// `Offer::publish`.
     pub fn publish(&self, taken: usize, from: usize, pace: &Pace, small: usize, worker: &Worker) {
         if let Some(oldest) = self.oldest_but(taken) {
@@ -98,7 +98,7 @@ impl<'a, P: Part> Offers<'a, P> {
     /// The youngest offer, which the caller must join.
     pub fn pop(&mut self) -> Option<&Offer<P>> {
         self.count = self.count.checked_sub(1)?;
-        // SAFETY: the offer was below `count`. Other threads have shared references, too.
+        // SAFETY: the offer was below `count`. Other threads have only shared references.
         Some(unsafe { &*self.at(self.count) })
     }
 }

@@ -1,12 +1,12 @@
-//! The properties of the elements of a sort: their size, known when the library is compiled or only
-//! when it runs; or that they are pointers to the values that are compared.
+//! The elements of a sort: of a size known at compile time, of any other size, or pointers to the
+//! values that are compared.
 
 use crate::sys::memory;
 use crate::sys::memory::copy_few;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A type of elements. They may lie at any address.
+/// A type of elements, which may lie at any address.
 pub(super) trait Elements: Copy {
     fn size(self) -> usize;
 
@@ -29,8 +29,7 @@ pub(super) trait Elements: Copy {
         at.cast()
     }
 
-    /// Announces that the element at a place will be compared soon. Elements that are pointers
-    /// prefetch their values.
+    /// Prefetches the value of the element at a place, if the element is a pointer.
     ///
     /// # Safety
     /// There is an element at the place.

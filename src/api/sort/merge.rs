@@ -1,5 +1,5 @@
 //! Merging two runs: from both ends at once, from one end, or split by rank into two merges. The
-//! essay of [`super`] gives the reasons and the sources.
+//! essay of `api::sort` gives the reasons and the sources.
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
@@ -12,17 +12,14 @@ use std::hint::select_unpredictable;
 const MIN_FORKED_MERGE: usize = 8192;
 /// The most steps of a merge from both ends before the worker looks for tasks from outside the run.
 const MOST_STEPS: usize = 64;
-/// The fewest elements of a run in which groups of equal elements are looked for.
+/// The fewest elements of a run that is searched for groups of equal elements.
 const MIN_GROUPED: usize = 128;
 /// The fewest equal elements that make a group.
 const MIN_GROUP: usize = 8;
 
-// The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
+// The contract of places (`api::sort`) holds for each unsafe function here.
 impl<E: Elements> Sorter<E> {
     /// Merges two runs. Of equal elements, those of the left run come first.
-    ///
-    /// # Safety
-    /// The contract of places.
     pub(super) unsafe fn merge(self, left: Run, right: Run, to: *mut u8, worker: &Worker) {
         let n = left.count + right.count;
         let last_of = |run: Run| self.at(run.start, run.count - 1);
@@ -50,11 +47,7 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// The numbers of elements that the left and the right run contribute to the first `k` elements
-    /// of the merge.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// How many of the first `k` elements of the merge are from the left, and from the right run.
     unsafe fn rank(self, left: Run, right: Run, k: usize) -> (usize, usize) {
         let (mut low, mut high) = (k.saturating_sub(right.count), k.min(left.count));
         while low < high {
@@ -67,9 +60,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Merges on the calling thread alone.
-    ///
-    /// # Safety
-    /// The contract of places.
     #[inline(never)]
     unsafe fn merge_alone(
         self,
@@ -97,10 +87,7 @@ impl<E: Elements> Sorter<E> {
         unsafe { self.merge_from_one_end(left, right, to) };
     }
 
-    /// True if the run seems to consist of groups of equal elements: one comparison tells.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// True if the run seems to consist of groups of equal elements, by one comparison.
     unsafe fn has_groups(self, run: Run) -> bool {
         let at = |i| self.at(run.start, i);
         let middle = run.count / 2;
@@ -108,10 +95,7 @@ impl<E: Elements> Sorter<E> {
         run.count >= MIN_GROUPED && !unsafe { self.after(at(middle + MIN_GROUP), at(middle)) }
     }
 
-    /// Merges on the calling thread group by group, and from both ends what follows a short group.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// Merges on the calling thread group by group, and after a short group from both ends.
     #[cold]
     #[inline(never)] // few sorts need it
     unsafe fn merge_groups(self, mut left: Run, mut right: Run, mut to: *mut u8, worker: &Worker) {
@@ -137,16 +121,16 @@ impl<E: Elements> Sorter<E> {
         unsafe { self.merge_alone(left, right, to, worker) };
     }
 
-    /// The number of elements at the front of the run for which `is_front` is true: it is for all
-    /// elements up to some place, and false behind that.
+    /// The number of elements at the front of the run for which `is_front` is true. It is true up
+    /// to some element, and false behind that.
     fn length_of_front(self, run: Run, is_front: impl Fn(*mut u8) -> bool) -> usize {
         let is_front = |i| is_front(self.at(run.start, i));
-        let (mut low, mut step) = (0, 1); // all below `low` are at the front
+        let (mut low, mut step) = (0, 1); // the elements below `low` are at the front
         while low + step <= run.count && is_front(low + step - 1) {
             low += step;
             step *= 2;
         }
-        let mut high = run.count.min(low + step - 1); // the element there, if there is one, is not
+        let mut high = run.count.min(low + step - 1); // none from `high` on is at the front
         while low < high {
             let middle = low + (high - low) / 2;
             if is_front(middle) { low = middle + 1 } else { high = middle }
@@ -155,11 +139,7 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Writes the first `steps` elements of the merge, and the last `steps`. Returns the rests of
-    /// both runs; None if the comparison has contradicted itself. `steps` is at most the length of
-    /// the shorter run.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// both runs. None: the comparison has contradicted itself. No run is shorter than `steps`.
     #[inline(always)]
     unsafe fn merge_from_both_ends(
         self,
@@ -203,9 +183,6 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Merges step by step. Each element is copied exactly once, whatever the comparison returns.
-    ///
-    /// # Safety
-    /// The contract of places.
     unsafe fn merge_from_one_end(self, left: Run, right: Run, mut to: *mut u8) {
         let (mut from_left, end_left) = (left.start, self.at(left.start, left.count));
         let (mut from_right, end_right) = (right.start, self.at(right.start, right.count));

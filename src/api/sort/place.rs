@@ -1,22 +1,21 @@
-//! Sorting large elements by pointers to them, and moving each to its place. The array itself is
-//! permuted: a copy of all elements would be written to fresh pages, and read again.
+//! Sorting large elements by pointers to them, and then moving each element to its place. The array
+//! is permuted in place: a copy of all elements would write fresh pages and read them again.
 //!
 //! # How
 //!
-//! The permutation consists of cycles: a place gets its element from a second place, that one from
-//! a third, and so on. In each block of [`BLOCK`] places one element is saved, which makes its
-//! place a hole. From each hole one follows the cycle, and fills hole after hole, up to a place
-//! whose element is saved: the last hole gets the saved one. These paths have no place in common,
-//! since each begins where another ends, so several workers follow them at a time. A cycle without
-//! a saved element is left to one worker; if the saved places are independent of the permutation,
-//! such cycles are short.
+//! The permutation consists of cycles: a place gets its element from a second place, that place
+//! from a third, and so on. In each block of [`BLOCK`] places one element is saved, which makes its
+//! place a hole. From each hole a worker follows the cycle, and fills hole after hole, up to a
+//! place whose element is saved: the last hole gets the saved element. These paths have no place in
+//! common, since each begins where another ends, so several workers follow paths at the same time.
+//! One worker alone moves the cycles without a saved element; they are short if the saved places
+//! are independent of the permutation.
 //!
-//! The pointer of a place that has its element is NULL.
+//! A place that has got its element has the pointer NULL.
 //!
-//! # Where the comparison contradicts itself
+//! # A comparison that contradicts itself
 //!
-//! The sort has only moved the pointers, and has lost none. So they are a permutation, whatever the
-//! comparison returned.
+//! The sort moves only the pointers and loses none, so they are a permutation in any case.
 
 use crate::api::scratch::Scratch;
 use crate::api::sort::elements::{Any, Elements, Pointers};
@@ -26,14 +25,11 @@ use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use std::ptr;
 
-/// The number of places of which one element is saved.
+/// The number of places of a block. One element of each block is saved.
 const BLOCK: usize = 64;
 
 impl Sorter<Any> {
     /// Sorts pointers to the `n` elements at `base`, and then moves the elements.
-    ///
-    /// # Safety
-    /// The contract of places.
     pub(super) unsafe fn run_by_pointers(
         self,
         base: *mut u8,
@@ -47,7 +43,7 @@ impl Sorter<Any> {
         let kept = n.div_ceil(BLOCK) + 1;
         let bytes = kept.checked_mul(self.elements.size()).ok_or(NoMemory)?;
         let mut saved = Scratch::<STACK_BYTES>::new(bytes)?;
-        // Less than the array.
+        // The pointers need less memory than the array.
         let mut pointers = Scratch::<STACK_BYTES>::new(2 * n * Pointers.size())?;
         let (saved, pointers) = (saved.start(), pointers.start().cast::<*const u8>());
         // SAFETY: there is room for 2 n pointers.
@@ -71,9 +67,9 @@ struct Permutation {
     sorter: Sorter<Any>,
     base: *mut u8,
     n: usize,
-    /// The element of place `i` is to be the one at `pointers[i]`.
+    /// `pointers[i]` points to the element that place `i` must get.
     pointers: *mut *const u8,
-    /// Room for an element of each block, and one more.
+    /// Room for one element of each block, and one more element.
     saved: *mut u8,
 }
 
@@ -90,7 +86,7 @@ impl Permutation {
         self.n.div_ceil(BLOCK)
     }
 
-    /// The place whose element is saved: anywhere in the block, since permutations have periods.
+    /// The place of a block whose element is saved: it varies, for periodic permutations.
     fn saved_place(self, block: usize) -> usize {
         let first = block * BLOCK;
         let place = first + (block.wrapping_mul(2_654_435_761) >> 7) % BLOCK;
@@ -98,13 +94,12 @@ impl Permutation {
     }
 
     /// # Safety
-    /// All pointers of the cycle are those of the sort, and not yet NULL; nobody else uses the
-    /// places of the path.
+    /// No pointer of the path is NULL yet; nobody else uses the places of the path.
     unsafe fn follow(self, block: usize) {
         let mut hole = self.saved_place(block);
         loop {
-            // SAFETY: a hole is a place of the array, and each has a pointer, which points to a
-            // place of the array. The copy is to another place, whose element is elsewhere.
+            // SAFETY: a hole is a place of the array, and its pointer points to a place of the
+            // array. The copy goes to a hole, whose own element is elsewhere by now.
             unsafe {
                 let element = self.pointers.add(hole).replace(ptr::null());
                 let from = self.index(element);
@@ -119,14 +114,14 @@ impl Permutation {
         }
     }
 
-    /// Closes the cycles that no saved element has cut.
+    /// Moves the elements of the cycles that have no saved element.
     ///
     /// # Safety
     /// Nobody else uses the array; all paths were followed.
     unsafe fn close(self) {
         let kept = self.sorter.at(self.saved, self.blocks());
         for first in 0..self.n {
-            // SAFETY: as in `follow`; the element of `first` is kept meanwhile.
+            // SAFETY: as in `follow`; `kept` holds the element of `first`.
             unsafe {
                 let element = *self.pointers.add(first);
                 if element.is_null() || element == self.at(first) {
@@ -151,13 +146,12 @@ impl Permutation {
     ///
     /// # Safety
     /// The pointers are a permutation of those to the elements. Nobody else uses the array, the
-    /// pointers and the room. `worker` is the caller's, or was in this run.
+    /// pointers and the room. `worker` is, or was, the caller's worker in this run.
     unsafe fn place(self, worker: &Worker) {
         let function = self.sorter.cmp as usize;
         let part = (MAX_COPY_BYTES / BLOCK).div_ceil(self.sorter.elements.size());
         let part_saved = MAX_COPY_BYTES.div_ceil(self.sorter.elements.size());
-        // SAFETY: the array is only read until all elements are saved; then no two paths have a
-        // place in common.
+        // SAFETY: the array is only read until all elements are saved; then all paths are disjoint.
         unsafe {
             in_parts(0, self.blocks(), part_saved, function, worker, &|from, to| {
                 for block in from..to {

@@ -1,13 +1,12 @@
-//! Few distinct values: a part of the array is sorted by partitions into three, as far as a sample
-//! of it has many equal elements.
+//! Few distinct values: a part of the array is sorted by partitions into three, as long as samples
+//! have many equal elements.
 //!
 //! # Why
 //!
-//! A merge sort profits from equal elements only where its runs have groups of them. Before that it
-//! makes about 7 more comparisons for each element than partitions do. A partition divides the
-//! elements into those before, equal to and behind a pivot, and the elements that equal the pivot
-//! are then in place. So partitions need log2(d) comparisons for each element if d values are
-//! distinct. For 16 values a merge sort makes 10.6 comparisons for each element, and partitions
+//! A merge sort profits from equal elements only when its runs have groups of them. A partition
+//! divides the elements into those before, equal to and behind a pivot, and the elements that equal
+//! the pivot are then in place. So partitions need log2(d) comparisons for each element if d values
+//! are distinct. For 16 values a merge sort makes 10.6 comparisons for each element, and partitions
 //! make 3.5; ten million ints take 120 ms instead of 340. For distinct elements partitions do not
 //! pay: they compare and move each element more often than a merge sort.
 //!
@@ -18,18 +17,18 @@
 //! there   [ behind the pivot ->             <- equal to the pivot ]
 //! ```
 //! Each element is read once, and is moved once, to one of the three places. So no element is lost
-//! whatever the comparison returns, and both rooms have the space for it: the elements before the
-//! pivot are at most those that have been read, and all others together are at most `n`. No branch
-//! depends on the outcome. Then the equal ones, which are in the opposite order, and those behind
-//! are copied to `here`. All keep their order, so the sort is stable.
+//! whatever the comparison returns. Both rooms have enough space: the elements before the pivot are
+//! at most those that have been read, and all others together are at most `n`. No branch depends on
+//! the outcome. Then the equal elements, which are in the opposite order, are copied to `here` in
+//! reverse, and those behind the pivot after them. All keep their order, so the sort is stable.
 //!
-//! The part is small enough for a cache; parts are merged as ever, group by group.
+//! The part is small enough for a cache. Sorted parts are merged group by group.
 //!
 //! # Why it ends soon
 //!
-//! A sample is looked at before each partition, and the partitions of partitions are limited
-//! ([`MAX_DEPTH`]). Where there are more values, the merge sort goes on: a sample that misleads
-//! costs one comparison for each element and level.
+//! Each partition needs a sample with many equal elements, and the nesting of partitions is limited
+//! ([`MAX_DEPTH`]); otherwise the merge sort continues. So a misleading sample costs one comparison
+//! for each element and level.
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
@@ -43,26 +42,22 @@ use std::mem::MaybeUninit;
 
 /// The number of elements of a sample.
 const SAMPLE: usize = 32;
-/// If a sample has more distinct values than this, too few of the elements seem to be equal.
+/// The most distinct values of a sample for which partitions seem to pay.
 const MAX_DISTINCT: usize = 28;
-/// The fewest elements of which a sample is taken if they come from a partition, and so probably
-/// have few distinct values. (10,000 ints with 16 values take 60 µs; with `MIN_SAMPLED` for all
-/// samples they took 180.)
+/// `MIN_SAMPLED` for elements that come from a partition, and so probably have few distinct values.
+/// (10,000 ints with 16 values take 60 µs; with `MIN_SAMPLED` for all samples they took 180.)
 const MIN_SAMPLED_AGAIN: usize = 256;
-/// The most partitions within each other.
+/// The deepest nesting of partitions.
 const MAX_DEPTH: usize = 12;
 
-/// A copy of one element, aligned like the room.
+/// A copy of one element, with the alignment of the room.
 #[repr(align(64))]
 struct Pivot(MaybeUninit<[u8; INDIRECT_SIZE]>);
 
-// The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
+// The contract of places (`api::sort`) holds for each unsafe function here.
 impl<E: Elements> Sorter<E> {
-    /// Sorts the `n` elements at `here` to `to`, by partitions where they seem to have few distinct
-    /// values, else by merges.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// Sorts the `n` elements at `here`, and leaves them at `to`: by partitions if they seem to
+    /// have few distinct values, otherwise by merges.
     pub(super) unsafe fn sort_part(
         self,
         here: *mut u8,
@@ -81,11 +76,8 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// Sorts the `n` elements at `here` and returns true, if a sample says that few values are
-    /// distinct. Otherwise they keep their order.
-    ///
-    /// # Safety
-    /// The contract of places.
+    /// If a sample has few distinct values, sorts the `n` elements at `here` and returns true.
+    /// Otherwise returns false, and the elements keep their order.
     unsafe fn sort_ties(
         self,
         here: *mut u8,
@@ -130,12 +122,12 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
-    /// Looks at a sample, and if few values are distinct partitions the elements by one of them.
-    /// Returns how many are before the pivot, and how many are equal to it.
+    /// Takes a sample, and if it has few distinct values, partitions the elements by one of them.
+    /// Returns the numbers of elements before the pivot and equal to it.
     ///
     /// # Safety
     /// The contract of places; `n` is at least twice `SAMPLE`.
-    #[inline(never)] // its copy of an element is not on the stack while the parts are sorted
+    #[inline(never)] // its copy of an element leaves the stack before the parts are sorted
     unsafe fn partition_by_sample(
         self,
         here: *mut u8,
@@ -153,9 +145,9 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// Sorts a sample at `there`. Returns its element that is to be the pivot: the middle one if
-    /// another one equals it, or else the one of the largest group. None if there are many values,
-    /// or if the sample was in order before: merges take what is in order as it is.
+    /// Sorts a sample at `there`, and chooses the pivot: the middle element if another one equals
+    /// it, otherwise one of the largest group. None: the sample has many values, or it has several
+    /// and was in order: merges take elements in order as they are.
     ///
     /// # Safety
     /// The contract of places; `n` is at least twice `SAMPLE`.
@@ -166,7 +158,7 @@ impl<E: Elements> Sorter<E> {
         n: usize,
         worker: &Worker,
     ) -> Option<*mut u8> {
-        let stride = (n / SAMPLE - 1) | 1; // odd: other than most periods
+        let stride = (n / SAMPLE - 1) | 1; // odd, so that it differs from most periods
         // SAFETY: by the contract of places; fewer than MIN_FORKED_SORT elements are sorted here.
         let was_in_order = unsafe {
             for i in 0..SAMPLE {
@@ -195,8 +187,8 @@ impl<E: Elements> Sorter<E> {
         pays.then(|| self.at(there, chosen))
     }
 
-    /// Partitions the elements: those before the pivot, those equal to it, those behind it, each of
-    /// them in their order. Returns how many the first two are.
+    /// Partitions the elements, stably: those before the pivot, those equal to it, those behind it.
+    /// Returns the numbers of the first two.
     ///
     /// # Safety
     /// The contract of places; the pivot is in neither room.
