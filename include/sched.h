@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* A running scheduler. Tasks receive a pointer to it and pass it to sched_spawn. The
- * pointer is valid until sched_init returns, in every task and thread. */
+ * pointer is valid in every task and thread until sched_init returns. */
 struct scheduler;
 
 /* A task: called once as f(closure, s), on any thread of the scheduler. The library
@@ -38,35 +38,35 @@ int sched_default_threads(void);
 /* Runs f(closure, s) and every task spawned from it, on nthreads threads of which the
  * caller is one, and returns when all have ended.
  *
- * nthreads  0 or less: sched_default_threads(). At most 4096.
- * qlen      the number of queued tasks to be ready for; 0 or less: a default. Queues
- *           grow beyond it (SCHED_OVERFLOW=refuse makes it a limit).
+ * nthreads  at most 4096; 0 or less means sched_default_threads().
+ * qlen      the number of queued tasks to make room for; 0 or less means a default. Queues
+ *           grow beyond it, unless SCHED_OVERFLOW=refuse makes it a limit.
  *
  * Returns 0, or -1 with errno, and nothing has run: EINVAL (f is NULL, nthreads is greater
  * than 4096, or an environment variable is refused), or ENOMEM (there is no memory, or less than
  * 18 KiB are left of the calling thread's stack). A line on standard error explains a variable
  * that is refused, and a stack that is too small. A file of SCHED_STATS_FILE or SCHED_TRACE that
- * cannot be written is no error; a line on standard error says so. If some threads cannot be
+ * cannot be written is not an error; a line on standard error says so. If some threads cannot be
  * created, the run continues with the others.
- * A task that calls it keeps its worker's thread until the run has ended.
+ * A task that calls sched_init keeps its worker's thread until the new run has ended.
  * Thread-safe: runs are independent.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when
  * there is a task for it. */
 int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
 
 /* Adds the task f(closure, s) to the run of s; it will run exactly once. To be called from
- * a task of s, or from any thread while the run goes on. In kind cont the task is called
- * first, on a stack of its own, and the caller goes on when the task has returned or waits,
- * or when another worker takes the caller. In the other kinds the task is queued.
+ * a task of s, or from any thread during the run. In kind cont the task is called first, on
+ * a stack of its own, and the caller continues when the task has returned or waits, or when
+ * another worker takes the caller. In the other kinds the task is queued.
  *
- * s NULL is the caller's own run; outside of a task, the default pool of the process
- * (libsched(7)), whose threads run the task. exit(3) waits for the task for a tenth of a second at
- * most.
+ * If s is NULL, the run is that of the calling task; outside of a task it is the default pool of
+ * the process (libsched(7)), whose threads run the task. exit(3) waits for the task for a tenth
+ * of a second at most.
  *
- * Returns 0, or -1 with errno, nothing has changed, and the task is the caller's: EINVAL (f
- * is NULL, or the run of s has ended), EAGAIN (there is no memory for the queue to grow, or
- * the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
- * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+ * Returns 0, or -1 with errno; then nothing has changed, and the task is still the caller's:
+ * EINVAL (f is NULL, or the run of s has ended), EAGAIN (there is no memory for the queue to grow,
+ * or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: from a task of s, some nanoseconds and no allocation. */
 int sched_spawn(taskfunc f, void *closure, struct scheduler *s);
 

@@ -1,15 +1,17 @@
-/* sched.hpp: libsched for C++17 and later: tasks that are closures, and have values and exceptions. A header over
- * sched_tasks.h alone. The manual page sched.hpp(3) has examples.
+/* sched.hpp: libsched for C++17 and later: tasks that are closures, and have values and exceptions. It needs only
+ * sched_tasks.h. The manual page sched.hpp(3) has examples.
  *
- * No function takes an s. In a task each means the task's own run, elsewhere the default pool of the process
+ * No function takes an s. In a task a function acts in the task's own run, elsewhere in the default pool of the process
  * (libsched(7)): sched::parallel_for works in main, without a run.
  *
- * Errors: std::system_error with errno where the C function returns -1, and std::bad_alloc. An exception that leaves a
- * task is rethrown by what waits for the task. If several tasks throw, the first exception counts; the others are lost.
+ * Errors: std::system_error with errno where the C function returns -1, and std::bad_alloc. The function that waits for
+ * a task rethrows an exception that leaves the task. If several tasks throw, the first exception is rethrown; the
+ * others are lost.
  *
- * Thread-safe, each. What a program passes is called by several threads at once. Suspension points, in which a task may
- * go on in another thread (libsched(7)): those of the C functions, and the destructors of group and block_guard. A task
- * may wait in a handler of exceptions, and in destructors while an exception unwinds its stack. */
+ * All functions are thread-safe. Several threads may call the functions that a program passes at the same time.
+ * Suspension points, at which a task may be resumed on another thread (libsched(7)), are those of the C functions, and
+ * the destructors of group and block_guard. A task may wait in a handler of exceptions, and in destructors while an
+ * exception unwinds its stack. */
 #ifndef LIBSCHED_SCHED_HPP
 #define LIBSCHED_SCHED_HPP
 #include "sched_tasks.h"
@@ -33,7 +35,7 @@
 namespace sched {
 using std::size_t;
 namespace detail {
-/* Not inlined: the task may have gone on in another thread, whose errno is at another address. */
+/* Not inlined: the task may have been resumed on another thread, whose errno is at another address. */
 [[noreturn, gnu::noinline, gnu::cold]] inline void fail(const char *call)
 { throw std::system_error(errno, std::generic_category(), call); }
 inline int check(int result, const char *call) { return result < 0 ? (fail(call), 0) : result; }
@@ -44,7 +46,7 @@ struct first_error : fixed { /* the first exception of several tasks */
     void keep() noexcept { if (!any.exchange(true)) first = std::current_exception(); }
     void rethrow() { if (any.exchange(false)) std::rethrow_exception(std::exchange(first, nullptr)); }
 };
-struct nothing {}; /* the value of what returns void */
+struct nothing {}; /* the value of a call that returns void */
 template <class F> auto value_of(F &f)
 {
     if constexpr (std::is_void_v<decltype(f())>) return f(), nothing();
@@ -65,9 +67,9 @@ struct fork_guard : fixed {
     fork_guard(taskfunc f, void *p) { sched_fork(&task, f, p, nullptr); }
     ~fork_guard() { sched_join(&task, nullptr); }
 };
-/* Adds a task that calls call(): by copy(f, pointer, size) where C++ says that a copy of its bytes is the object.
- * Others go to the heap: which of them may move byte by byte (unique_ptr may, libstdc++'s string may not), C++17 does
- * not tell, and the library has no place in which one could be constructed. */
+/* Adds a task that calls call(): by copy(f, pointer, size) if C++ guarantees that a copy of its bytes is the object.
+ * Other objects go to the heap: C++17 does not tell which of them may be moved byte by byte (unique_ptr may,
+ * libstdc++'s string may not), and the library has no place in which to construct one. */
 template <class Call, class Copy, class Spawn> void add(Call &&call, const char *name, Copy copy, Spawn spawn)
 {
     if constexpr (std::is_trivially_copyable_v<Call> && sizeof(Call) <= SCHED_COPY_MAX && alignof(Call) <= 16) {
@@ -76,14 +78,14 @@ template <class Call, class Copy, class Spawn> void add(Call &&call, const char 
         auto owned = std::make_unique<Call>(std::move(call));
         auto run = [](void *p, ::scheduler *) { (*std::unique_ptr<Call>(static_cast<Call *>(p)))(); };
         check(spawn(run, owned.get()), name);
-        owned.release(); /* it is the task's, which may have ended */
+        owned.release(); /* it belongs to the task, which may have ended */
     }
 }
-/* A call of run, which rethrows. The list of those that have begun has no destructor, since a run may begin in the
+/* A call of run, which rethrows. The list of the calls that have begun has no destructor, since a run may begin in the
  * destructor of any object that lives until the end of the program. */
 struct root : first_error {
     static inline pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static inline root *youngest = nullptr; /* this and the next two: under the lock */
+    static inline root *youngest = nullptr; /* the lock protects this and the next two */
     root *older = nullptr;
     ::scheduler *s = nullptr;
     struct locked {
@@ -106,8 +108,8 @@ struct root : first_error {
     static void keep_in_run() noexcept
     {
         locked now;
-        /* If this thread is a worker of several runs, one on top of the other, the task is of the youngest. A run that
-         * has ended, and whose call has not, may have left its records to a run that began later. */
+        /* If this thread is a worker of several runs, one on top of the other, the task belongs to the youngest. A run
+         * that has ended may have left its records to a run that began later, while its call has not yet returned. */
         root *run = youngest;
         while (run && sched_worker_index(run->s) < 0) run = run->older;
         run ? run->keep() : std::terminate();
@@ -119,7 +121,7 @@ template <class F, class T, class X> void fold(F &f, T &into, X &&x)
     if constexpr (std::is_invocable_r_v<T, F &, T, X>) into = f(std::move(into), std::forward<X>(x));
     else f(into, std::forward<X>(x));
 }
-template <class At> struct range { /* the numbers first to last - 1, or what is at these iterators, counted from 0 */
+template <class At> struct range { /* the numbers first to last - 1, or the elements at iterators, counted from 0 */
     At first, last;
     template <class I, class J> range(I from, J to) : first(At(from)), last(At(to)) {}
     size_t size() const
@@ -137,8 +139,9 @@ template <class At> struct range { /* the numbers first to last - 1, or what is 
 template <class I, class J> range(I, J) -> range<std::common_type_t<I, J>>;
 } // namespace detail
 
-/* Calls f() as the first task of a run of so many workers (0: sched_default_threads()), and returns its value when all
- * tasks of the run have ended. Rethrows the first exception that left f or a task of spawn. Cost: as sched_init. */
+/* Calls f() as the first task of a run with `workers` workers (0: sched_default_threads()), and returns its value when
+ * all tasks of the run have ended. Rethrows the first exception that left f or a task of spawn. Cost: that of
+ * sched_init. */
 template <class F> auto run(int workers, F &&f)
 {
     detail::root here;
@@ -154,9 +157,9 @@ template <class F> auto run(int workers, F &&f)
 }
 template <class F> auto run(F &&f) { return run(0, f); }
 
-/* Adds the task f(), for which run waits. Elsewhere nobody does, and an exception that leaves f calls std::terminate.
- * If spawn throws, there is no task, and f may have been moved. Cost: sched_spawn_copy; and an allocation, if f is not
- * trivially copyable or has more than SCHED_COPY_MAX bytes. */
+/* Adds the task f(), for which run waits. In other runs and pools nothing waits for it, and an exception that leaves f
+ * calls std::terminate. If spawn throws, there is no task, and f may have been moved. Cost: that of sched_spawn_copy,
+ * and an allocation if f is not trivially copyable or has more than SCHED_COPY_MAX bytes. */
 template <class F> void spawn(F &&f)
 {
     struct task {
@@ -167,8 +170,9 @@ template <class F> void spawn(F &&f)
                 [](auto... a) { return sched_spawn(a..., nullptr); });
 }
 
-/* Calls f() here, and g() here or on another worker, and returns when both have: nothing, the value of the one that has
- * one, or a std::pair of both (by value). If both throw, f's exception counts. Cost: sched_fork and sched_join. */
+/* Calls f() here, and g() here or on another worker. When both have ended, returns nothing, the value of the one that
+ * has a value, or a std::pair of both (by value). If both throw, rethrows f's exception. Cost: that of sched_fork and
+ * sched_join. */
 template <class F, class G> auto fork_join(F &&f, G &&g)
 {
     detail::outcome<std::remove_reference_t<G>> other{g, {}, {}};
@@ -180,14 +184,15 @@ template <class F, class G> auto fork_join(F &&f, G &&g)
     else if constexpr (g_has_value) return std::move(*other.value);
 }
 
-/* Tasks that are waited for together. The destructor waits, and drops exceptions that no wait has rethrown. */
+/* A set of tasks that a program waits for together. The destructor waits, and drops exceptions that no wait has
+ * rethrown. */
 class group : detail::fixed {
     sched_group tasks = SCHED_GROUP_INIT;
     std::atomic<bool> stop{false};
     detail::first_error error;
 public:
     ~group() { sched_group_wait(&tasks, nullptr); }
-    /* As sched::spawn. Who may call it, and when: sched_group_spawn. */
+    /* As sched::spawn, for the group. sched_group_spawn says who may call it, and when. */
     template <class F> void spawn(F &&f)
     {
         struct task {
@@ -199,7 +204,7 @@ public:
                     [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., nullptr); },
                     [this](auto... a) { return sched_group_spawn(&tasks, a..., nullptr); });
     }
-    bool wait() /* until no task is left; rethrows. False if the group was cancelled; afterwards it no longer is. */
+    bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
     {
         detail::check(sched_group_wait(&tasks, nullptr), "sched_group_wait");
         bool whole = !stop.exchange(false);
@@ -209,8 +214,8 @@ public:
     bool cancelled() const noexcept { return stop; }
 };
 
-/* Calls body(i) for the numbers first to last - 1, or body(*i) for such iterators, or body(x) for the elements of a
- * range, in any order. After an exception some calls may be left out. grain, and the cost: as sched_for. */
+/* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
+ * range, in any order. After an exception some calls may be left out. grain and the cost are those of sched_for. */
 template <class I, class J, class Body> void parallel_for(I first, J last, Body &&body, size_t grain = 0)
 {
     detail::range all(first, last);
@@ -224,10 +229,11 @@ template <class I, class J, class Body> void parallel_for(I first, J last, Body 
 }
 template <class R, class B> void parallel_for(R &&all, B &&body) { parallel_for(std::begin(all), std::end(all), body); }
 
-/* Reduces numbers, or what is at iterators, to one T. Each part of grain of them (0: at most 1024 parts) begins with a
- * copy of identity, to which each x is added by acc = body(acc, x), or if that gives no T, by body(acc, x) alone. The
- * values of neighbouring parts are combined in the same way. combine must be associative, not commutative. Which values
- * it gets depends on the range and on grain alone, not on workers. Cost: for each part a fork_join, and moves of T. */
+/* Reduces numbers, or the elements at iterators, to one T. Each part of grain elements (0: at most 1024 parts) begins
+ * with a copy of identity, to which each x is added by acc = body(acc, x), or if that gives no T, by body(acc, x)
+ * alone. The values of neighbouring parts are combined in the same way. combine must be associative; it need not be
+ * commutative. The values that it gets depend only on the range and on grain, not on workers. Cost: for each part a
+ * fork_join, and moves of T. */
 template <class I, class J, class T, class Body, class Combine>
 T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
 {
@@ -247,9 +253,9 @@ T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, s
     return reduce(reduce, 0, size);
 }
 
-/* As parallel_reduce, but which values are combined depends on the course of the run: there is one T, and another one for
- * each part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: as
- * parallel_for; for each T a place on the heap, for each but the first a call of combine. */
+/* As parallel_reduce, but the combinations depend on the course of the run: there is one T, and another one for each
+ * part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: that of
+ * parallel_for, an allocation for each T, and a call of combine for each T but the first. */
 template <class I, class J, class T, class Body, class Combine>
 T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
 {
@@ -286,8 +292,9 @@ T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&co
     return identity;
 }
 
-/* Sorts as std::sort: in place, not stable, O(n log n); after an exception in an unspecified order, and what comp was
- * just called for may be moved from. Cost: of std::sort; one worker makes the first partition, two the next, and so on. */
+/* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is unspecified, and the
+ * elements that comp was called for may be moved from. Cost: that of std::sort; one worker makes the first partition,
+ * two the next, and so on. */
 template <class It, class Comp = std::less<>> void sort(It first, It last, Comp comp = {})
 {
     auto median = [&](It a, It b, It c) {
@@ -301,16 +308,16 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
         std::iter_swap(begin, median(near(begin), near(begin + n / 3), near(begin + n / 3 * 2)));
         It right = std::partition(begin + 1, end, [&](auto &&x) { return comp(x, *begin); }), left = right - 1;
         std::iter_swap(begin, left); /* the pivot is in its place */
-        if (left - begin < n / 8)    /* and now what is equal to it */
+        if (left - begin < n / 8)    /* and now the elements equal to it */
             right = std::partition(right, end, [&](auto &&x) { return !comp(*left, x); });
         fork_join([&] { self(self, begin, left, splits - 1); }, [&] { self(self, right, end, splits - 1); });
     };
     part(part, first, last, 64);
 }
 
-/* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs
- * may use them, and so may threads that have no run. The C functions take native. Cost: an atomic operation, if there
- * is nothing to wait for. */
+/* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs,
+ * and threads without a run, may use them. The C functions take native. Cost: an atomic operation if there is nothing
+ * to wait for. */
 struct mutex : detail::fixed { /* for std::lock_guard, std::unique_lock and std::scoped_lock */
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
@@ -332,13 +339,13 @@ struct semaphore : detail::fixed { /* as std::counting_semaphore */
     bool try_acquire() noexcept { return sched_sem_trywait(&native) == 0; }
     void release(size_t units = 1) { while (units-- > 0) detail::check(sched_sem_post(&native), "sched_sem_post"); }
 };
-struct barrier : detail::fixed { /* arrive_and_wait: true for one of those that have met */
+struct barrier : detail::fixed { /* arrive_and_wait: true for one of the tasks that have met */
     sched_barrier native;
     explicit constexpr barrier(size_t size) noexcept : native SCHED_BARRIER_INIT(size) {}
     bool arrive_and_wait() { return detail::check(sched_barrier_wait(&native, nullptr), "sched_barrier_wait") > 0; }
 };
 
-struct block_guard : detail::fixed { /* a section that may block its thread; if it cannot begin, its worker, too */
+struct block_guard : detail::fixed { /* a section that may block its thread, and its worker if it cannot begin */
     const bool began = sched_block_begin(nullptr) == 0;
     ~block_guard() { if (began) sched_block_end(nullptr); }
 };

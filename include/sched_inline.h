@@ -1,19 +1,19 @@
 /* sched_inline.h: sched_tasks.h with sched_spawn, sched_fork and sched_join compiled into the
- * program: include it instead. The calls mean the same and may be mixed with the library's. What
- * is not the usual case is left to the library.
+ * program: include it instead. The calls mean the same and may be mixed with the library's. The
+ * library handles all but the usual case.
  *
  * A program that includes this knows where the library keeps a worker's queue. It therefore needs
  * the symbol sched_layout_1, and does not start with a library that keeps it elsewhere. On
  * processors other than x86-64 and aarch64, and for compilers other than gcc and clang, this is
  * sched_tasks.h.
  *
- * They are macros with arguments: (name)(...) and &name are the library's functions. */
+ * The three are macros with arguments: (name)(...) and &name are the library's functions. */
 
 #ifndef LIBSCHED_SCHED_INLINE_H
 #define LIBSCHED_SCHED_INLINE_H
 
 #ifdef __GNUC__
-#pragma GCC system_header /* its casts, and variadic macros in C89 and C++98; a program's errors show */
+#pragma GCC system_header /* no warnings of casts, and of variadic macros in C89 and C++98 */
 #endif
 #include "sched_tasks.h"
 
@@ -21,8 +21,8 @@
 extern "C" {
 #endif
 
-/* For sched_typed.h. s is the s of a task. Returns the worker that the calling task runs on, if that
- * worker is in the run of s; otherwise returns s. */
+/* For sched_typed.h. s is the s of a task. Returns the worker that the calling task runs on if this
+ * worker is in the run of s, otherwise s. */
 struct scheduler *sched_inline_current(struct scheduler *s);
 
 #ifdef __cplusplus
@@ -53,21 +53,21 @@ struct scheduler *sched_inline_current(struct scheduler *s);
 extern "C" {
 #endif
 
-/* For this header only: what is queued for a forked task, and the rest of what it begins. */
+/* For this header only: the function queued for a forked task, and the slow parts of the three. */
 void sched_layout_1(void *t, struct scheduler *s);
 int sched_inline_spawn_rest(taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_fork_rest(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_join_rest(struct sched_task *t, struct scheduler *s);
 void sched_inline_join_threw(void) __attribute__((noreturn, cold));
-/* What is left in a descriptor that was joined. */
+/* The function that a join leaves in the descriptor. */
 void sched_inline_joined(void *closure, struct scheduler *s);
 
-/* So that each program that includes this needs the symbol. */
+/* Makes each program that includes this need the symbol. */
 __attribute__((used)) static void (*const sched_layout_needed_)(void *,
                                                                 struct scheduler *) = sched_layout_1;
 
-/* True if the calling thread owns the worker, which is not NULL, and the worker has a deque as is
- * known here. (Each time anew: the task may go on in another thread.) */
+/* True if the calling thread owns the worker, which is not NULL, and the worker has a deque of this
+ * layout. (Volatile: a task may be resumed on another thread, so the answer must not be reused.) */
 static __inline__ int sched_owns_(struct scheduler *s)
 {
     size_t self;
@@ -85,9 +85,9 @@ static __inline__ int sched_is_own_(struct scheduler *s)
 }
 
 /* Adds a task at the bottom of the deque, which is bot. Returns 0 if the room ends there, or if
- * another worker has asked for tasks: then the library does the rest. The release is for the raider
- * that loads the bottom. The compiler fence, here and below, is the light half of an asymmetric
- * fence. A raider or a sleeper executes the heavy half, membarrier. */
+ * another worker has asked for tasks: then the library does the rest. The release pairs with the
+ * raider's load of the bottom. The compiler fence, here and below, is the light half of an
+ * asymmetric fence; a raider or a sleeper executes the heavy half, membarrier. */
 static __inline__ int sched_put_at_(size_t deque, size_t bot, size_t f, void *closure)
 {
     SCHED_SET_(bot, SCHED_LAYOUT_F, f);
@@ -104,8 +104,8 @@ static __inline__ int sched_put_(struct scheduler *s, size_t f, void *closure)
     return sched_put_at_(deque, SCHED_GET_(deque, SCHED_LAYOUT_BOT), f, closure);
 }
 
-/* Takes the task at the bottom, whose place is last, if its closure is t; 0: it is not, or a thief
- * may be there. */
+/* Takes the task at the bottom, whose place is last, if its closure is t. Returns 0 if it is not,
+ * or if a thief may be taking the task. */
 static __inline__ int sched_take_at_(size_t deque, size_t last, struct sched_task *t)
 {
     __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), last, __ATOMIC_RELEASE);
@@ -155,7 +155,7 @@ static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler 
     f = (taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED);
     __atomic_store_n(&t->state, (size_t)sched_inline_joined, __ATOMIC_RELAXED);
 #if defined __cplusplus && defined __EXCEPTIONS
-    try { /* for which nothing is executed */
+    try { /* costs no instruction */
         f(__atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
     } catch (...) {
         sched_inline_join_threw();

@@ -11,22 +11,22 @@
  *
  * which sorts the n elements from base on. s is the caller's, or NULL as sched_tasks.h says. A call
  * is a suspension point. LESS is an expression: true if *a belongs before *b, where a and b are of
- * type const T *. With a comparison cmp for qsort it is cmp(a, b) < 0. LESS must be an order: false
- * for equal elements, and if a is before b and b before c, then a is before c. If LESS is no order,
- * the sort ends and loses no element, but the elements are not sorted. Any worker may evaluate LESS,
- * which must not wait or jump away; a C++ exception that leaves it ends the process. Elements are
- * copied by assignment, so T is no array and has no const at its top. Equal elements may be
- * exchanged; SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
+ * type const T *. With a comparison cmp for qsort, LESS is cmp(a, b) < 0. LESS must be an order:
+ * false for equal elements, and if a is before b and b before c, then a is before c. If LESS is not
+ * an order, the sort ends and loses no element, but the elements are not sorted. Any worker may
+ * evaluate LESS, which must not wait or jump away; a C++ exception that leaves it ends the process.
+ * Elements are copied by assignment, so T must not be an array or const at its top level. Equal
+ * elements may be exchanged; SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
  *
- * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
- * in the worst case, n if the elements are in order already or, if they are more than 20, in the
- * opposite order, n log d for d different elements. The first pass over all elements is made by one
- * worker, the second by two, and so on: with more than some 8 workers sched_sort takes less time.
+ * Nothing is allocated. The caller alone sorts small inputs. Cost: n log n comparisons even in the
+ * worst case; n if the elements are already in order or, if there are more than 20, in the opposite
+ * order; n log d for d different elements. One worker makes the first pass over all elements, two
+ * make the second, and so on: with more than some 8 workers sched_sort takes less time.
  *
- * (A quicksort: branches of the partition that depend on the elements are not predictable, so there
- * are none, after the cyclic Lomuto partition of L. Bergdoll and O. Peters's ipnsort, 2024; equal
- * elements and bad pivots are treated as in O. Peters, "Pattern-defeating quicksort", 2021. Large
- * elements are divided in blocks: S. Edelkamp and A. Weiss, "BlockQuicksort", 2016.) */
+ * (The sort is a quicksort. Branches on elements are not predictable, so its partition has none: it
+ * is the cyclic Lomuto partition of L. Bergdoll and O. Peters's ipnsort, 2024. Equal elements and
+ * bad pivots are treated as in O. Peters, "Pattern-defeating quicksort", 2021. Large elements are
+ * divided in blocks: S. Edelkamp and A. Weiss, "BlockQuicksort", 2016.) */
 
 #ifndef LIBSCHED_SCHED_SORT_H
 #define LIBSCHED_SCHED_SORT_H
@@ -40,19 +40,20 @@
  * SCHED_SORT_SMALL_ elements is sorted without a partition. */
 #define SCHED_SORT_TASK_ 2048
 #define SCHED_SORT_SMALL_ 20
-/* The most elements whose order one worker looks at, at a time, where several workers look. */
+/* The most elements whose order one of several workers checks at a time. */
 #define SCHED_SORT_LOOK_ 16384
-/* So many bytes of elements behind a long run are sorted alone, and need so much of the stack. */
+/* The most bytes of elements behind a long run that are sorted alone, with as many bytes of the
+ * stack. */
 #define SCHED_SORT_TAIL_ 4096
 /* Elements up to this size are cheap to copy. */
 #define SCHED_SORT_CHEAP_ 64
 
-/* So many elements are compared with the next one, or exchanged, at a time. */
+/* The number of elements that are compared with the next one, or exchanged, at a time. */
 #define SCHED_SORT_BLOCK_ 32
-/* So many large elements at each end are compared with a pivot at a time. */
+/* The number of large elements at each end that are compared with a pivot at a time. */
 #define SCHED_SORT_SIDE_ 64
 
-/* True for numbers: the comparison of two takes next to nothing. */
+/* True for numbers, whose comparison takes next to nothing. */
 #ifdef __GNUC__
 #define SCHED_SORT_IS_NUMBER_(T)                                                                   \
     (__builtin_classify_type(*(T *)0) == __builtin_classify_type(0)                                \
@@ -60,11 +61,11 @@
 #else
 #define SCHED_SORT_IS_NUMBER_(T) 0
 #endif
-/* One worker looks at so many elements alone, since it takes longer to wake another one. */
+/* The number of elements that one worker checks alone, since to wake another one takes longer. */
 #define SCHED_SORT_ALONE_(T) (SCHED_SORT_IS_NUMBER_(T) ? 131072 : SCHED_SORT_LOOK_)
 
-/* True for numbers that many processors compare with vectors. (Those of 64 bits take longer with
- * SSE2, the vectors that all x86-64 have, than one by one.) */
+/* True for numbers that many processors compare faster with vectors. (With SSE2, which all x86-64
+ * have, numbers of 64 bits are slower than one by one.) */
 #define SCHED_SORT_IS_NARROW_(T) (SCHED_SORT_IS_NUMBER_(T) && sizeof(T) <= 4)
 
 #ifdef __GNUC__
@@ -73,7 +74,7 @@
 #define SCHED_SORT_RESTRICT_
 #endif
 
-/* How many bad pivots are allowed for n elements. */
+/* The number of bad pivots that are allowed for n elements. */
 SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
 {
     int limit = 1;
@@ -82,12 +83,12 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
     return limit;
 }
 
-/* T may be a type such as char *, which must not be pasted where several names are declared. */
+/* T may be a type like char *, which must not stand in a declaration of several names. */
 #define SCHED_SORT(f, T, ...)                                                                      \
     typedef T f##_element_;                                                                        \
     SCHED_SORT_BY_(f, f##_element_, (__VA_ARGS__))
 
-/* What both sorts use. */
+/* The functions of both sorts. */
 #define SCHED_SORT_COMMON_(f, T, LESS)                                                             \
     SCHED_TYPED_FN_ int f##_less_(const T *a, const T *b) SCHED_TYPED_NOEXCEPT_                    \
     {                                                                                              \
@@ -114,8 +115,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* Each element's place is the number of those before it: no branch depends on an element.     \
-     * (Where LESS is no order, with NaNs for instance, two may have one place.) */                \
+    /* Each element's place is the number of elements before it: no branch depends on an element.  \
+     * (If LESS is not an order, with NaNs for instance, two may get the same place.) */           \
     SCHED_TYPED_STATIC_ void f##_by_rank_(T *v, size_t n)                                          \
     {                                                                                              \
         T sorted[SCHED_SORT_SMALL_];                                                               \
@@ -150,8 +151,9 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return f##_less_(a, c) ? a : f##_less_(b, c) ? c : b;                                      \
     }                                                                                              \
                                                                                                    \
-    /* Whether one of the steps from v[0] to v[SCHED_SORT_BLOCK_] does not rise, or with `falls`   \
-     * does not fall strictly: without a branch for each, so that a compiler uses vectors. */      \
+    /* True if one of the steps from v[0] to v[SCHED_SORT_BLOCK_] does not rise, or with `falls`   \
+     * does not fall strictly. There is no branch for each step, so that a compiler uses           \
+     * vectors. */                                                                                 \
     SCHED_TYPED_FN_ int f##_breaks_(const T *v, int falls)                                         \
     {                                                                                              \
         int i, breaks = 0;                                                                         \
@@ -164,8 +166,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return breaks;                                                                             \
     }                                                                                              \
                                                                                                    \
-    /* How many steps from v[0] to v[n] rise, or with `falls` fall strictly, up to the first that  \
-     * does not. Most inputs have that among the first few steps. */                               \
+    /* The number of steps from v[0] to v[n] that rise, or with `falls` fall strictly, before the  \
+     * first that does not. In most inputs this is one of the first few steps. */                  \
     SCHED_TYPED_STATIC_ size_t f##_steps_alone_(const T *v, size_t n, int falls)                   \
     {                                                                                              \
         size_t i = 0;                                                                              \
@@ -197,7 +199,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return i < n / 2 ? i : i + half;                                                           \
     }                                                                                              \
                                                                                                    \
-    /* Exchanges two blocks, whose elements are in opposite order then. */                         \
+    /* Exchanges two blocks, and reverses each of them. */                                         \
     SCHED_TYPED_FN_ void f##_exchange_(T *SCHED_SORT_RESTRICT_ v, T *SCHED_SORT_RESTRICT_ other)   \
     {                                                                                              \
         int i;                                                                                     \
@@ -233,9 +235,9 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         SCHED_JOIN(f##_reverse_, &inner);                                                          \
     }                                                                                              \
                                                                                                    \
-    /* The length of the run at the front: n if all elements are in order, also if they were in    \
-     * strictly opposite order and are reversed now. Of a falling run that is not all, 1. For most \
-     * inputs the look ends early. */                                                              \
+    /* The length of the run at the front. If all elements are in strictly opposite order,         \
+     * reverses them and returns n; a shorter falling run counts as 1. For most inputs the check   \
+     * ends early. */                                                                              \
     SCHED_TYPED_STATIC_ size_t f##_look_(T *base, size_t n, struct scheduler *s)                   \
     {                                                                                              \
         size_t steps = n > 0 ? n - 1 : 0, i;                                                       \
@@ -255,8 +257,9 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return n;                                                                                  \
     }                                                                                              \
                                                                                                    \
-    /* Merges the run v with a short one behind it, from the end on; there is room for the short   \
-     * one. Each step moves the elements that belong behind the last of the short run, and that. */\
+    /* Merges the run v with a short run behind it, from the end on; the room has space for the    \
+     * short run. Each step moves the last element of the short run and the elements that belong   \
+     * behind it. */                                                                               \
     SCHED_TYPED_STATIC_ void f##_append_(T *v, size_t n, size_t more, T *room)                     \
     {                                                                                              \
         T *to = v + n + more;                                                                      \
@@ -265,12 +268,12 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             room[i] = v[n + i];                                                                    \
         while (more > 0) {                                                                         \
             const T *last = &room[more - 1];                                                       \
-            size_t step = 1, from = n, low, middle; /* from v[from] on, all belong behind *last */ \
+            size_t step = 1, from = n, low, middle; /* all from v[from] on belong behind *last */  \
             while (step <= from && f##_less_(last, &v[from - step])) {                             \
                 from -= step;                                                                      \
                 step *= 2;                                                                         \
             }                                                                                      \
-            low = step <= from ? from - step + 1 : 0; /* v[low - 1] does not */                    \
+            low = step <= from ? from - step + 1 : 0; /* v[low - 1] does not belong there */       \
             while (low < from) {                                                                   \
                 middle = low + (from - low) / 2;                                                   \
                 if (f##_less_(last, &v[middle]))                                                   \
@@ -287,7 +290,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
 #define SCHED_SORT_BY_(f, T, LESS)                                                                 \
     SCHED_SORT_COMMON_(f, T, LESS)                                                                 \
                                                                                                    \
-    /* Orders the numbers of the elements, and then copies each element once, to its place. */     \
+    /* Sorts the indices of the elements, and then copies each element once, to its place. */      \
     SCHED_TYPED_STATIC_ void f##_by_places_(T *v, size_t n)                                        \
     {                                                                                              \
         unsigned char from[SCHED_SORT_SMALL_]; /* v[from[i]] belongs at v[i] */                    \
@@ -309,7 +312,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    /* For the parts where pivot after pivot was bad. */                                           \
+    /* Heapsort, for parts in which pivot after pivot was bad. */                                  \
     SCHED_TYPED_STATIC_ void f##_by_heap_(T *v, size_t n)                                          \
     {                                                                                              \
         size_t start = n / 2, end = n, at, child;                                                  \
@@ -328,7 +331,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* Moves a pivot to v[0]: a median of 3 elements, of many a median of medians. */              \
+    /* Moves a pivot to v[0]: the median of 3 elements, or in a large part a median of medians. */ \
     SCHED_TYPED_STATIC_ void f##_choose_(T *v, size_t n)                                           \
     {                                                                                              \
         size_t step = n / 8;                                                                       \
@@ -349,9 +352,9 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return equals ? !f##_less_(pivot, a) : f##_less_(a, pivot);                                \
     }                                                                                              \
                                                                                                    \
-    /* Moves the elements that belong before *pivot to the front of v, with `equals` also those    \
-     * that equal it, and returns their number. n is not 0. v[gap] is free: its element was copied \
-     * before. */                                                                                  \
+    /* Moves the elements that belong before *pivot, with `equals` also those that equal it, to    \
+     * the front of v, and returns their number. n is not 0. v[gap] is free: its element has been  \
+     * copied. */                                                                                  \
     SCHED_TYPED_FN_ size_t f##_divide_cheap_(T *v, size_t n, const T *pivot, int equals)           \
     {                                                                                              \
         size_t left = 0, gap = 0, i;                                                               \
@@ -368,8 +371,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return left + (size_t)f##_is_before_(&first, &kept, equals);                               \
     }                                                                                              \
                                                                                                    \
-    /* Exchanges the elements v[low[i]] with the elements end[-1 - high[i]], i < n, not pair by    \
-     * pair: it copies each element once. There is at least one pair: n > 0. */                    \
+    /* Exchanges the elements v[low[i]] with the elements end[-1 - high[i]], i < n, n > 0. Not     \
+     * pair by pair, but in one cycle, which copies each element once. */                          \
     SCHED_TYPED_FN_ void f##_exchange_some_(T *v, const unsigned char *low, T *end,                \
                                             const unsigned char *high, size_t n)                   \
     {                                                                                              \
@@ -384,7 +387,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         *(end - 1 - high[i]) = kept;                                                               \
     }                                                                                              \
                                                                                                    \
-    /* As divide_cheap_, but only elements that change sides are copied. Blocks at both ends are   \
+    /* As divide_cheap_, but copies only elements that change sides. Blocks at both ends are       \
      * compared without branches, so that the processor fetches several elements at a time. */     \
     SCHED_TYPED_FN_ size_t f##_divide_large_(T *v, size_t n, const T *pivot, int equals)           \
     {                                                                                              \
@@ -430,8 +433,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
                                               : f##_divide_large_(v + 1, n - 1, v, equals);        \
     }                                                                                              \
                                                                                                    \
-    /* Either sorts v and returns 1, or divides v, so that v[*middle] is at its place, and returns \
-     * 0. With `follows`, v[-1] exists, and no element of v belongs before it. */                  \
+    /* Either sorts v and returns 1, or divides v, so that v[*middle] is in its place, and         \
+     * returns 0. With `follows`, v[-1] exists, and no element of v belongs before it. */          \
     SCHED_TYPED_STATIC_ int f##_step_(T **v, size_t *n, int *limit, int follows, size_t *middle)   \
     {                                                                                              \
         while (*n > SCHED_SORT_SMALL_) {                                                           \
@@ -441,7 +444,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             }                                                                                      \
             f##_choose_(*v, *n);                                                                   \
             if (follows && !f##_less_(*v - 1, *v)) {                                               \
-                /* The pivot equals v[-1]: so the elements that equal it are at their places. */   \
+                /* The pivot equals v[-1], so the elements that equal it are in their places. */   \
                 size_t done = f##_divide_(*v, *n, 1) + 1;                                          \
                 *v += done;                                                                        \
                 *n -= done;                                                                        \
@@ -450,7 +453,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             *middle = f##_divide_(*v, *n, 0);                                                      \
             f##_swap_(*v, *v + *middle);                                                           \
             if (*middle < *n / 8 || *n - *middle < *n / 8) {                                       \
-                /* Breaks up a pattern that may have made the pivot bad. */                        \
+                /* Breaks a pattern that may have made the pivot bad. */                           \
                 T *after = *v + *middle + 1;                                                       \
                 size_t more = *n - *middle - 1;                                                    \
                 --*limit;                                                                          \

@@ -1,4 +1,5 @@
-/* sched_stable_sort.h: the stable one of the two sorts of sched_sort.h, which includes this file.
+/* sched_stable_sort.h: a stable sort with the comparison compiled in. sched_sort.h includes this
+ * file.
  *
  *     SCHED_STABLE_SORT(sort_people, struct person, strcmp(a->name, b->name) < 0)
  *
@@ -9,39 +10,41 @@
  *
  *     int f(T *base, size_t n, struct scheduler *s)
  *
- * which sorts as the function that SCHED_SORT defines, with the same LESS and the same s, but equal
- * elements keep their order. It needs memory for n more elements or, if an element has 160 bytes or
- * more, for two pointers for each and for one element in 64. It returns 0, or -1 with errno ENOMEM
- * if there is no memory: then the array is unchanged. Elements that are in order, or in strictly
- * opposite order, need no memory; fewer than 21 do neither. In C++, T is trivially copyable.
+ * which sorts like the function that SCHED_SORT defines, with the same LESS and the same s, but
+ * equal elements keep their order. It needs memory for n more elements or, if an element has 160
+ * bytes or more, for two pointers for each and for one element in 64. It returns 0, or -1 with
+ * errno ENOMEM if there is no memory: then the array is unchanged. Elements that are in order or in
+ * strictly opposite order need no memory, nor do fewer than 21 elements. In C++, T must be
+ * trivially copyable.
  *
- * How: the array is halved, on several workers, down to parts that fit into a cache of the processor.
- * A part is sorted by partitions; then parts are merged, from the array to the room for the copy and
- * back.
+ * How: several workers halve the array down to parts that fit into a cache of the processor. Each
+ * part is sorted by partitions; then parts are merged, from the array to the room for the copy
+ * (*the room*) and back.
  *
- * A partition compares each element with one pivot. The comparisons do not wait for each other, as
- * those of a merge do, and d different elements need log d passes. So it is the faster one, but it
- * leaves a serial pass over the whole array. Merges are divided between workers, and take what is in
- * order as it is. A part that begins with a long run, rising or falling, is not partitioned either:
- * its rest is sorted and merged with the run. If pivot after pivot is bad, the part is sorted by
- * merges alone.
+ * A partition compares each element with one pivot. Unlike those of a merge, its comparisons do not
+ * wait for each other, and d different elements need log d passes. So partitions are faster than
+ * merges, but the first is a serial pass over the whole array. Merges are divided between workers,
+ * and take elements that are in order as they are. A part that begins with a long run, rising or
+ * falling, is not partitioned: its rest is sorted and merged with the run. If pivot after pivot is
+ * bad, the part is sorted by merges alone.
  *
- * No branch of a partition depends on an element, nor does one of a merge: the outcome of the
- * comparison moves pointers. A merge proceeds from both ends at once, so that two such chains run
- * beside each other. The shorter run has as many elements as there are steps, so that no end is
- * tested for. Where groups of elements stay together, the end of each is searched by doubled steps,
- * and the group is copied. A large merge is split by rank into two (src/api/sort.rs names the
- * sources; the partition with two targets is that of I. van den Hoven, "fluxsort", 2021).
+ * No branch of a partition or of a merge depends on an element: the outcome of the comparison moves
+ * pointers. A merge proceeds from both ends at once, so that two chains of comparisons and moves
+ * run in parallel. It makes at most as many steps as the shorter run has elements, so no step tests
+ * for the end of a run. If groups of elements stay together, the end of each group is searched by
+ * steps of doubling length, and the group is copied. A large merge is split by rank into two.
+ * (src/api/sort.rs names the sources; the partition with two targets is that of I. van den Hoven,
+ * "fluxsort", 2021.)
  *
- * If LESS is no order, no element is lost: a partition writes each element to one of two sides, and
- * a merge from one end takes each element once. In a merge from both ends the two fronts may then
- * pass each other; the merge detects this, and is done again from one end. A merge reads nothing
+ * If LESS is not an order, no element is lost: a partition writes each element to one of two sides,
+ * and a merge from one end takes each element once. In a merge from both ends the two fronts may
+ * pass each other; the merge detects this, and is repeated from one end. A merge reads nothing
  * outside of its runs, since a step takes at most one element from each end of a run. Partitioning
  * ends, since bad partitions are counted.
  *
- * Large elements are sorted by pointers to them, and then moved once. The moves follow the cycles of
- * the permutation. In each 64 places one element is saved, which cuts the cycles into paths that
- * several workers follow at a time; cycles that are cut nowhere are left to one worker. */
+ * Large elements are sorted by pointers to them, and then moved once. The moves follow the cycles
+ * of the permutation. Of each 64 places one element is saved, which cuts the cycles into paths that
+ * several workers follow at the same time; one worker alone follows the cycles that are not cut. */
 
 #ifndef LIBSCHED_SCHED_STABLE_SORT_H
 #define LIBSCHED_SCHED_STABLE_SORT_H
@@ -58,16 +61,16 @@
 #define SCHED_STABLE_PART_BYTES_ 262144
 /* The fewest elements that two workers merge together, and the most that one worker moves. */
 #define SCHED_STABLE_MERGE_ 8192
-/* Elements of this size are sorted by pointers. */
+/* Elements of at least this size are sorted by pointers. */
 #define SCHED_STABLE_LARGE_ 160
-/* The fewest elements of a run in which groups are looked for, and of a group that pays. */
+/* The fewest elements of a run that is searched for groups, and of a group that pays. */
 #define SCHED_STABLE_GROUPED_ 128
 #define SCHED_STABLE_GROUP_ 8
-/* A saved element is one of so many. */
+/* The number of places of which one element is saved. */
 #define SCHED_STABLE_SAVED_ 64
 
-/* The halvings of n elements after which parts are small enough. An even number, so that the merges
- * end in the array. */
+/* The number of halvings of n elements after which parts are small enough. It is even, so that the
+ * merges end in the array. */
 SCHED_TYPED_FN_ int sched_stable_levels_(size_t n, size_t size)
 {
     int levels = 0;
@@ -76,7 +79,7 @@ SCHED_TYPED_FN_ int sched_stable_levels_(size_t n, size_t size)
     return (levels + 1) & ~1;
 }
 
-/* Memory for n objects of this size, and its start, which is aligned. NULL: there is none. */
+/* Memory for n objects of this size, and its aligned start. NULL: there is no memory. */
 SCHED_TYPED_FN_ void *sched_stable_room_(size_t n, size_t size, size_t align, void **start)
 {
     char *room;
@@ -89,8 +92,8 @@ SCHED_TYPED_FN_ void *sched_stable_room_(size_t n, size_t size, size_t align, vo
     return room;
 }
 
-/* The place of the saved element in a block of SCHED_STABLE_SAVED_: anywhere, since a permutation
- * may have a period. */
+/* The place of the saved element in a block of SCHED_STABLE_SAVED_: not the same in all blocks,
+ * since a permutation may have a period. */
 SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
 {
     size_t left = n - block * SCHED_STABLE_SAVED_;
@@ -99,7 +102,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
 }
 
 #ifdef __GNUC__
-/* Keeps the compiler from making a branch of the choice. */
+/* Keeps the compiler from making the choice a branch. */
 #define SCHED_STABLE_OPAQUE_(value) __asm__("" : "+r"(value))
 #else
 #define SCHED_STABLE_OPAQUE_(value) (void)(value)
@@ -111,7 +114,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
 #define SCHED_STABLE_MUST_USE_
 #endif
 
-/* The stable sort of elements that are cheap to move, in a room that is given. */
+/* The stable sort of elements that are cheap to move. The caller gives the room. */
 #define SCHED_STABLE_PARTS_(f, T)                                                                  \
     /* if_so or if_not, without a branch. */                                                       \
     SCHED_TYPED_FN_ const T *f##_pick_(int so, const T *if_so, const T *if_not)                    \
@@ -148,8 +151,8 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         return low;                                                                                \
     }                                                                                              \
                                                                                                    \
-    /* Merges group by group; `patience` is how much short groups may cost. Returns 0 if it is at  \
-     * an end, and there is a rest of both runs. */                                                \
+    /* Merges group by group; short groups use up `patience`. Returns 0 if it is used up while     \
+     * elements of both runs are left. */                                                          \
     SCHED_TYPED_STATIC_ int f##_groups_(const T **left, size_t *nl, const T **right, size_t *nr,   \
                                         T **to, long patience)                                     \
     {                                                                                              \
@@ -224,7 +227,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* Sorts few elements to another place: four by a network, the others by insertion. */         \
+    /* Sorts few elements into another place: four by a network, the others by insertion. */       \
     SCHED_TYPED_STATIC_ void f##_few_to_(const T *v, T *to, size_t n)                              \
     {                                                                                              \
         size_t i = 1, j;                                                                           \
@@ -235,7 +238,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
             high = f##_less_(d, b);                                                                \
             to[0] = *f##_pick_(low, c, a);                                                         \
             to[3] = *f##_pick_(high, b, d);                                                        \
-            x = f##_pick_(low, a, f##_pick_(high, c, b)); /* the two between, in their order */    \
+            x = f##_pick_(low, a, f##_pick_(high, c, b)); /* the two middle ones, in their order */\
             y = f##_pick_(high, d, f##_pick_(low, b, c));                                          \
             swap = f##_less_(y, x);                                                                \
             to[1] = *f##_pick_(swap, y, x);                                                        \
@@ -269,7 +272,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
             f##_merge_alone_(room, half, room + half, n - half, v);                                \
     }                                                                                              \
                                                                                                    \
-    /* The pivot: of many elements a median of medians. */                                         \
+    /* The pivot; in a large part a median of medians. */                                          \
     SCHED_TYPED_FN_ const T *f##_pivot_(const T *v, size_t n)                                      \
     {                                                                                              \
         size_t step = n / 8;                                                                       \
@@ -282,8 +285,8 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         return f##_median_(low, middle, high);                                                     \
     }                                                                                              \
                                                                                                    \
-    /* Moves the elements that belong before *pivot to the front, with `equals` also those that    \
-     * equal it, and returns their number. */                                                      \
+    /* Moves the elements that belong before *pivot, with `equals` also those that equal it, to    \
+     * the front, and returns their number. */                                                     \
     SCHED_TYPED_FN_ size_t f##_divide_(T *v, T *room, size_t n, const T *pivot, int equals)        \
     {                                                                                              \
         size_t before = 0, i;                                                                      \
@@ -358,7 +361,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         SCHED_JOIN(f##_part_, &before);                                                            \
     }                                                                                              \
                                                                                                    \
-    /* The length of the run at the front, which rises now: if it fell, it was reversed. */        \
+    /* The length of the run at the front. Reverses a falling run. */                              \
     SCHED_TYPED_STATIC_ size_t f##_run_at_(T *v, size_t n)                                         \
     {                                                                                              \
         int falls = n > 1 && f##_less_(&v[1], &v[0]);                                              \
@@ -368,7 +371,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         return length;                                                                             \
     }                                                                                              \
                                                                                                    \
-    /* Sorts an array that is small, or what follows a run. */                                     \
+    /* Sorts a small array, or the elements that follow a run. */                                  \
     SCHED_VOID_TASK(f##_whole_, T *, v, T *, room, size_t, n)                                      \
     {                                                                                              \
         size_t run = f##_run_at_(v, n);                                                            \
@@ -393,7 +396,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
             f##_merge_alone_(left, nl, right, nr, to);                                             \
             return;                                                                                \
         }                                                                                          \
-        while (low < high) { /* of the first k elements, so many are from the left */              \
+        while (low < high) { /* how many of the first k elements are from the left */              \
             size_t i = low + (high - low) / 2;                                                     \
             if (f##_less_(&right[k - i - 1], &left[i]))                                            \
                 high = i;                                                                          \
@@ -418,7 +421,7 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         SCHED_JOIN(f##_move_, &upper);                                                             \
     }                                                                                              \
                                                                                                    \
-    /* Sorts v. Returns 1 if the outcome is in the room: what is in order stays where it is. */    \
+    /* Sorts v. Returns 1 if the outcome is in the room: elements in order stay where they are. */ \
     SCHED_TASK(int, f##_halves_, T *, v, T *, room, size_t, n, int, levels)                        \
     {                                                                                              \
         size_t half = n / 2;                                                                       \
@@ -483,8 +486,8 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* Follows the paths from the saved elements of some blocks. A place that has its element gets \
-     * the pointer NULL. */                                                                        \
+    /* Follows the paths from the saved elements of some blocks. A place that has got its element  \
+     * gets the pointer NULL. */                                                                   \
     SCHED_VOID_TASK(f##_follow_, const T **, pointers, T *, v, T *, saved, size_t, n,              \
                     size_t, block, size_t, end)                                                    \
     {                                                                                              \

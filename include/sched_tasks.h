@@ -6,20 +6,20 @@
  * elsewhere it means the default pool of the process. The first use makes this pool, as the
  * SCHED_* variables say, with sched_default_threads() workers. The pool sleeps while it has no
  * tasks, and ends with the process; exit waits for its tasks for a tenth of a second at most. So
- * main may say
+ * main can simply call
  *
  *     if (sched_for(0, n, 0, scale, a, NULL) != 0)
  *         err(1, "sched_for");
  *
  * Functions that only wait (sched_join, sched_group_wait, sched_mutex_lock and so on),
- * sched_task_yield and sched_worker_index do not make the pool. If the pool cannot be made, a
+ * sched_task_yield and sched_worker_index never make the pool. If the pool cannot be made, a
  * function fails as sched_pool_create does. A child made by fork makes its own pool at the next
  * use. Cost: the first use takes some hundred microseconds, for the threads; each later use
  * outside of a task some ten microseconds, to hand the work to a worker and to wake it; a use
  * within a task some nanoseconds.
  *
  * A suspension point is a call in which a task may be suspended with its stack. Afterwards it may
- * go on in another thread, where errno and thread-local variables are that thread's: see
+ * be resumed on another thread, where errno and thread-local variables are that thread's: see
  * libsched(7), SUSPENSION POINTS. No function may be called in a signal handler, unless its comment
  * says that it is async-signal-safe. */
 
@@ -56,7 +56,8 @@ typedef struct sched_cond sched_cond;
 typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
 
-/* A struct and a function may have the same name, as sched_stats has. In C++ gcc's -Wshadow warns of that. */
+/* A struct and a function may have the same name: sched_stats. In C++ gcc's -Wshadow warns of
+ * that. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -113,8 +114,8 @@ struct sched_task {
   size_t check;
 };
 
-/* A group of tasks that are waited for together. SCHED_GROUP_INIT is a group without tasks. A
- * group must not be copied, and must live until sched_group_wait has returned. */
+/* A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
+ * tasks. A group must not be copied, and must live until sched_group_wait has returned. */
 struct sched_group {
   size_t state;
   size_t waiter;
@@ -124,10 +125,10 @@ struct sched_group {
 /* The body of a loop. It does the work for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
 
-/* A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other
- * tasks. Waiting tasks and threads get the mutex in the order in which they came, but others may
- * overtake the oldest of them, at most 4096 times. SCHED_MUTEX_INIT is an unlocked mutex. A mutex
- * need not be destroyed; it must not be copied while it is in use. */
+/* A mutex for tasks: a task that has to wait is suspended, and its worker runs other tasks.
+ * Waiting tasks and threads get the mutex in the order in which they came, but others may overtake
+ * the oldest of them, at most 4096 times. SCHED_MUTEX_INIT is an unlocked mutex. A mutex need not
+ * be destroyed; it must not be copied while it is in use. */
 struct sched_mutex {
   size_t state;
   void *queue;
@@ -163,9 +164,9 @@ struct sched_options {
   size_t size;
   /* SCHED_KIND_STEAL and so on. */
   int kind;
-  /* As for sched_init. */
+  /* The nthreads of sched_init. */
   int nthreads;
-  /* As for sched_init. */
+  /* The qlen of sched_init. */
   int qlen;
   /* SCHED_DEQUE_SPLIT and so on. */
   int deque;
@@ -219,9 +220,9 @@ extern "C" {
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
  * SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
- * memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
+ * memory for the copy or for the queue to grow, or the queue already holds qlen tasks under
  * SCHED_OVERFLOW=refuse).
- * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: from a task of the run of s, that of sched_spawn and some nanoseconds. Memory
  * is allocated only when more copies are in use at a time than ever before in the run.
  *
@@ -246,7 +247,7 @@ int sched_spawn_copy(taskfunc f,
  * or if the library recognises a misuse of t: see libsched(7), DIAGNOSTICS. If s is NULL and the
  * default pool cannot be made, the task is run at once, with s NULL. The behaviour is undefined if
  * t is NULL; the debug library recognises that.
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, for different t. Cost: from a task of the run of s, that of sched_spawn.
  *
  * Example:
@@ -269,11 +270,11 @@ void sched_fork(struct sched_task *t,
 
 /* Waits until the task that was forked on t has ended. The caller then sees what the task has
  * written. If no worker has begun the task, it is called now. Otherwise the caller is suspended,
- * its stack is kept, and its worker goes on with other tasks. If SCHED_JOIN is help, or no memory
- * is left for another stack, the caller is not suspended: its worker runs other tasks on top of
- * it, on the same stack. A thread that is not a worker of the run calls the task if nobody has
- * begun it, on its own stack, and sleeps otherwise. Tasks may be joined in
- * any order; the reverse order of forking is the quickest.
+ * its stack is kept, and its worker runs other tasks. If SCHED_JOIN is help, or no memory is left
+ * for another stack, the caller is not suspended: its worker runs other tasks on top of it, on the
+ * same stack. A thread that is not a worker of the run calls the task on its own stack if nobody
+ * has begun it, and sleeps otherwise. Tasks may be joined in any order; the reverse order of
+ * forking is the fastest.
  *
  * s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
  * cannot fail. The process ends with a message if the library recognises one of these mistakes: t
@@ -281,20 +282,20 @@ void sched_fork(struct sched_task *t,
  * returned without joining a task that it forked. See libsched(7), DIAGNOSTICS. The debug library
  * always recognises these mistakes. It also recognises a t that is NULL or was forked in another
  * run; with the other library the behaviour is then undefined.
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Cost: that of running a task from the worker's own queue; if another worker runs the task, the
  * time until the task has ended. */
 void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
-/* Lets other tasks run. The calling task goes on when its turn has come: behind the tasks that are
- * in the queue for all workers at the time of the call; with SCHED_DEQUE=ring or queue, behind the
- * tasks in its own worker's queue, as in Tokio (C. Lerche, 2019).
+/* Lets other tasks run. The calling task continues after the tasks that are in the queue for all
+ * workers at the time of the call; with SCHED_DEQUE=ring or queue, after the tasks in its own
+ * worker's queue, as in Tokio (C. Lerche, 2019).
  *
  * s is the s of any worker of the run. If the calling thread is not a worker of that run, or if s
  * is NULL outside of a task, this is sched_yield(2). There are no errors: if there is no memory
  * for another stack, the call does nothing.
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: one or two switches of stacks, and two uses of a queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
@@ -304,9 +305,9 @@ void sched_task_yield(struct scheduler *s);
  * first, as by sched_spawn.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, or the run of s
- * has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
+ * has ended), EAGAIN (there is no memory, or the queue already holds qlen tasks under
  * SCHED_OVERFLOW=refuse).
- * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. The group's own tasks, and the task that will wait for the group, may add tasks at
  * any time. Other callers may add tasks only while nobody waits for the group, or while they know
  * of a task of the group that has not ended. Cost: that of sched_spawn_copy, and two atomic
@@ -330,9 +331,9 @@ int sched_group_spawn(struct sched_group *g,
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
  * than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
- * no memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
- * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
- * Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
+ * no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_group_spawn.
  *
  * Example:
  *
@@ -353,15 +354,15 @@ int sched_group_spawn_copy(struct sched_group *g,
 /* Waits until no task of the group is left. The caller then sees what the tasks have written, and
  * the group may be used again. A caller that is a task is suspended while it waits: its stack is
  * kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
- * left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
- * the same stack. A thread that is not a worker of the run runs the tasks of the group that it has
- * added itself and that nobody has begun, on its own stack, and then sleeps.
- * s is the s of any worker of the run. If a task of the group waits for the group, and so for
- * itself, the process ends with a message.
+ * left for another stack, the caller is not suspended: its worker runs other tasks on top of it,
+ * on the same stack. A thread that is not a worker of the run first runs, on its own stack, the
+ * tasks of the group that it has added itself and that nobody has begun; then it sleeps. s is the
+ * s of any worker of the run. If a task of the group waits for the group, and so for itself, the
+ * process ends with a message.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
- * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * EINVAL (g is NULL, or the run of s has ended and the group has tasks of a parent process).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: some nanoseconds if there is nothing to wait for. */
 int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
@@ -376,25 +377,27 @@ void sched_group_cancel(struct sched_group *g);
  * Thread-safe and async-signal-safe. Cost: a load. */
 int sched_group_cancelled(const struct sched_group *g);
 
-/* Cuts the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, the
- * numbers l to h - 1. Each number is in exactly one part. The function returns when all calls have
- * returned; the caller then sees what they have written. Any worker of the run may call body, in
- * any order and several workers at a time; each call gets the s of its worker. The body may itself
- * fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
- * nothing is called.
+/* Divides the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, which
+ * consists of the numbers l to h - 1. Each number is in exactly one part. The function returns
+ * when all calls have returned; the caller then sees what they have written. Any worker of the run
+ * may call body, in any order and at the same time as others; each call gets the s of its worker.
+ * The body may itself fork, spawn and loop. Like a task, it must return; longjmp out of it is
+ * undefined. If lo >= hi, body is not called.
  *
  * A part must not wait for another part, since one task may do both, one after the other.
  *
  * grain  0: the library chooses. The first part has one number; the size of the next ones depends
  *        on how many numbers are left and on whether workers are idle.
- *        More than 0: each part has exactly grain numbers; the last one may have fewer.
+ *        More than 0: each part has exactly grain numbers, but the last one may have fewer.
  *
- * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
- * help: see libsched(7), THREADS OUTSIDE. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
- * greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
- * caller is no worker of the run, and there is no memory to hand the work to one, or the queue
- * holds qlen tasks already under SCHED_OVERFLOW=refuse).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the
+ * workers help: see libsched(7), THREADS OUTSIDE.
+ *
+ * Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
+ * than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has ended),
+ * EAGAIN (the caller is not a worker of the run, and there is no memory to hand the work to one,
+ * or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
  * about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls if grain is not 0. Each
  * part that another worker takes costs a steal.
@@ -418,42 +421,44 @@ int sched_for(size_t lo,
               void *ctx,
               struct scheduler *s);
 
-/* Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
- * grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
- * numbers l to h - 1 to the value at acc, which is a copy of the identity at first. combine(into,
+/* Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are divided into parts
+ * of grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
+ * numbers l to h - 1 to the value at acc, which is at first a copy of the identity. combine(into,
  * from, ctx) adds the value at from to the value at into; each is the value of one or several
- * parts, and the parts of from follow directly on those of into. At the end the value of all parts
- * is copied to result; if lo >= hi, the identity is copied.
+ * parts, and the parts of from directly follow those of into. At the end the value of all parts is
+ * copied to result; if lo >= hi, the identity is copied.
  *
  * The identity must be neutral: combined with any value, it leaves that value as it is (0 for a
- * sum, 1 for a product). It is copied for each part, so it is no start value, and must not change
- * before the function returns.
+ * sum, 1 for a product). It is copied for each part, so it is not a start value, and must not
+ * change before the function returns.
  *
- * combine must be associative; it need not be commutative. Which parts there are, and which values
- * are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
- * speed. So the result is the same each time, even if combine is only nearly associative, like the
- * addition of floating-point numbers. (For this the caller must have the same floating-point modes
- * as the run.)
+ * combine must be associative; it need not be commutative. The parts and the combinations depend
+ * only on lo, hi, grain and size, not on the number or the speed of the workers. So the result is
+ * the same each time, even if combine is only nearly associative, like the addition of
+ * floating-point numbers. (This requires that the caller has the same floating-point modes as the
+ * run.)
  *
  * grain  0: the library chooses from hi - lo and size; there are at most 1024 parts, or, if size
  *        is more than 128, at most 131072 / size or 64, whichever is more.
  *
  * A part must not wait for another part, since one task may reduce both, one after the other.
  *
- * The values are aligned for any type. Any worker of the run may call the two functions, several
- * workers at a time; each call of body gets the s of its worker. Both functions must return;
+ * The values are aligned for any type. Any worker of the run may call the two functions, at the
+ * same time as others; each call of body gets the s of its worker. Both functions must return;
  * longjmp out of them is undefined.
  *
- * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
- * help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
- * combine, identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a
- * negative number becomes, or the run of s has ended), ENOMEM (size is greater than 128, and there
- * is no memory for a value; some parts may have been done), EAGAIN (the caller is no worker of the
- * run, and there is no memory to hand the work to one, or the queue holds qlen tasks already under
- * SCHED_OVERFLOW=refuse).
- * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except
- * for some short parts, a fork; if size is more than 128, an allocation, too.
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the
+ * workers help: see libsched(7), THREADS OUTSIDE.
+ *
+ * Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body, combine,
+ * identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX (a negative argument
+ * converts to such a value), or the run of s has ended), ENOMEM (size is greater than 128, and
+ * there is no memory for a value; some parts may have been done), EAGAIN (the caller is not a
+ * worker of the run, and there is no memory to hand the work to one, or the queue already holds
+ * qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except for
+ * some short parts, a fork; also an allocation if size is more than 128.
  *
  * Example:
  *
@@ -483,26 +488,26 @@ int sched_reduce(size_t lo,
                  void *result,
                  struct scheduler *s);
 
-/* As sched_reduce, but which parts there are, and which values are combined, depends on the course
- * of the run: there is one value, and another one for each part that another worker takes. The
- * result is the same each time if the operation is exact, as with integers. If combine is only
- * nearly associative, like the addition of floating-point numbers, the result may differ a little.
+/* As sched_reduce, but the parts and the combinations depend on the course of the run: there is
+ * one value, and another one for each part that another worker takes. The result is the same each
+ * time if the operation is exact, as with integers. If combine is only nearly associative, like
+ * the addition of floating-point numbers, the result may differ a little.
  *
  * body(l, h, acc, ctx, s) adds the numbers l to h - 1 to the value at acc, which is a copy of the
  * identity or stands for the numbers just before l. So body must add to the value and not replace
- * it, and it must not matter whether body gets numbers at once or in two calls. combine must be
- * associative; it need not be commutative.
+ * it, and the value must not depend on whether body gets numbers in one call or in two. combine
+ * must be associative; it need not be commutative.
  *
- * grain  As for sched_for.
+ * grain  the same as in sched_for.
  *
  * The other arguments are those of sched_reduce. Returns 0. A failure returns -1 with errno, and
  * leaves result as it was: EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi
- * is greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM
- * (size is greater than 128, and there is no memory for a value; some parts may have been done),
- * EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
- * the queue holds qlen tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for
- * a value of its own takes no part.
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * is greater than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has
+ * ended), ENOMEM (size is greater than 128, and there is no memory for a value; some parts may
+ * have been done), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+ * the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse). A worker
+ * that has no memory for a value of its own takes no part.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_for. Each part that another worker takes also costs a copy of
  * the identity, an allocation and a call of combine.
  *
@@ -547,16 +552,18 @@ int sched_reduce_relaxed(size_t lo,
  * have few distinct values. An array that is already sorted, or that is sorted strictly in the
  * reverse order, takes n - 1 comparisons.
  *
- * Several threads call cmp at once, with pointers to elements or to copies of them. The copies are
- * aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
- * contradict each other, the order of the elements is unspecified.
+ * Several threads may call cmp at the same time, with pointers to elements or to copies of them,
+ * which are aligned like the elements. cmp must return; longjmp out of it is undefined. If its
+ * results contradict each other, the order of the elements is unspecified.
  *
- * A thread that is not a worker of the run works on its own call, on its own stack, and the workers
- * help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
- * NULL, size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no
- * memory for the copies), EAGAIN (the caller is no worker of the run, and there is no memory to
- * hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * A thread that is not a worker of the run works on its own call, on its own stack, and the
+ * workers help: see libsched(7), THREADS OUTSIDE.
+ *
+ * Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is NULL,
+ * size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory
+ * for the copies), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+ * the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
  *
  * Example:
@@ -576,15 +583,14 @@ int sched_sort(void *base,
                struct scheduler *s);
 
 /* Begins a blocking section. Until sched_block_end the calling task may block: in a system call,
- * on a pthread mutex, in a library that knows nothing of tasks. Meanwhile another thread, a kept
- * one or a new one, takes over the task's worker. In the section the calling thread is not a
- * worker of the run: the tasks that it spawns or forks are queued behind those of the workers, a
- * wait (sched_join, sched_mutex_lock and so on) blocks the thread, and sched_worker_index returns
- * -1.
+ * on a pthread mutex, in a library that knows nothing of tasks. During the section another thread,
+ * a kept one or a new one, takes over the task's worker, and the calling thread is not a worker of
+ * the run: the tasks that it spawns or forks are queued behind those of the workers, a wait
+ * (sched_join, sched_mutex_lock and so on) blocks the thread, and sched_worker_index returns -1.
  *
  * Sections may be nested; only the outermost one has an effect. The task that began a section must
  * end it before it returns; otherwise the process ends with a message. A run may be started in a
- * section. With SCHED_KIND=serial sections are counted, too, but no other thread takes over the
+ * section. With SCHED_KIND=serial sections are also counted, but no other thread takes over the
  * worker.
  *
  * s is the s of any worker of the caller's run, or NULL. This function and sched_block_end do
@@ -594,15 +600,15 @@ int sched_sort(void *base,
  * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
  * ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
  * own or a place in a queue, or as many sections are open as SCHED_BLOCKING allows). The limit is
- * 512, unless SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN the
- * task must not call sched_block_end. It may block all the same; then its worker blocks, too, and
- * fewer workers run tasks meanwhile. The first time that the limit refuses a section, a line on
- * standard error says so.
+ * 512, unless SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN
+ * the task must not call sched_block_end. It may still block; then its worker blocks with it, and
+ * fewer workers run tasks during that time. The first time that the limit refuses a section, a
+ * line on standard error says so.
  * Thread-safe. Cost: some microseconds if a kept thread is woken; some fifty microseconds if a
  * thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
  * after the section has ended watches the worker, as long as further sections follow, each within
- * some hundred microseconds of the one before. It takes over the worker when a section lasts about
- * as long, or a millisecond.) A section within a section costs some nanoseconds.
+ * some hundred microseconds of the one before. It takes over the worker when a section lasts some
+ * hundred microseconds, at most a millisecond.) A section within a section costs some nanoseconds.
  *
  * Example:
  *
@@ -612,18 +618,19 @@ int sched_sort(void *base,
  *         sched_block_end(s); */
 int sched_block_begin(struct scheduler *s);
 
-/* Ends the section that the calling task began last. The tasks whose sections have ended go on in
- * the order in which these have ended, before the other tasks in the queue for all workers: at
- * once, if none of them waits and the task's worker, or another one, has no thread at this moment;
- * otherwise when its turn has come. (After every 61 of these tasks one of the others has a turn,
- * and at each worker one of its own tasks.) errno keeps its value even if the thread
- * changes. But a compiler may have kept the address of the old thread's errno, so the function
- * that calls sched_block_end should not read errno itself.
+/* Ends the section that the calling task began last. The task continues at once if no other task
+ * that has ended a section waits, and the task's worker or another one has no thread at this
+ * moment. Otherwise it waits for its turn: the tasks that have ended sections continue in the
+ * order in which their sections ended, before the other tasks in the queue for all workers. (After
+ * every 61 of these tasks one of the other tasks has a turn, and at each worker one of its own
+ * tasks.) errno keeps its value even if the thread changes. But a compiler may have kept the
+ * address of the old thread's errno, so the function that calls sched_block_end should not read
+ * errno itself.
  *
- * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the run
- * of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
- * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: some ten nanoseconds if the task goes on at once; otherwise two switches of
+ * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is not in a section), EINVAL (the
+ * run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: some ten nanoseconds if the task continues at once; otherwise two switches of
  * stacks, two uses of the queue for all workers, and the time until a worker takes the task from
  * that queue. If every worker runs a task then, one of these tasks must end or wait first. */
 int sched_block_end(struct scheduler *s);
@@ -633,16 +640,16 @@ int sched_block_end(struct scheduler *s);
 int sched_mutex_init(struct sched_mutex *m);
 
 /* Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
- * goes on with other tasks; a thread that is not a worker sleeps. s is the s of any worker of the
- * caller's run. Several runs and pools may use the same mutex, and so may threads that have no
- * run; such a thread passes NULL for s, and no pool is made for that. If a task locks a mutex that
- * it holds already, it would wait for itself, so the process ends with a message.
+ * runs other tasks; a thread that is not a worker sleeps. s is the s of any worker of the caller's
+ * run. Several runs and pools, and threads without a run, may use the same mutex. A thread without
+ * a run passes NULL as s, which makes no pool. If a task locks a mutex that it already holds, the
+ * process ends with a message, since the task would wait for itself.
  *
  * Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
  * ended).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: an atomic operation if the mutex is free, two if others wait for it; a wait
- * costs a microsecond of looking again, and one or two switches of stacks.
+ * costs a microsecond of spinning, and one or two switches of stacks.
  *
  * Example:
  *
@@ -654,17 +661,17 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the library does not notice if
- * another task or thread unlocks the mutex. Returns 0, or -1 with errno: EBUSY (the mutex is
- * locked), EINVAL (m is NULL).
+/* Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the
+ * library does not notice if another task or thread unlocks the mutex. Returns 0, or -1 with
+ * errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 
 /* Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
  * competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
- * millisecond, it holds the mutex now. The caller must be the task or thread that has locked the
- * mutex: if another one has locked it by sched_mutex_lock, the process ends with a message. (If
- * one task is to lock and another to unlock, use a semaphore.)
+ * millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
+ * the mutex: if another one has locked it by sched_mutex_lock, the process ends with a message.
+ * (If one task is to lock and another to unlock, use a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
@@ -676,11 +683,11 @@ int sched_cond_init(struct sched_cond *c);
 
 /* Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
  * mutex again. There are no spurious wake-ups. But others may have held the mutex since the
- * signal, so a program must check in a loop whether what it waits for is true.
+ * signal, so a program must check in a loop whether the condition that it waits for is true.
  *
- * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
- * ended), EPERM (nobody has locked m).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (c or m is NULL, or the run of s
+ * has ended), EPERM (nobody has locked m).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: one or two switches of stacks.
  *
  * Example:
@@ -695,15 +702,15 @@ int sched_cond_wait(struct sched_cond *c,
                     struct scheduler *s);
 
 /* Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
- * those that already do: it wakes when its turn has come. A program must hold the mutex while it
- * changes what is waited for; it may unlock the mutex before the signal.
+ * those that already wait for it; it wakes when its turn comes. A program must hold the mutex
+ * while it changes the condition that is waited for; it may unlock the mutex before the signal.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_signal(struct sched_cond *c);
 
-/* Does for all waiting tasks and threads, in the order in which they came, what sched_cond_signal
- * does for one.
+/* Does what sched_cond_signal does, for all waiting tasks and threads in the order in which they
+ * came.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
@@ -718,7 +725,7 @@ int sched_sem_init(struct sched_sem *sem, size_t n);
  *
  * Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
  * ended).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: an atomic operation if there is a unit; a wait costs one or two switches of
  * stacks.
  *
@@ -738,7 +745,7 @@ int sched_sem_wait(struct sched_sem *sem,
 int sched_sem_trywait(struct sched_sem *sem);
 
 /* Adds a unit; the task or thread that has waited longest, if any, gets it, and nobody overtakes
- * it. (So where a mutex can do the same, it is faster.)
+ * it. (So a mutex is faster where it suffices.)
  *
  * Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
@@ -749,13 +756,13 @@ int sched_sem_post(struct sched_sem *sem);
 int sched_barrier_init(struct sched_barrier *b,
                        size_t n);
 
-/* Waits, as in sched_mutex_lock, until n tasks or threads have come; then all go on, and the
- * barrier is ready for the next n. The tasks need not be on different workers: any number of them
+/* Waits, as in sched_mutex_lock, until n tasks or threads have come; then all continue, and the
+ * barrier is ready for the next n. The tasks need not be on different workers: any number of tasks
  * can meet on one worker.
  *
  * Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
- * has ended, or the barrier is of 0).
- * Suspension point: the task may go on in another thread, see libsched(7).
+ * has ended, or the barrier is for 0 tasks).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
  *
  * Example:
@@ -774,12 +781,12 @@ int sched_barrier_wait(struct sched_barrier *b,
  * pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
  * as they override the arguments of sched_init.
  *
- * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
- * have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
- * struct of version 1.0.0, a member is set that this version does not know, or an environment
+ * Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, the kind
+ * does not have the deque, the deque does not have the overflow, size is 0 or less than that of
+ * the struct of version 1.0.0, a member is set that this version does not know, or an environment
  * variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
  * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
- * what is refused. If only some of the threads can be created, the pool has those.
+ * what is refused. If only some of the threads can be created, the pool runs with those.
  * Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
  * otherwise that of creating a thread.
  *
@@ -798,15 +805,15 @@ SCHED_MUST_USE
 struct sched_pool *sched_pool_create(const struct sched_options *options);
 
 /* Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
- * left in the pool. It also waits for tasks that other threads add meanwhile. Several threads may
- * call it at the same time.
+ * left in the pool. It also waits for tasks that other threads add during the wait. Several
+ * threads may call it at the same time.
  *
- * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
- * task of the pool waits, perhaps through others, and would wait for ever), EAGAIN (there is no
- * memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse). After an
- * error the task has not been added.
- * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this process was made by fork after
+ * the pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task
+ * of the pool waits, perhaps indirectly, and would wait forever), EAGAIN (there is no memory, or
+ * the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse). After an error the
+ * task has not been added.
+ * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when no task is left. */
 SCHED_MUST_USE
 int sched_pool_run(struct sched_pool *pool,
                    taskfunc f,
@@ -815,9 +822,9 @@ int sched_pool_run(struct sched_pool *pool,
 /* Adds the task f(closure, s) to the pool. The task may spawn further tasks with its s. If a task
  * of the pool calls this function, it acts like sched_spawn.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
- * child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
- * holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this process
+ * was made by fork after the pool was created), EAGAIN (there is no memory, or the pool already
+ * holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont, for a task of the pool: see sched_spawn.
  * Thread-safe. Cost: from outside of the pool two locks, and perhaps the waking of a worker. */
 SCHED_MUST_USE
@@ -829,11 +836,11 @@ int sched_pool_submit(struct sched_pool *pool,
  * sched_spawn_copy.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
- * than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
- * process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
- * already under SCHED_OVERFLOW=refuse).
+ * than SCHED_COPY_MAX, arg is NULL and size is not 0, or this process was made by fork after the
+ * pool was created), EAGAIN (there is no memory, or the pool already holds qlen tasks from outside
+ * under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont, for a task of the pool: see sched_spawn.
- * Thread-safe. Cost: that of sched_pool_submit; from outside of the pool an allocation, too.
+ * Thread-safe. Cost: that of sched_pool_submit; from outside of the pool also an allocation.
  *
  * Example:
  *
@@ -847,14 +854,15 @@ int sched_pool_submit_copy(struct sched_pool *pool,
                            const void *arg,
                            size_t size);
 
-/* Returns the s of the pool: for sched_for, sched_reduce, the sorts, sched_group_spawn,
- * sched_group_wait, sched_fork, sched_join, sched_spawn and the objects, called by any thread. A
- * thread that is not a worker of the pool works on its own loops, reductions, sorts and joins, on
- * its own stack, and the workers of the pool help: see libsched(7), THREADS OUTSIDE. The s is the
- * same in each call, and is valid until sched_pool_destroy.
+/* Returns the s of the pool, with which any thread may call sched_for, sched_reduce, the sorts,
+ * sched_group_spawn, sched_group_wait, sched_fork, sched_join, sched_spawn, and the functions of
+ * mutexes and of the other objects. A thread that is not a worker of the pool works on its own
+ * loops, reductions, sorts and joins, on its own stack, and the workers of the pool help: see
+ * libsched(7), THREADS OUTSIDE. The s is the same in each call, and is valid until
+ * sched_pool_destroy.
  *
- * Returns the s, or NULL with errno: EINVAL (pool is NULL, or this is a child made by fork of the
- * process whose pool it is).
+ * Returns the s, or NULL with errno: EINVAL (pool is NULL, or this process was made by fork after
+ * the pool was created).
  * Thread-safe. Cost: some nanoseconds.
  *
  * Example:
@@ -865,12 +873,12 @@ int sched_pool_submit_copy(struct sched_pool *pool,
 struct scheduler *sched_pool_scheduler(struct sched_pool *pool);
 
 /* Waits until, at one moment after the call, no task is left in the pool: none runs and none is
- * queued. The caller then sees what the tasks have written. If threads go on adding tasks, that
+ * queued. The caller then sees what the tasks have written. If threads keep adding tasks, that
  * moment may never come.
  *
- * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
- * task of the pool waits, perhaps through others, and would wait for ever).
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
+ * pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
+ * the pool waits, perhaps indirectly, and would wait forever).
  * Thread-safe. Cost: if no task is left, a lock. */
 int sched_pool_wait(struct sched_pool *pool);
 
@@ -878,21 +886,21 @@ int sched_pool_wait(struct sched_pool *pool);
  * the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks
  * may add tasks; other threads must not use the pool any more.
  *
- * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
- * task of the pool waits, perhaps through others, and would wait for ever). After an error nothing
- * has changed; in a child made by fork the memory of its parent's pool stays. Cost: that of waiting
- * for the threads. */
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
+ * pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
+ * the pool waits, perhaps indirectly, and would wait forever). After an error nothing has changed;
+ * in a child made by fork the memory of its parent's pool stays allocated.
+ * Cost: that of waiting for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
 
 /* Writes to out what all workers of the run of s have done so far. size is sizeof (struct
  * sched_stats). A later version of the struct may have more members: the library writes size
  * bytes, with 0 for each member that it does not know.
  *
- * While tasks run, the counts are a little late: each worker counts the tasks of its own queue 61
- * at a time, and when it finds the queue empty; and the counts of different workers are not read
- * at the same moment. When no task is left (in a pool, after sched_pool_wait), the counts are
- * exact, except those of searches and sleeps, which idle workers still change.
+ * While tasks run, the counts lag a little: each worker counts the tasks of its own queue 61 at a
+ * time, and when it finds the queue empty; and the counts of different workers are not read at the
+ * same moment. When no task is left (in a pool, after sched_pool_wait), the counts are exact,
+ * except those of searches and sleeps, which idle workers still change.
  *
  * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
  * first version that has it, or the run of s has ended). After an error nothing was written.
@@ -903,7 +911,8 @@ int sched_stats(struct scheduler *s,
                 size_t size);
 
 /* Writes to out what the workers did in the last run that ended on the calling thread, in
- * sched_init or in sched_pool_destroy. The counts are exact. size is as for sched_stats.
+ * sched_init or in sched_pool_destroy. The counts are exact. size means the same as in
+ * sched_stats.
  *
  * Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
  * first version that has it), ENOENT (no run has ended on this thread). After an error
@@ -920,19 +929,20 @@ int sched_last_stats(struct sched_stats *out,
 
 /* Tells which worker of the run of s the calling thread is: a number from 0 to
  * sched_worker_count(s) - 1. s is the s of any worker of that run. No two threads have the same
- * number at the same time. But a task may go on in another thread, so the number that it gets may
- * change at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
+ * number at the same time. But a task may be resumed on another thread, so its number may change
+ * at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
  *
  * To keep a value for each worker, index an array of sched_worker_count(s) elements. Between two
- * such calls only the calling task uses the element of the current number, so it needs neither
- * atomics nor locks. After such a call the element may be another task's: ask for the number
- * again, and keep no pointer to the element across the call. (sched_reduce needs no numbers.)
+ * calls that may change the number, only the calling task uses the element of its number, so it
+ * needs neither atomics nor locks. After such a call the element may be another task's: ask for
+ * the number again, and keep no pointer to the element across the call. (sched_reduce needs no
+ * numbers.)
  *
- * Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
- * worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
- * thread of a task is not a worker, except in kind serial. A thread from outside that works on its
- * own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile, and keeps its
- * number in such a section.
+ * Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is not
+ * a worker of it, or s is NULL and the caller is not a task). Between sched_block_begin and
+ * sched_block_end the thread of a task is not a worker, except in kind serial. A thread from
+ * outside that works on its own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker
+ * during the call, and keeps its number in a blocking section.
  * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
@@ -944,18 +954,19 @@ int sched_last_stats(struct sched_stats *out,
  *         mine->best = value; */
 int sched_worker_index(struct scheduler *s);
 
-/* Tells how many numbers sched_worker_index can return in the run of s: that of its workers,
- * including those for which no thread could be created; in a pool, also the default pool, except in
- * kind serial, that of the places of threads from outside (libsched(7), THREADS OUTSIDE): as many
- * as workers, at least 8 and at most 64. The number does not change while the run goes on.
+/* Tells how many numbers sched_worker_index can return in the run of s. There is one for each
+ * worker, even if no thread could be created for it. A pool of any kind but serial, including the
+ * default pool, also has one for each place of a thread from outside (libsched(7), THREADS
+ * OUTSIDE): as many places as workers, but at least 8 and at most 64. The number does not change
+ * during the run.
  *
  * Returns the number, or -1 with errno: EINVAL (the run of s has ended).
  * Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond
  * or two. */
 int sched_worker_count(struct scheduler *s);
 
-/* Returns the version of the running library, numbers and points, such as "1.0.0". The result is
- * never NULL; the program must not free it. Async-signal-safe. */
+/* Returns the version of the running library, such as "1.0.0". The result is never NULL; the
+ * program must not free it. Thread-safe and async-signal-safe. */
 const char *sched_version(void);
 
 #ifdef __cplusplus

@@ -14,15 +14,15 @@
  *
  * SCHED_TASK(R, f, T1, a1, ..., T8, a8) begins the definition of a task: a static function of 1 to
  * 8 parameters, of type T1 and so on, that returns an R. SCHED_VOID_TASK(f, T1, a1, ...) begins one
- * that returns nothing. A type must be one that stands before the name it declares (give others a
- * name by typedef). Either macro defines
+ * that returns nothing. A type must stand before the name that it declares; give other types a name
+ * by typedef. Either macro defines
  *
  *   f_task              the type of a descriptor of a forked call
  *   R f(a1, ..., s)     an ordinary function, to be called from anywhere: it runs the task in the
- *                       run of s, or with NULL as sched_tasks.h says, and returns its result
+ *                       run of s and returns its result; sched_tasks.h says what s NULL means
  *
- * The parameters are variables of the call. f is known in this file alone; a task without parameters
- * gets one that it does not use.
+ * The parameters are variables of the call. f is known only in this file. Give a task without
+ * parameters one that it does not use.
  *
  * In the body of a task, and only there:
  *
@@ -34,28 +34,28 @@
  *
  * SCHED_FORK and SCHED_JOIN follow the rules of sched_fork and sched_join, and a task may use all
  * four. The task that forks a call must join it, and leaves the descriptor alone until then. The
- * descriptor is not thread-local, since the task may go on in another thread. Joins in the reverse
- * order of the forks cost least. SCHED_JOIN is a suspension point. The fork copies the arguments, so
- * a parameter's type has no const at its top.
+ * descriptor must not be thread-local, since the task may be resumed on another thread. Joins in
+ * the reverse order of the forks cost least. SCHED_JOIN is a suspension point. The fork copies the
+ * arguments, so a parameter's type must not be const at its top level.
  *
  * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...), without a semicolon,
  * declare a task that SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines
- * later in the same file: for tasks that call each other. In C++ the types of results and arguments
- * need a default constructor and a copy assignment. A C++ exception that leaves a task ends the
- * process, even if the task was called by SCHED_CALL. The macros define further names that begin
- * with f_ and end in an underscore.
+ * later in the same file. Tasks that call each other need this. In C++ the types of results and
+ * arguments need a default constructor and a copy assignment. A C++ exception that leaves a task
+ * ends the process, even if the task was called by SCHED_CALL. The macros define further names that
+ * begin with f_ and end in an underscore.
  *
  * A program that includes this header needs a library with the same layout of queues, as
  * sched_inline.h says. With the usual kind and deque, fork, join and call are compiled into the
- * program; otherwise they call the library. A frame hands on, in registers, its worker and the end
- * of the worker's queue. Each fork compares both with the calling thread and the queue, since the
- * code before it may have waited and gone on in another thread. A join compares the worker only,
- * and loads the end: a frame that kept the end across the call before the join would have to store
- * and reload it. A fork does not load the end: it would wait for the store of the operation before
- * it (fib: 4.4 ns instead of 3.6).
+ * program; otherwise they call the library. A frame passes its worker and the end of the worker's
+ * queue to the next frame, in registers. Each fork compares both with the calling thread and the
+ * queue, since the code before the fork may have waited and been resumed on another thread. A join
+ * compares only the worker, and loads the end: to keep the end across the call before the join, a
+ * frame would have to store and reload it. A fork does not load the end, since the load would wait
+ * for the store of the operation before (fib: 4.4 ns instead of 3.6).
  *
  * (Wool has tasks by value: K.-F. Faxen, "Efficient work stealing for fine grained parallelism",
- * 2010; so has Lace.) */
+ * 2010. Lace also has them.) */
 
 #ifndef LIBSCHED_SCHED_TYPED_H
 #define LIBSCHED_SCHED_TYPED_H
@@ -65,8 +65,8 @@
 #endif
 #include "sched_inline.h"
 
-/* ThreadSanitizer sees what the library's functions order, but not what this header's loads and
- * stores do. */
+/* ThreadSanitizer sees the orderings of the library's functions, but not those of this header's
+ * loads and stores. */
 #if defined __SANITIZE_THREAD__
 #define SCHED_TYPED_INLINE_ 0
 #elif defined __has_feature
@@ -96,9 +96,9 @@
 #define SCHED_TYPED_LIKELY_(condition) (condition)
 #endif
 
-/* What a frame knows of where it runs: a worker of its run, and the end of that worker's queue (0:
- * not known, or no queue that this header knows). Both may be outdated. s is not NULL: where the
- * library has no worker, since no pool can be made, it is one that nobody owns. */
+/* Where a frame believes that it runs: a worker of its run, and the end of that worker's queue (0:
+ * unknown, or a queue of another layout). Both may be outdated. s is not NULL: if there is no
+ * worker, since no pool can be made, it is a dummy worker that nobody owns. */
 struct sched_at_ {
     struct scheduler *s;
     size_t end;
@@ -106,7 +106,7 @@ struct sched_at_ {
 
 SCHED_TYPED_FN_ struct scheduler *sched_typed_none_(void)
 {
-    static size_t none[2]; /* as far as sched_owns_ reads it */
+    static size_t none[2]; /* the words that sched_owns_ reads */
     return (struct scheduler *)none;
 }
 
@@ -134,8 +134,8 @@ SCHED_TYPED_FN_ int sched_typed_is_at_(struct scheduler *s, size_t end)
 }
 
 /* Returns t. Compilers would keep the address in a register from the fork to the join, which costs
- * each frame a store and a load. The assembly hides from them that the result is t. (It is not for
- * thread-local memory, whose addresses lea does not compute.) */
+ * each frame a store and a load. The assembly hides from them that the result is t. (t must not be
+ * thread-local: lea does not compute such addresses.) */
 SCHED_TYPED_FN_ struct sched_task *sched_typed_address_(struct sched_task *t)
 {
 #ifdef __x86_64__
@@ -169,7 +169,7 @@ SCHED_TYPED_FN_ struct sched_at_ sched_typed_at_(struct scheduler *s)
     return at;
 }
 
-/* Fork and join where the usual case does not apply; begun: the queue was changed already. */
+/* Fork and join outside of the usual case. begun: the queue has already been changed. */
 SCHED_TYPED_COLD_ struct sched_at_ sched_typed_fork_rest_(struct sched_task *t, taskfunc f,
                                                           struct scheduler *s, int begun)
 {
@@ -202,9 +202,9 @@ SCHED_TYPED_COLD_ struct sched_at_ sched_typed_join_rest_(struct sched_task *t,
     return at;
 }
 
-/* Forks a call whose descriptor contains t; f is to be called with t. *s and *end are what the
- * frame knows of where it runs. They are two variables and not one struct: GCC can split a function
- * and inline the first part into the caller, but it does so only if no parameter is a struct. */
+/* Forks a call whose descriptor contains t: f(t, s). *s and *end are the members of sched_at_. They
+ * are two variables and not one struct, because GCC can split a function and inline its first part
+ * into the caller only if no parameter is a struct. */
 SCHED_TYPED_FN_ void sched_typed_fork_(struct scheduler **s, size_t *end, struct sched_task *t,
                                        taskfunc f)
 {
@@ -228,7 +228,7 @@ SCHED_TYPED_FN_ void sched_typed_fork_(struct scheduler **s, size_t *end, struct
     *end = at.end;
 }
 
-/* Takes a forked call back, or waits for its end. 1: taken, so the caller calls the function. */
+/* Takes a forked call back, or waits for its end. Returns 1 if taken: then the caller calls it. */
 SCHED_TYPED_FN_ int sched_typed_join_(struct scheduler **s, size_t *end, struct sched_task *t,
                                       taskfunc f)
 {
@@ -258,14 +258,14 @@ SCHED_TYPED_FN_ int sched_typed_join_(struct scheduler **s, size_t *end, struct 
     return 0;
 }
 
-/* An ordinary call, from anywhere: true if the caller runs on worker s, so that the body may run
- * right here. Otherwise the call is forked and joined, so that a worker runs it. */
+/* For an ordinary call: true if the caller runs in the run of s, so that the body may run right
+ * here. Otherwise the call is forked and joined, so that a worker runs it. */
 SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
 {
     return s && (sched_typed_end_(s) || sched_worker_index(s) >= 0);
 }
 
-/* An exception ends the process where it leaves the task. */
+/* An exception that leaves a task ends the process. */
 #ifndef __cplusplus
 #define SCHED_TYPED_NOEXCEPT_
 #elif __cplusplus >= 201103L
@@ -282,7 +282,7 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
                       SCHED_TYPED_ODD_, SCHED_TYPED_4_, SCHED_TYPED_ODD_, SCHED_TYPED_3_,          \
                       SCHED_TYPED_ODD_, SCHED_TYPED_2_, SCHED_TYPED_ODD_, SCHED_TYPED_1_,          \
                       SCHED_TYPED_ODD_, )
-/* A name that explains the compiler's message. */
+/* The name appears in the compiler's message. */
 #define SCHED_TYPED_ODD_(...) sched_task_has_1_to_8_pairs_of_a_type_and_a_name
 #define SCHED_TYPED_1_(m, T, a) m(T, a)
 #define SCHED_TYPED_2_(m, T, a, ...) m(T, a) SCHED_TYPED_1_(m, __VA_ARGS__)
@@ -349,8 +349,8 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
         }                                                                                          \
     }
 
-/* Two parameters hold what the frame knows of where it runs, so that the body can follow as it is;
- * the macros in it use and change them. */
+/* The first two parameters are the members of sched_at_, which the macros in the body use and
+ * change. */
 #define SCHED_TYPED_IMPL_(R, f, ...)                                                               \
     static R f##_run_(struct scheduler *sched_only_in_a_task_ SCHED_TYPED_UNUSED_,                 \
                       size_t sched_end_ SCHED_TYPED_UNUSED_ SCHED_TYPED_EACH_(                     \

@@ -1,5 +1,5 @@
 /* sched_typed.hpp: forked lambdas at the cost of sched_typed.h, for C++17 and later. The manual page is
- * sched_typed.hpp(3). It includes sched.hpp, whose rules for threads, exceptions and suspension points hold here, too.
+ * sched_typed.hpp(3). It includes sched.hpp, whose rules for threads, exceptions and suspension points also hold here.
  *
  *     long fib(long n, sched::frame at)
  *     {
@@ -23,7 +23,7 @@ namespace sched {
 namespace detail { struct frames; }
 /* Where a function runs: its worker, and the end of the worker's queue. It is passed by value, in two registers. The
  * functions below update the frame that they get. An outdated frame, or one of another task of the same run, costs time
- * but is not wrong. Not thread-safe: each task has its own. */
+ * but is not wrong. A frame is not thread-safe: each task has its own. */
 class frame {
     friend struct detail::frames;
     sched_at_ at;
@@ -32,11 +32,11 @@ public:
     explicit frame(::scheduler *s); /* for a task that is a C function, with this s */
 };
 namespace detail {
-struct frames { /* what the functions of this header do with frames */
-    static constexpr size_t outside = 1; /* the end in a frame that was not made in a task of its run; no queue's end */
+struct frames { /* the operations on frames */
+    static constexpr size_t outside = 1; /* the end in a frame made outside of the tasks of its run; no queue has it */
     static bool is_inside(const frame &of) { return SCHED_TYPED_LIKELY_(of.at.end != outside); }
     static ::scheduler *self(const frame &of) { return sched_typed_self_(of.at.s); }
-    static frame of_task(::scheduler *s) /* null where the library cannot make a pool */
+    static frame of_task(::scheduler *s) /* s is null if the library cannot make a pool */
     {
         frame made;
         made.at = sched_typed_at_(s);
@@ -47,7 +47,7 @@ struct frames { /* what the functions of this header do with frames */
         if (is_inside(of)) sched_typed_fork_(&of.at.s, &of.at.end, t, f);
         else (sched_fork)(t, f, t, self(of));
     }
-    [[gnu::always_inline]] static bool join(frame &of, sched_task *t, taskfunc f) /* true: the caller is to call it */
+    [[gnu::always_inline]] static bool join(frame &of, sched_task *t, taskfunc f) /* true: the caller must call it */
     { return SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at.s, &of.at.end, t, f)); }
 };
 template <class F> auto value_at(F &f, frame at)
@@ -55,15 +55,15 @@ template <class F> auto value_at(F &f, frame at)
     if constexpr (std::is_void_v<decltype(f(at))>) return f(at), nothing();
     else return f(at);
 }
-struct before_descriptor { char unused; }; /* so that a descriptor has an address of its own: sched_typed_join_ */
-/* A forked call of g, which is a reference if G is one. Its descriptor is a base, and so the argument of run. */
+struct before_descriptor { char unused; }; /* gives a descriptor an address of its own: see sched_typed_join_ */
+/* A forked call of g, which is a reference if G is one. Its descriptor is a base, and the argument of run. */
 template <class G> struct forked_call : before_descriptor, sched_task {
     struct outcome {
         std::optional<decltype(value_at(std::declval<G &>(), frame()))> value;
         std::exception_ptr thrown;
     };
     G g;
-    union { outcome theirs; }; /* exists once the library has called run; join calls g itself */
+    union { outcome theirs; }; /* exists once the library has called run; otherwise join calls g itself */
     forked_call(frame &at, G &&from) : g(std::forward<G>(from)) { frames::fork(at, this, run); }
     ~forked_call() {}
     static void run(void *p, ::scheduler *s)
@@ -73,7 +73,7 @@ template <class G> struct forked_call : before_descriptor, sched_task {
         try { made.value.emplace(value_at(me.g, frames::of_task(s))); }
         catch (...) { made.thrown = std::current_exception(); }
     }
-    [[gnu::always_inline]] auto join(frame &at) /* with a frame that is inside */
+    [[gnu::always_inline]] auto join(frame &at) /* with is_inside(at) */
     {
         if (frames::join(at, this, run)) return g(at);
         return take();
@@ -92,7 +92,7 @@ template <class G> struct forked_call : before_descriptor, sched_task {
     }
     [[gnu::noinline, gnu::cold]] void drop(::scheduler *s) noexcept { (sched_join)(this, s), theirs.~outcome(); }
 };
-/* fork_join with a frame that is inside. */
+/* fork_join with is_inside(at). */
 template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F &f, G &&g)
 {
     forked_call<G> other(at, std::forward<G>(g));
@@ -105,7 +105,7 @@ template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F
         if constexpr (f_has_value) return mine;
     }
 }
-/* Outside of tasks: a worker calls f, too. (A copy of g, so that fork_join can keep its own in registers.) */
+/* Outside of tasks: a worker also calls f. (g is a copy, so that fork_join can keep its own g in registers.) */
 template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame at, F &f, G g)
 {
     auto call = [&](frame inside) { return both(inside, f, std::forward<G>(g)); };
@@ -115,8 +115,8 @@ template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame
 inline frame::frame(::scheduler *s) : at(sched_typed_at_(s))
 { if (!sched_typed_is_task_(s)) at.end = detail::frames::outside; }
 
-/* As sched::fork_join(f, g), of f(frame) and g(frame); outside of tasks workers call both. g is moved, unless it is an
- * lvalue. */
+/* As sched::fork_join(f, g), but calls f(frame) and g(frame); outside of tasks workers call both. g is moved, unless it
+ * is an lvalue. */
 template <class F, class G> [[gnu::always_inline]] inline auto fork_join(frame &at, F &&f, G &&g)
 {
     if (detail::frames::is_inside(at)) return detail::both(at, f, std::forward<G>(g));
@@ -124,8 +124,9 @@ template <class F, class G> [[gnu::always_inline]] inline auto fork_join(frame &
 }
 template <class F, class G> auto fork_join(frame &&at, F &&f, G &&g) { return fork_join(at, f, std::forward<G>(g)); }
 
-/* A forked call of g(frame), for several at a time. join, once, gives its value or rethrows; at is the frame of the
- * function that has forked it. The destructor waits if join was not called, and drops what g returns or throws. */
+/* A forked call of g(frame), of which a function may have several. join, to be called once, returns the value or
+ * rethrows; at is the frame of the function that has forked the call. The destructor waits if join was not called, and
+ * drops what g returns or throws. */
 template <class G> class forked : detail::fixed {
     detail::forked_call<G> call;
     ::scheduler *s; /* for the destructor */

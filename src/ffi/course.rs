@@ -14,14 +14,14 @@ use std::ffi::{c_int, c_void};
 /// See sched.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
-    let _uncancelled = Uncancelled::begin(); // it opens files
+    let _uncancelled = Uncancelled::begin(); // opening a file is a cancellation point
     processors::default_threads(&Mask::of_caller()) as c_int // at most 4096
 }
 
 /// See sched.h.
 ///
 /// # Safety
-/// As a C function that takes a function pointer: `f` must be a function of its type.
+/// `f` is NULL or a function of its type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_init(
     nthreads: c_int,
@@ -37,19 +37,19 @@ pub unsafe extern "C" fn sched_init(
     }
 }
 
-/// `sched_spawn` with `s` NULL, which `s` is.
+/// The slow path of `sched_spawn`: `s` is NULL.
 ///
 /// # Safety
-/// As for that.
+/// The contract of `sched_spawn`.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn spawn_by_null(f: taskfunc, closure: *mut c_void, s: *mut Scheduler) -> c_int {
     if f.is_none() {
         return errno::failed(libc::EINVAL);
     }
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     match unsafe { given(s) } {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         Ok(worker) => unsafe { worker.spawn(f, closure) },
         Err(Errno(error)) => errno::failed(error),
     }
@@ -67,10 +67,10 @@ pub unsafe extern "C" fn sched_spawn(
     s: *mut Scheduler,
 ) -> c_int {
     if s.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         return unsafe { spawn_by_null(f, closure, s) };
     }
-    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.
     unsafe { Worker::of(s).spawn(f, closure) }
 }
 

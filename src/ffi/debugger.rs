@@ -1,5 +1,5 @@
-//! What tools/libsched-gdb.py looks for. Programs do not use it, and no header declares it: so its
-//! symbol has the version LIBSCHED_PRIVATE.
+//! The data that tools/libsched-gdb.py reads. No header declares it and programs do not use it, so
+//! its symbol has the version LIBSCHED_PRIVATE.
 
 use crate::inspect::description::{DESCRIPTION, Description};
 

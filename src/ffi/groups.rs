@@ -1,4 +1,4 @@
-//! Groups of tasks in the C interface. `include/sched_tasks.h` is made from this file, too.
+//! Groups of tasks in the C interface. `include/sched_tasks.h` is made from this and other files.
 
 use crate::api::group::Group;
 use crate::ffi::tasks::can_be_copied;
@@ -8,8 +8,8 @@ use crate::sys::{errno, probe};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A group of tasks that are waited for together. SCHED_GROUP_INIT is a group without tasks. A
-/// group must not be copied, and must live until sched_group_wait has returned.
+/// A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
+/// tasks. A group must not be copied, and must live until sched_group_wait has returned.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {
@@ -25,9 +25,9 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 /// first, as by sched_spawn.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, or the run of s
-/// has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
+/// has ended), EAGAIN (there is no memory, or the queue already holds qlen tasks under
 /// SCHED_OVERFLOW=refuse).
-/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+/// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. The group's own tasks, and the task that will wait for the group, may add tasks at
 /// any time. Other callers may add tasks only while nobody waits for the group, or while they know
 /// of a task of the group that has not ended. Cost: that of sched_spawn_copy, and two atomic
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn sched_group_spawn(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL or a group of the caller's.
+    // SAFETY: `g` is NULL, or points to a group.
     let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
         return errno::failed(libc::EINVAL);
     };
@@ -70,9 +70,9 @@ probe::entry!("spawn", sched_group_spawn, 1, 2, 3);
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
 /// than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
-/// no memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
-/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
-/// Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
+/// no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_group_spawn.
 ///
 /// Example:
 ///
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     size: usize,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL or a group of the caller's.
+    // SAFETY: `g` is NULL, or points to a group.
     let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
         return errno::failed(libc::EINVAL);
     };
@@ -115,22 +115,22 @@ probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 /// Waits until no task of the group is left. The caller then sees what the tasks have written, and
 /// the group may be used again. A caller that is a task is suspended while it waits: its stack is
 /// kept, and its worker runs other tasks on another stack. If SCHED_JOIN is help, or no memory is
-/// left for another stack, the caller is not suspended: its worker runs other tasks on top of it, on
-/// the same stack. A thread that is not a worker of the run runs the tasks of the group that it has
-/// added itself and that nobody has begun, on its own stack, and then sleeps.
-/// s is the s of any worker of the run. If a task of the group waits for the group, and so for
-/// itself, the process ends with a message.
+/// left for another stack, the caller is not suspended: its worker runs other tasks on top of it,
+/// on the same stack. A thread that is not a worker of the run first runs, on its own stack, the
+/// tasks of the group that it has added itself and that nobody has begun; then it sleeps. s is the
+/// s of any worker of the run. If a task of the group waits for the group, and so for itself, the
+/// process ends with a message.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
-/// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// EINVAL (g is NULL, or the run of s has ended and the group has tasks of a parent process).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: some nanoseconds if there is nothing to wait for.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
-    // SAFETY: NULL or a group of the caller's.
+    // SAFETY: `g` is NULL, or points to a group.
     let Some(group) = (unsafe { group(g) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     group.wait(unsafe { waited(s) })
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
-    // SAFETY: NULL or a group of the caller's.
+    // SAFETY: `g` is NULL, or points to a group.
     if let Some(group) = unsafe { group(g) } {
         group.cancel();
     }
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
-    // SAFETY: NULL or a group of the caller's.
+    // SAFETY: `g` is NULL, or points to a group.
     unsafe { group(g) }.is_some_and(Group::shows_cancelled).into()
 }
 

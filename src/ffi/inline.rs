@@ -1,6 +1,6 @@
 //! The functions that `include/sched_inline.h` calls to complete an operation that it has begun.
-//! The header documents them. The numbers in the header are compared with those of the records,
-//! below. The function that the header queues for a forked task, `sched_layout_1`, is in
+//! The header documents them. A test compares the numbers in the header with those of the records.
+//! The function that the header queues for a forked task, `sched_layout_1`, is in
 //! `runtime::forked`; the function that it leaves in a joined descriptor is in `sync::forked`.
 
 use crate::api::fork;
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn sched_inline_spawn_rest(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: passed on; a task's `s` is a worker.
+    // SAFETY: by the caller's promise; a task's `s` is a worker.
     unsafe { entry::finish_spawn(f, closure, Worker::of(s)) }
 }
 
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn sched_inline_fork_rest(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe { fork::fork_slowly(&*t, f, closure, Worker::of(s)) }
 }
 
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn sched_inline_fork_rest(
 /// A join with these arguments was begun just now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Scheduler) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe { fork::join_slowly(&*t, Worker::of(s)) }
 }
 
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn sched_inline_current(s: *mut Scheduler) -> *mut Schedul
     unsafe { Worker::of(s) }.mine().map_or(s, |mine| mine.worker().handle())
 }
 
-/// An exception has left a task that a join in the program has called.
+/// Reports that an exception has left a task that an inlined join has called.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_inline_join_threw() -> ! {
     unwind::exception_left(ForkedTask::NAME)

@@ -1,5 +1,5 @@
-//! Loops, reductions and sorts in the C interface. `include/sched_tasks.h` is made from this file,
-//! too.
+//! Loops, reductions and sorts in the C interface. `include/sched_tasks.h` is made from this and
+//! other files.
 
 use crate::api::loops::{Loop, Plain};
 use crate::api::range::Range;
@@ -20,25 +20,27 @@ use std::ptr;
 pub type sched_range =
     Option<unsafe extern "C" fn(lo: usize, hi: usize, ctx: *mut c_void, s: *mut Scheduler)>;
 
-/// Cuts the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, the
-/// numbers l to h - 1. Each number is in exactly one part. The function returns when all calls have
-/// returned; the caller then sees what they have written. Any worker of the run may call body, in
-/// any order and several workers at a time; each call gets the s of its worker. The body may itself
-/// fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
-/// nothing is called.
+/// Divides the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, which
+/// consists of the numbers l to h - 1. Each number is in exactly one part. The function returns
+/// when all calls have returned; the caller then sees what they have written. Any worker of the run
+/// may call body, in any order and at the same time as others; each call gets the s of its worker.
+/// The body may itself fork, spawn and loop. Like a task, it must return; longjmp out of it is
+/// undefined. If lo >= hi, body is not called.
 ///
 /// A part must not wait for another part, since one task may do both, one after the other.
 ///
 /// grain  0: the library chooses. The first part has one number; the size of the next ones depends
 ///        on how many numbers are left and on whether workers are idle.
-///        More than 0: each part has exactly grain numbers; the last one may have fewer.
+///        More than 0: each part has exactly grain numbers, but the last one may have fewer.
 ///
-/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
-/// help: see libsched(7), THREADS OUTSIDE. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
-/// greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
-/// caller is no worker of the run, and there is no memory to hand the work to one, or the queue
-/// holds qlen tasks already under SCHED_OVERFLOW=refuse).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the
+/// workers help: see libsched(7), THREADS OUTSIDE.
+///
+/// Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
+/// than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has ended),
+/// EAGAIN (the caller is not a worker of the run, and there is no memory to hand the work to one,
+/// or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
 /// about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls if grain is not 0. Each
 /// part that another worker takes costs a steal.
@@ -84,42 +86,44 @@ pub unsafe extern "C" fn sched_for(
     })
 }
 
-/// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
-/// grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
-/// numbers l to h - 1 to the value at acc, which is a copy of the identity at first. combine(into,
+/// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are divided into parts
+/// of grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
+/// numbers l to h - 1 to the value at acc, which is at first a copy of the identity. combine(into,
 /// from, ctx) adds the value at from to the value at into; each is the value of one or several
-/// parts, and the parts of from follow directly on those of into. At the end the value of all parts
-/// is copied to result; if lo >= hi, the identity is copied.
+/// parts, and the parts of from directly follow those of into. At the end the value of all parts is
+/// copied to result; if lo >= hi, the identity is copied.
 ///
 /// The identity must be neutral: combined with any value, it leaves that value as it is (0 for a
-/// sum, 1 for a product). It is copied for each part, so it is no start value, and must not change
-/// before the function returns.
+/// sum, 1 for a product). It is copied for each part, so it is not a start value, and must not
+/// change before the function returns.
 ///
-/// combine must be associative; it need not be commutative. Which parts there are, and which values
-/// are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
-/// speed. So the result is the same each time, even if combine is only nearly associative, like the
-/// addition of floating-point numbers. (For this the caller must have the same floating-point modes
-/// as the run.)
+/// combine must be associative; it need not be commutative. The parts and the combinations depend
+/// only on lo, hi, grain and size, not on the number or the speed of the workers. So the result is
+/// the same each time, even if combine is only nearly associative, like the addition of
+/// floating-point numbers. (This requires that the caller has the same floating-point modes as the
+/// run.)
 ///
 /// grain  0: the library chooses from hi - lo and size; there are at most 1024 parts, or, if size
 ///        is more than 128, at most 131072 / size or 64, whichever is more.
 ///
 /// A part must not wait for another part, since one task may reduce both, one after the other.
 ///
-/// The values are aligned for any type. Any worker of the run may call the two functions, several
-/// workers at a time; each call of body gets the s of its worker. Both functions must return;
+/// The values are aligned for any type. Any worker of the run may call the two functions, at the
+/// same time as others; each call of body gets the s of its worker. Both functions must return;
 /// longjmp out of them is undefined.
 ///
-/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
-/// help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body,
-/// combine, identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a
-/// negative number becomes, or the run of s has ended), ENOMEM (size is greater than 128, and there
-/// is no memory for a value; some parts may have been done), EAGAIN (the caller is no worker of the
-/// run, and there is no memory to hand the work to one, or the queue holds qlen tasks already under
-/// SCHED_OVERFLOW=refuse).
-/// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except
-/// for some short parts, a fork; if size is more than 128, an allocation, too.
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the
+/// workers help: see libsched(7), THREADS OUTSIDE.
+///
+/// Returns 0. A failure returns -1 with errno, and leaves result as it was: EINVAL (body, combine,
+/// identity or result is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX (a negative argument
+/// converts to such a value), or the run of s has ended), ENOMEM (size is greater than 128, and
+/// there is no memory for a value; some parts may have been done), EAGAIN (the caller is not a
+/// worker of the run, and there is no memory to hand the work to one, or the queue already holds
+/// qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except for
+/// some short parts, a fork; also an allocation if size is more than 128.
 ///
 /// Example:
 ///
@@ -175,26 +179,26 @@ pub unsafe extern "C" fn sched_reduce(
     })
 }
 
-/// As sched_reduce, but which parts there are, and which values are combined, depends on the course
-/// of the run: there is one value, and another one for each part that another worker takes. The
-/// result is the same each time if the operation is exact, as with integers. If combine is only
-/// nearly associative, like the addition of floating-point numbers, the result may differ a little.
+/// As sched_reduce, but the parts and the combinations depend on the course of the run: there is
+/// one value, and another one for each part that another worker takes. The result is the same each
+/// time if the operation is exact, as with integers. If combine is only nearly associative, like
+/// the addition of floating-point numbers, the result may differ a little.
 ///
 /// body(l, h, acc, ctx, s) adds the numbers l to h - 1 to the value at acc, which is a copy of the
 /// identity or stands for the numbers just before l. So body must add to the value and not replace
-/// it, and it must not matter whether body gets numbers at once or in two calls. combine must be
-/// associative; it need not be commutative.
+/// it, and the value must not depend on whether body gets numbers in one call or in two. combine
+/// must be associative; it need not be commutative.
 ///
-/// grain  As for sched_for.
+/// grain  the same as in sched_for.
 ///
 /// The other arguments are those of sched_reduce. Returns 0. A failure returns -1 with errno, and
 /// leaves result as it was: EINVAL (body, combine, identity or result is NULL, size is 0, lo or hi
-/// is greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), ENOMEM
-/// (size is greater than 128, and there is no memory for a value; some parts may have been done),
-/// EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
-/// the queue holds qlen tasks already under SCHED_OVERFLOW=refuse). A worker that has no memory for
-/// a value of its own takes no part.
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// is greater than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has
+/// ended), ENOMEM (size is greater than 128, and there is no memory for a value; some parts may
+/// have been done), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+/// the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse). A worker
+/// that has no memory for a value of its own takes no part.
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_for. Each part that another worker takes also costs a copy of
 /// the identity, an allocation and a call of combine.
 ///
@@ -261,16 +265,18 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
 /// have few distinct values. An array that is already sorted, or that is sorted strictly in the
 /// reverse order, takes n - 1 comparisons.
 ///
-/// Several threads call cmp at once, with pointers to elements or to copies of them. The copies are
-/// aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
-/// contradict each other, the order of the elements is unspecified.
+/// Several threads may call cmp at the same time, with pointers to elements or to copies of them,
+/// which are aligned like the elements. cmp must return; longjmp out of it is undefined. If its
+/// results contradict each other, the order of the elements is unspecified.
 ///
-/// A thread that is not a worker of the run works on its own call, on its own stack, and the workers
-/// help: see libsched(7), THREADS OUTSIDE. Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is
-/// NULL, size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no
-/// memory for the copies), EAGAIN (the caller is no worker of the run, and there is no memory to
-/// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// A thread that is not a worker of the run works on its own call, on its own stack, and the
+/// workers help: see libsched(7), THREADS OUTSIDE.
+///
+/// Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is NULL,
+/// size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory
+/// for the copies), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+/// the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
 ///
 /// Example:
@@ -307,10 +313,10 @@ pub unsafe extern "C" fn sched_sort(
     call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
 
-/// The reduction and its worker, if the arguments make sense.
+/// The reduction and its worker, if the arguments are valid.
 ///
 /// # Safety
-/// As for `sched_reduce`.
+/// The contract of `sched_reduce`.
 #[allow(clippy::too_many_arguments, reason = "those of the interface")]
 unsafe fn checked<'a>(
     lo: usize,
@@ -332,7 +338,7 @@ unsafe fn checked<'a>(
     Ok((Reduction { size, identity, body, combine, ctx }, worker))
 }
 
-/// With how many units the body of a loop is called at once.
+/// The most units of one call of the body of a loop.
 fn most_units(grain: usize) -> usize {
     if grain == 0 { usize::MAX } else { 1 }
 }

@@ -27,42 +27,42 @@ use crate::task::{Scheduler, TaskFn};
 #[cfg(not(any(panic = "abort", debug_assertions)))]
 compile_error!("a release build of libsched needs panic = \"abort\"");
 
-/// The C side's name for a [`TaskFn`] that may be NULL.
+/// The C name of a [`TaskFn`] that may be NULL.
 #[allow(non_camel_case_types, reason = "the name in sched.h")]
 pub type taskfunc = Option<TaskFn>;
 
 /// The worker of `s`; if `s` is NULL, a worker of the run that NULL stands for: see `default_pool`.
 ///
 /// # Safety
-/// `s` is NULL or was given to a task by this library.
+/// `s` is NULL, or this library has given it to a task.
 #[inline(always)]
 unsafe fn given<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
     if s.is_null() {
         return default_pool::worker();
     }
-    // SAFETY: not null, so given by this library.
+    // SAFETY: `s` is not NULL, so this library has given it.
     Ok(unsafe { Worker::of(s) })
 }
 
-/// As `given`, for a caller that waits: no default pool is made, and None means that there is none.
+/// As `given`, but makes no default pool: for functions that only wait. None: there is no pool.
 ///
 /// # Safety
-/// As for `given`.
+/// The contract of `given`.
 #[inline(always)]
 unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
     if s.is_null() {
         return default_pool::known();
     }
-    // SAFETY: not null, so given by this library.
+    // SAFETY: `s` is not NULL, so this library has given it.
     Some(unsafe { Worker::of(s) })
 }
 
 /// As `given`, but fails with EINVAL if the run has ended.
 ///
 /// # Safety
-/// As for `given`.
+/// The contract of `given`.
 unsafe fn running<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     let worker = unsafe { given(s) }?;
     if worker.run_id() == 0 { Err(Errno(libc::EINVAL)) } else { Ok(worker) }
 }

@@ -1,5 +1,5 @@
-//! Pools in the C interface. `include/sched_tasks.h` is made from this file, too. This is one file
-//! because the header has its constants, options and functions in the same order.
+//! Pools in the C interface. `include/sched_tasks.h` is made from this and other files. This is one
+//! file because the header has its constants, options and functions in the same order.
 
 use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
@@ -60,9 +60,9 @@ pub struct sched_options {
     pub size: usize,
     /// SCHED_KIND_STEAL and so on.
     pub kind: c_int,
-    /// As for sched_init.
+    /// The nthreads of sched_init.
     pub nthreads: c_int,
-    /// As for sched_init.
+    /// The qlen of sched_init.
     pub qlen: c_int,
     /// SCHED_DEQUE_SPLIT and so on.
     pub deque: c_int,
@@ -83,8 +83,8 @@ pub struct sched_options {
 pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] Pool);
 
 impl sched_options {
-    /// The size of the struct in its first version. No version has padding, so the next member begins
-    /// here.
+    /// The size of the struct in its first version. No version has padding, so the next member
+    /// begins here.
     const FIRST_SIZE: usize = 32;
 
     const DEFAULTS: sched_options = sched_options {
@@ -101,8 +101,8 @@ impl sched_options {
     };
 
     /// The caller's options, as far as both versions know them. Options are refused, with a line on
-    /// standard error, if their size is not that of any version, or if a member is set that this
-    /// version does not know.
+    /// standard error, if their size is that of no version, or if a member is set that this version
+    /// does not know.
     ///
     /// # Safety
     /// `options` is NULL or has as many bytes as its `size` says.
@@ -225,7 +225,7 @@ fn chosen<T: Copy>(
 const _: () = assert!(settings::MOST_BLOCKING == 65536, "the number in the text");
 const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
-/// A line on standard error: EINVAL alone would not say which member is wrong.
+/// Writes a line on standard error, since EINVAL alone does not say which member is wrong.
 #[cold]
 fn refuse(why: fmt::Arguments) -> Refused {
     output::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
@@ -238,12 +238,12 @@ fn refuse(why: fmt::Arguments) -> Refused {
 /// pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
 /// as they override the arguments of sched_init.
 ///
-/// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
-/// have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
-/// struct of version 1.0.0, a member is set that this version does not know, or an environment
+/// Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, the kind
+/// does not have the deque, the deque does not have the overflow, size is 0 or less than that of
+/// the struct of version 1.0.0, a member is set that this version does not know, or an environment
 /// variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
 /// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
-/// what is refused. If only some of the threads can be created, the pool has those.
+/// what is refused. If only some of the threads can be created, the pool runs with those.
 /// Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
 /// otherwise that of creating a thread.
 ///
@@ -264,7 +264,7 @@ fn refuse(why: fmt::Arguments) -> Refused {
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
-    // SAFETY: NULL or the caller's.
+    // SAFETY: `options` is NULL, or has as many bytes as its `size` says.
     let asked = unsafe { sched_options::read(options) };
     let created = match asked.and_then(|asked| Ok((asked.config()?, asked))) {
         Ok((config, asked)) => Pool::create(&config, asked.nthreads, asked.qlen),
@@ -280,15 +280,15 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
 }
 
 /// Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
-/// left in the pool. It also waits for tasks that other threads add meanwhile. Several threads may
-/// call it at the same time.
+/// left in the pool. It also waits for tasks that other threads add during the wait. Several
+/// threads may call it at the same time.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
-/// task of the pool waits, perhaps through others, and would wait for ever), EAGAIN (there is no
-/// memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse). After an
-/// error the task has not been added.
-/// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done.
+/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this process was made by fork after
+/// the pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task
+/// of the pool waits, perhaps indirectly, and would wait forever), EAGAIN (there is no memory, or
+/// the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse). After an error the
+/// task has not been added.
+/// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when no task is left.
 ///
 /// # Safety
 /// Not for C.
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn sched_pool_run(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
         (Some(pool), Some(f)) => outcome(unsafe { pool.run(f, closure) }),
@@ -310,9 +310,9 @@ pub unsafe extern "C" fn sched_pool_run(
 /// Adds the task f(closure, s) to the pool. The task may spawn further tasks with its s. If a task
 /// of the pool calls this function, it acts like sched_spawn.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
-/// child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
-/// holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this process
+/// was made by fork after the pool was created), EAGAIN (there is no memory, or the pool already
+/// holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont, for a task of the pool: see sched_spawn.
 /// Thread-safe. Cost: from outside of the pool two locks, and perhaps the waking of a worker.
 ///
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn sched_pool_submit(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
         (Some(pool), Some(f)) => unsafe { pool.submit(f, closure) },
@@ -339,11 +339,11 @@ probe::entry!("spawn", sched_pool_submit, 1, 2, 0);
 /// sched_spawn_copy.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
-/// than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
-/// process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
-/// already under SCHED_OVERFLOW=refuse).
+/// than SCHED_COPY_MAX, arg is NULL and size is not 0, or this process was made by fork after the
+/// pool was created), EAGAIN (there is no memory, or the pool already holds qlen tasks from outside
+/// under SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont, for a task of the pool: see sched_spawn.
-/// Thread-safe. Cost: that of sched_pool_submit; from outside of the pool an allocation, too.
+/// Thread-safe. Cost: that of sched_pool_submit; from outside of the pool also an allocation.
 ///
 /// Example:
 ///
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
     arg: *const c_void,
     size: usize,
 ) -> c_int {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     match (unsafe { get(pool) }, f) {
         (Some(pool), Some(f)) if can_be_copied(arg, size) => {
             // SAFETY: by the caller's promise.
@@ -374,14 +374,15 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
 
 probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
 
-/// Returns the s of the pool: for sched_for, sched_reduce, the sorts, sched_group_spawn,
-/// sched_group_wait, sched_fork, sched_join, sched_spawn and the objects, called by any thread. A
-/// thread that is not a worker of the pool works on its own loops, reductions, sorts and joins, on
-/// its own stack, and the workers of the pool help: see libsched(7), THREADS OUTSIDE. The s is the
-/// same in each call, and is valid until sched_pool_destroy.
+/// Returns the s of the pool, with which any thread may call sched_for, sched_reduce, the sorts,
+/// sched_group_spawn, sched_group_wait, sched_fork, sched_join, sched_spawn, and the functions of
+/// mutexes and of the other objects. A thread that is not a worker of the pool works on its own
+/// loops, reductions, sorts and joins, on its own stack, and the workers of the pool help: see
+/// libsched(7), THREADS OUTSIDE. The s is the same in each call, and is valid until
+/// sched_pool_destroy.
 ///
-/// Returns the s, or NULL with errno: EINVAL (pool is NULL, or this is a child made by fork of the
-/// process whose pool it is).
+/// Returns the s, or NULL with errno: EINVAL (pool is NULL, or this process was made by fork after
+/// the pool was created).
 /// Thread-safe. Cost: some nanoseconds.
 ///
 /// Example:
@@ -394,7 +395,7 @@ probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Scheduler {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     match unsafe { get(pool) }.and_then(Pool::scheduler) {
         Some(s) => s,
         None => {
@@ -405,19 +406,19 @@ pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Sch
 }
 
 /// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
-/// queued. The caller then sees what the tasks have written. If threads go on adding tasks, that
+/// queued. The caller then sees what the tasks have written. If threads keep adding tasks, that
 /// moment may never come.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
-/// task of the pool waits, perhaps through others, and would wait for ever).
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
+/// pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
+/// the pool waits, perhaps indirectly, and would wait forever).
 /// Thread-safe. Cost: if no task is left, a lock.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     outcome(unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::wait))
 }
 
@@ -425,20 +426,20 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
 /// the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks
 /// may add tasks; other threads must not use the pool any more.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (the caller is a task of the pool, or of a run for which a
-/// task of the pool waits, perhaps through others, and would wait for ever). After an error nothing
-/// has changed; in a child made by fork the memory of its parent's pool stays. Cost: that of waiting
-/// for the threads.
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
+/// pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
+/// the pool waits, perhaps indirectly, and would wait forever). After an error nothing has changed;
+/// in a child made by fork the memory of its parent's pool stays allocated.
+/// Cost: that of waiting for the threads.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_destroy(pool: *mut sched_pool) -> c_int {
-    // SAFETY: NULL or a pool.
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
     let closed = unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::close);
     if closed.is_ok() {
-        let _uncancelled = thread::Uncancelled::begin(); // threads may be joined
+        let _uncancelled = thread::Uncancelled::begin(); // joining a thread is a cancellation point
         // SAFETY: created by sched_pool_create, and the caller gives it up.
         detector::ignored(|| drop(unsafe { Box::from_raw(pool.cast::<Pool>()) }));
     }
@@ -446,7 +447,7 @@ pub unsafe extern "C" fn sched_pool_destroy(pool: *mut sched_pool) -> c_int {
 }
 
 /// # Safety
-/// NULL, or a pool that was created and not destroyed.
+/// `pool` is NULL, or was created and not destroyed.
 unsafe fn get<'a>(pool: *mut sched_pool) -> Option<&'a Pool> {
     // SAFETY: by the caller's promise.
     unsafe { pool.cast::<Pool>().as_ref() }

@@ -1,5 +1,5 @@
 //! Workers, statistics and the version in the C interface. `include/sched_tasks.h` is made from
-//! this file, too.
+//! this and other files.
 
 use crate::ffi::given;
 use crate::policy::Place;
@@ -100,10 +100,10 @@ unsafe fn write(
 /// sched_stats). A later version of the struct may have more members: the library writes size
 /// bytes, with 0 for each member that it does not know.
 ///
-/// While tasks run, the counts are a little late: each worker counts the tasks of its own queue 61
-/// at a time, and when it finds the queue empty; and the counts of different workers are not read
-/// at the same moment. When no task is left (in a pool, after sched_pool_wait), the counts are
-/// exact, except those of searches and sleeps, which idle workers still change.
+/// While tasks run, the counts lag a little: each worker counts the tasks of its own queue 61 at a
+/// time, and when it finds the queue empty; and the counts of different workers are not read at the
+/// same moment. When no task is left (in a pool, after sched_pool_wait), the counts are exact,
+/// except those of searches and sleeps, which idle workers still change.
 ///
 /// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
 /// first version that has it, or the run of s has ended). After an error nothing was written.
@@ -123,7 +123,8 @@ pub unsafe extern "C" fn sched_stats(
 }
 
 /// Writes to out what the workers did in the last run that ended on the calling thread, in
-/// sched_init or in sched_pool_destroy. The counts are exact. size is as for sched_stats.
+/// sched_init or in sched_pool_destroy. The counts are exact. size means the same as in
+/// sched_stats.
 ///
 /// Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
 /// first version that has it), ENOENT (no run has ended on this thread). After an error
@@ -146,19 +147,20 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 
 /// Tells which worker of the run of s the calling thread is: a number from 0 to
 /// sched_worker_count(s) - 1. s is the s of any worker of that run. No two threads have the same
-/// number at the same time. But a task may go on in another thread, so the number that it gets may
-/// change at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
+/// number at the same time. But a task may be resumed on another thread, so its number may change
+/// at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
 ///
 /// To keep a value for each worker, index an array of sched_worker_count(s) elements. Between two
-/// such calls only the calling task uses the element of the current number, so it needs neither
-/// atomics nor locks. After such a call the element may be another task's: ask for the number
-/// again, and keep no pointer to the element across the call. (sched_reduce needs no numbers.)
+/// calls that may change the number, only the calling task uses the element of its number, so it
+/// needs neither atomics nor locks. After such a call the element may be another task's: ask for
+/// the number again, and keep no pointer to the element across the call. (sched_reduce needs no
+/// numbers.)
 ///
-/// Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
-/// worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
-/// thread of a task is not a worker, except in kind serial. A thread from outside that works on its
-/// own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker meanwhile, and keeps its
-/// number in such a section.
+/// Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is not
+/// a worker of it, or s is NULL and the caller is not a task). Between sched_block_begin and
+/// sched_block_end the thread of a task is not a worker, except in kind serial. A thread from
+/// outside that works on its own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker
+/// during the call, and keeps its number in a blocking section.
 /// Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
@@ -176,7 +178,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     let worker = if s.is_null() {
         identity::task_worker()
     } else {
-        // SAFETY: not null, so given by this library.
+        // SAFETY: `s` is not NULL, so this library has given it.
         Some(unsafe { Worker::of(s) })
     };
     let place = worker
@@ -187,10 +189,11 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// Tells how many numbers sched_worker_index can return in the run of s: that of its workers,
-/// including those for which no thread could be created; in a pool, also the default pool, except in
-/// kind serial, that of the places of threads from outside (libsched(7), THREADS OUTSIDE): as many
-/// as workers, at least 8 and at most 64. The number does not change while the run goes on.
+/// Tells how many numbers sched_worker_index can return in the run of s. There is one for each
+/// worker, even if no thread could be created for it. A pool of any kind but serial, including the
+/// default pool, also has one for each place of a thread from outside (libsched(7), THREADS
+/// OUTSIDE): as many places as workers, but at least 8 and at most 64. The number does not change
+/// during the run.
 ///
 /// Returns the number, or -1 with errno: EINVAL (the run of s has ended).
 /// Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond
@@ -209,8 +212,8 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// Returns the version of the running library, numbers and points, such as "1.0.0". The result is
-/// never NULL; the program must not free it. Async-signal-safe.
+/// Returns the version of the running library, such as "1.0.0". The result is never NULL; the
+/// program must not free it. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

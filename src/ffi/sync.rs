@@ -1,5 +1,5 @@
 //! Mutex, condition variable, semaphore and barrier in the C interface. `include/sched_tasks.h` is
-//! made from this file, too.
+//! made from this and other files.
 
 use crate::api::sync;
 use crate::ffi::waited;
@@ -12,10 +12,10 @@ use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other
-/// tasks. Waiting tasks and threads get the mutex in the order in which they came, but others may
-/// overtake the oldest of them, at most 4096 times. SCHED_MUTEX_INIT is an unlocked mutex. A mutex
-/// need not be destroyed; it must not be copied while it is in use.
+/// A mutex for tasks: a task that has to wait is suspended, and its worker runs other tasks.
+/// Waiting tasks and threads get the mutex in the order in which they came, but others may overtake
+/// the oldest of them, at most 4096 times. SCHED_MUTEX_INIT is an unlocked mutex. A mutex need not
+/// be destroyed; it must not be copied while it is in use.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
@@ -67,7 +67,7 @@ const _: () = assert!(
 /// The object that a pointer from C points to; None if the pointer is NULL.
 ///
 /// # Safety
-/// NULL, or an object of T's layout that was initialised.
+/// `p` is NULL, or points to an initialised object with the layout of `T`.
 unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
     // SAFETY: by the caller's promise.
     unsafe { p.cast::<T>().as_ref() }
@@ -78,7 +78,7 @@ fn set<T, U>(p: *mut T, value: U) -> c_int {
     if p.is_null() {
         return errno::failed(libc::EINVAL);
     }
-    // SAFETY: the caller's object, of the same layout; nobody uses it yet.
+    // SAFETY: the object is the caller's and has the same layout; nobody uses it yet.
     unsafe { p.cast::<U>().write(value) };
     0
 }
@@ -94,16 +94,16 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 }
 
 /// Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
-/// goes on with other tasks; a thread that is not a worker sleeps. s is the s of any worker of the
-/// caller's run. Several runs and pools may use the same mutex, and so may threads that have no
-/// run; such a thread passes NULL for s, and no pool is made for that. If a task locks a mutex that
-/// it holds already, it would wait for itself, so the process ends with a message.
+/// runs other tasks; a thread that is not a worker sleeps. s is the s of any worker of the caller's
+/// run. Several runs and pools, and threads without a run, may use the same mutex. A thread without
+/// a run passes NULL as s, which makes no pool. If a task locks a mutex that it already holds, the
+/// process ends with a message, since the task would wait for itself.
 ///
 /// Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
 /// ended).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: an atomic operation if the mutex is free, two if others wait for it; a wait
-/// costs a microsecond of looking again, and one or two switches of stacks.
+/// costs a microsecond of spinning, and one or two switches of stacks.
 ///
 /// Example:
 ///
@@ -117,30 +117,30 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), move || waited(s)) }
 }
 
-/// Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the library does not notice if
-/// another task or thread unlocks the mutex. Returns 0, or -1 with errno: EBUSY (the mutex is
-/// locked), EINVAL (m is NULL).
+/// Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the
+/// library does not notice if another task or thread unlocks the mutex. Returns 0, or -1 with
+/// errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
 }
 
 /// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
 /// competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
-/// millisecond, it holds the mutex now. The caller must be the task or thread that has locked the
-/// mutex: if another one has locked it by sched_mutex_lock, the process ends with a message. (If
-/// one task is to lock and another to unlock, use a semaphore.)
+/// millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
+/// the mutex: if another one has locked it by sched_mutex_lock, the process ends with a message.
+/// (If one task is to lock and another to unlock, use a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::unlock)
 }
 
@@ -165,11 +165,11 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
 
 /// Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
 /// mutex again. There are no spurious wake-ups. But others may have held the mutex since the
-/// signal, so a program must check in a loop whether what it waits for is true.
+/// signal, so a program must check in a loop whether the condition that it waits for is true.
 ///
-/// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
-/// ended), EPERM (nobody has locked m).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (c or m is NULL, or the run of s
+/// has ended), EPERM (nobody has locked m).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: one or two switches of stacks.
 ///
 /// Example:
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn sched_cond_wait(
     m: *mut sched_mutex,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL, or objects of the caller's.
+    // SAFETY: the pointers are NULL, or point to initialised objects.
     let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
         return errno::failed(libc::EINVAL);
     };
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn sched_cond_wait(
 }
 
 /// Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
-/// those that already do: it wakes when its turn has come. A program must hold the mutex while it
-/// changes what is waited for; it may unlock the mutex before the signal.
+/// those that already wait for it; it wakes when its turn comes. A program must hold the mutex
+/// while it changes the condition that is waited for; it may unlock the mutex before the signal.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -207,14 +207,14 @@ pub unsafe extern "C" fn sched_cond_wait(
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
     sync::signal(cond);
     0
 }
 
-/// Does for all waiting tasks and threads, in the order in which they came, what sched_cond_signal
-/// does for one.
+/// Does what sched_cond_signal does, for all waiting tasks and threads in the order in which they
+/// came.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
     sync::broadcast(cond);
     0
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 ///
 /// Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
 /// ended).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: an atomic operation if there is a unit; a wait costs one or two switches of
 /// stacks.
 ///
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     sync::sem_wait(sem, move || unsafe { waited(s) })
@@ -277,12 +277,12 @@ pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) 
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::sem_try_wait)
 }
 
 /// Adds a unit; the task or thread that has waited longest, if any, gets it, and nobody overtakes
-/// it. (So where a mutex can do the same, it is faster.)
+/// it. (So a mutex is faster where it suffices.)
 ///
 /// Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::post)
 }
 
@@ -308,13 +308,13 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
     set(b, Barrier::new(n))
 }
 
-/// Waits, as in sched_mutex_lock, until n tasks or threads have come; then all go on, and the
-/// barrier is ready for the next n. The tasks need not be on different workers: any number of them
+/// Waits, as in sched_mutex_lock, until n tasks or threads have come; then all continue, and the
+/// barrier is ready for the next n. The tasks need not be on different workers: any number of tasks
 /// can meet on one worker.
 ///
 /// Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
-/// has ended, or the barrier is of 0).
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// has ended, or the barrier is for 0 tasks).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
 ///
 /// Example:
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_wait(b: *mut sched_barrier, s: *mut Scheduler) -> c_int {
-    // SAFETY: NULL, or an object of the caller's.
+    // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(barrier) = (unsafe { object(b) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     sync::arrive(barrier, unsafe { waited(s) })

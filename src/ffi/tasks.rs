@@ -24,9 +24,9 @@ const _: () = assert!(SCHED_COPY_MAX == arg_blocks::MAX_ARG);
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
 /// SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
-/// memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
+/// memory for the copy or for the queue to grow, or the queue already holds qlen tasks under
 /// SCHED_OVERFLOW=refuse).
-/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+/// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: from a task of the run of s, that of sched_spawn and some nanoseconds. Memory
 /// is allocated only when more copies are in use at a time than ever before in the run.
 ///
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn sched_spawn_copy(
 
 probe::entry!("spawn", sched_spawn_copy, 0, 1, 3);
 
-/// True if no argument is visibly wrong.
+/// True if the arguments are valid.
 pub(super) fn can_be_copied(arg: *const c_void, size: usize) -> bool {
     size <= SCHED_COPY_MAX && (size == 0 || !arg.is_null())
 }
@@ -89,7 +89,7 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// or if the library recognises a misuse of t: see libsched(7), DIAGNOSTICS. If s is NULL and the
 /// default pool cannot be made, the task is run at once, with s NULL. The behaviour is undefined if
 /// t is NULL; the debug library recognises that.
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe, for different t. Cost: from a task of the run of s, that of sched_spawn.
 ///
 /// Example:
@@ -120,22 +120,23 @@ pub unsafe extern "C" fn sched_fork(
     if t.is_null() {
         fork::misuse("sched_fork", "t is NULL");
     }
-    // SAFETY: the caller's descriptor. Its fields are atomics, for which any bytes are valid.
+    // SAFETY: the descriptor is the caller's. Its fields are atomics, for which any bytes are
+    // valid.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         return unsafe { fork_by_null(forked, f, closure, s) };
     }
-    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.
     unsafe { forked.fork(f, closure, Worker::of(s)) }
 }
 
 probe::entry!("spawn", sched_fork, 1, 2, 3);
 
-/// `sched_fork` with `s` NULL, which `s` is.
+/// The slow path of `sched_fork`: `s` is NULL.
 ///
 /// # Safety
-/// As for that.
+/// The contract of `sched_fork`.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn fork_by_null(
@@ -145,7 +146,7 @@ unsafe extern "C" fn fork_by_null(
     s: *mut Scheduler,
 ) {
     let Some(function) = f else { fork::misuse("sched_fork", "f is NULL") };
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe {
         match given(s) {
             Ok(worker) => forked.fork(f, closure, worker),
@@ -156,11 +157,11 @@ unsafe extern "C" fn fork_by_null(
 
 /// Waits until the task that was forked on t has ended. The caller then sees what the task has
 /// written. If no worker has begun the task, it is called now. Otherwise the caller is suspended,
-/// its stack is kept, and its worker goes on with other tasks. If SCHED_JOIN is help, or no memory
-/// is left for another stack, the caller is not suspended: its worker runs other tasks on top of
-/// it, on the same stack. A thread that is not a worker of the run calls the task if nobody has
-/// begun it, on its own stack, and sleeps otherwise. Tasks may be joined in
-/// any order; the reverse order of forking is the quickest.
+/// its stack is kept, and its worker runs other tasks. If SCHED_JOIN is help, or no memory is left
+/// for another stack, the caller is not suspended: its worker runs other tasks on top of it, on the
+/// same stack. A thread that is not a worker of the run calls the task on its own stack if nobody
+/// has begun it, and sleeps otherwise. Tasks may be joined in any order; the reverse order of
+/// forking is the fastest.
 ///
 /// s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
 /// cannot fail. The process ends with a message if the library recognises one of these mistakes: t
@@ -168,7 +169,7 @@ unsafe extern "C" fn fork_by_null(
 /// returned without joining a task that it forked. See libsched(7), DIAGNOSTICS. The debug library
 /// always recognises these mistakes. It also recognises a t that is NULL or was forked in another
 /// run; with the other library the behaviour is then undefined.
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Cost: that of running a task from the worker's own queue; if another worker runs the task, the
 /// time until the task has ended.
 ///
@@ -180,24 +181,24 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
     if t.is_null() {
         fork::misuse("sched_join", "t is NULL");
     }
-    // SAFETY: a descriptor that was forked.
+    // SAFETY: the descriptor was forked on, and lives until it is joined.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         return unsafe { join_by_null(forked, s) };
     }
-    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.
     unsafe { forked.join(Worker::of(s)) }
 }
 
-/// `sched_join` with `s` NULL, which `s` is.
+/// The slow path of `sched_join`: `s` is NULL.
 ///
 /// # Safety
-/// As for that.
+/// The contract of `sched_join`.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe {
         match waited(s) {
             Some(worker) => forked.join(worker),
@@ -206,14 +207,14 @@ unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
     }
 }
 
-/// Lets other tasks run. The calling task goes on when its turn has come: behind the tasks that are
-/// in the queue for all workers at the time of the call; with SCHED_DEQUE=ring or queue, behind the
-/// tasks in its own worker's queue, as in Tokio (C. Lerche, 2019).
+/// Lets other tasks run. The calling task continues after the tasks that are in the queue for all
+/// workers at the time of the call; with SCHED_DEQUE=ring or queue, after the tasks in its own
+/// worker's queue, as in Tokio (C. Lerche, 2019).
 ///
 /// s is the s of any worker of the run. If the calling thread is not a worker of that run, or if s
 /// is NULL outside of a task, this is sched_yield(2). There are no errors: if there is no memory
 /// for another stack, the call does nothing.
-/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: one or two switches of stacks, and two uses of a queue.
 ///
 /// Example: while (!done(job)) sched_task_yield(s);
@@ -225,7 +226,7 @@ pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
     if s.is_null() {
         return yield_by_null();
     }
-    // SAFETY: not null, so given by this library.
+    // SAFETY: `s` is not NULL, so this library has given it.
     let worker = unsafe { Worker::of(s) };
     detector::ignored(|| yielding::yield_now(worker));
 }
