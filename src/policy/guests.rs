@@ -1,11 +1,10 @@
-//! Guests: threads that are no workers of a run and work on their own calls in it. This file has the
-//! state of their places.
+//! Guests: threads that are not workers of a run, but work in it on their own calls.
 //!
 //! A run that is held open has places beyond those of its workers. A thread that calls a loop, a
-//! reduction or a sort from outside *comes* to a free place, works there as a worker does, on its own
-//! stack, and *goes* when its call is over. The place has a deque of its own, if the policy has a deque
-//! for each worker. (oneTBB reserves slots of an arena for such threads; in OpenMP the caller is thread 0
-//! of its team.)
+//! reduction or a sort from outside *comes* to a free place, works there as a worker does, on its
+//! own stack, and *goes* when its call is over. The place has a deque of its own, if the policy has
+//! a deque for each worker. (oneTBB reserves slots of an arena for such threads; in OpenMP the
+//! caller is thread 0 of its team.)
 //!
 //! # States of a place
 //!
@@ -19,42 +18,42 @@
 //! ```
 //! SLEEPING is TAKEN by a guest that sleeps in the middle of its call, with tasks in its deque.
 //!
-//! TAKEN: one thread owns the place, the owner's end of its deque included. LEFT: nobody owns it; thieves
-//! take the tasks in its deque as they do from any other. A change to TAKEN acquires, and the changes to
-//! the other two states release, so each owner sees what the one before it did.
+//! TAKEN: one thread owns the place and the owner's end of its deque. LEFT: nobody owns it; thieves
+//! take the tasks in its deque as they do from any other. A change to TAKEN acquires, and the
+//! changes to the other two states release, so each owner sees the writes of the previous one.
 //!
 //! # Tokens
 //!
-//! An idle worker finds the tasks of a LEFT place. But if all workers are busy, these tasks must wait no
-//! longer than other tasks from outside. So a place with tasks that nobody works on has a *token*: an
-//! entry in the injector, which stands in line there. A worker that takes the token *serves* the place: it
-//! takes the oldest task, and queues the token again, behind all others, if the deque has more. (A token
-//! for each place and not an entry for each task: a flood of spawns costs no lock.) The bit TOKEN of the
-//! state tells that the token is queued, or in the hands of a worker, so there is at most one.
+//! An idle worker finds the tasks of a LEFT place. But if all workers are busy, these tasks must
+//! wait no longer than other tasks from outside. So a place whose tasks nobody works on has a
+//! *token*: an entry in the line of the injector. A worker that takes the token *serves* the place:
+//! it takes the oldest task and, if the deque has more, queues the token again, behind all others.
+//! (With an entry for each task, a flood of spawns would take a lock for each.) The state's bit
+//! TOKEN is set while the token is queued or a worker holds it, so there is at most one.
 //!
-//! A place counts as active for `idle::quiescence` from `come` until it is FREE again. So the run neither
-//! ends nor rests while a guest works or tasks are left. A LEFT place always has a token, and who serves a
-//! LEFT place without tasks frees it. So no place stays active for ever.
+//! A place counts as active for `idle::quiescence` from `come` until it is FREE again. So the run
+//! neither ends nor rests while a guest works or tasks are left. A LEFT place always has a token,
+//! and a worker that serves a LEFT place without tasks frees it, so no place stays active forever.
 //!
 //! # The bad interleavings
 //!
-//! *The place without a token.* A worker has the token, and finds the deque empty; the guest adds a task
-//! and goes, and relies on the token that it sees; the worker drops it. So a token is dropped by a
-//! compare-and-swap from TAKEN with TOKEN to TAKEN without, which fails if the guest has gone, or sleeps: it
-//! changes the state, and then relies on the token or queues one. A SLEEPING place gets no more tasks, and
-//! all of them are stealable, so its token may be dropped when they are gone. A LEFT place is served by its
-//! owner: the worker takes the place before it looks at the deque, so no guest adds a
-//! task meanwhile.
+//! *The place without a token.* A worker holds the token and finds the deque empty. The guest adds
+//! a task, sees TOKEN, relies on it, and goes. The worker drops the token. Therefore a token is
+//! dropped by a compare-and-swap from TAKEN with TOKEN to TAKEN without it. This fails if the guest
+//! has gone or sleeps, because the guest changes the state before it relies on the token or queues
+//! one. A SLEEPING place gets no new tasks, and all its tasks are stealable, so its token may be
+//! dropped when they are gone. A worker that serves a LEFT place owns it: the worker takes the
+//! place before it looks at the deque, so no guest adds a task in between.
 //!
-//! *Two owners.* Whoever serves a LEFT place, and the guest that comes again, both change LEFT to TAKEN by
-//! a compare-and-swap; one fails. A guest that fails takes another place.
+//! *Two owners.* The worker that serves a LEFT place and the guest that comes again both change
+//! LEFT to TAKEN by a compare-and-swap; one fails. A guest that fails takes another place.
 //!
 //! # Which places are looked at
 //!
-//! `seen` is the number of places that a search looks at: those of the workers, and of guests up to the
-//! highest place that was ever taken. The lowest free place is taken first, so a run without guests
-//! searches no more than before. `seen` grows before the guest adds its first task; the fences that order
-//! a task and a sleeper's last look (`idle::eventcount`) order `seen`, too.
+//! `seen` is the number of places that a search looks at: the workers' places, and the guests' up
+//! to the highest that was ever taken. The lowest free place is taken first, so a run without
+//! guests searches only the workers' places. `seen` grows before the guest adds its first task; the
+//! fences that order a task and a sleeper's last look (`idle::eventcount`) also order `seen`.
 //!
 //! # Orderings
 //!
@@ -62,10 +61,10 @@
 //! | --- | --- | --- |
 //! | to TAKEN: compare-and-swap | Acquire | the Release of the change to FREE or LEFT |
 //! | to LEFT, to FREE | Release | that compare-and-swap |
-//! | to SLEEPING, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token itself |
+//! | to SLEEPING, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token |
 //! | `sleeping`: load | Acquire | the change to SLEEPING |
-//! | `thread` | Relaxed | none: a thread compares it with its own number, which it has stored itself |
-//! | `seen` | Relaxed | the fences of a sleeper and of a spawn; else a hint |
+//! | `thread` | Relaxed | none: a thread compares it with the number that it has stored itself |
+//! | `seen` | Relaxed | the fences of a sleeper and of a spawn; otherwise a hint |
 //! | `keeps_memory` | Relaxed | none: a hint; the place is taken before its memory is looked at |
 
 use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Pad};
@@ -96,7 +95,6 @@ pub enum Purpose {
     AddTasks,
 }
 
-/// A place that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     Free(usize),
@@ -107,7 +105,7 @@ pub enum Taken {
 /// What a worker does with a token that it has taken out of the injector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// A guest is at the place. The worker may steal, and drops the token if there is nothing.
+    /// A guest is at the place. The worker may steal; if there is no task, it drops the token.
     Stranger(Guest),
     /// The worker owns the place.
     Owner,
@@ -139,13 +137,12 @@ impl GuestPlace {
         }
     }
 
-    /// Changes the state from `from`, with or without a token, to TAKEN. False if it is another state.
+    /// Changes the state from `from`, with or without a token, to TAKEN. False in any other state.
     fn take(&self, from: u32) -> bool {
         self.change(from, TAKEN).is_some()
     }
 
-    /// Changes the state from `from` to `to`; the token stays. Returns whether there is one; None if it
-    /// is another state.
+    /// Changes the state from `from` to `to`. Returns whether there is a token; None: no change.
     fn change(&self, from: u32, to: u32) -> Option<bool> {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & !TOKEN == from {
@@ -168,12 +165,10 @@ impl Guests {
         })
     }
 
-    /// The number of the run's workers.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// The number of places that a search looks at.
     #[inline]
     pub fn seen(&self) -> usize {
         self.seen.load(Ordering::Relaxed)
@@ -185,8 +180,8 @@ impl Guests {
 
     // --- the guest -----------------------------------------------------------------
 
-    /// Takes the place that `thread` has left with tasks, or else the lowest free place. None if there
-    /// is none. `thread` is a number that no two living threads share.
+    /// Takes the place that `thread` has left with tasks, or else the lowest free place. `thread`
+    /// is a number that no two living threads share.
     pub fn take(&self, thread: usize) -> Option<Taken> {
         let seen = &self.places[..self.seen() - self.workers];
         let is_mine = |place: &GuestPlace| place.thread.load(Ordering::Relaxed) == thread;
@@ -207,20 +202,19 @@ impl Guests {
         self.place(index).state.load(Ordering::Relaxed) & TOKEN != 0
     }
 
-    /// Leaves the place, which the caller owns, with tasks. True if the caller must queue its token.
+    /// Leaves the caller's place with tasks. True if the caller must queue its token.
     pub fn leave(&self, index: usize) -> bool {
         let state = self.place(index).state.swap(LEFT | TOKEN, Ordering::AcqRel);
         state & TOKEN == 0
     }
 
-    /// The guest at the place is about to sleep. All its tasks are stealable. True if it must queue the
-    /// token.
+    /// The guest will sleep, and all its tasks are stealable. True if it must queue the token.
     pub fn begin_sleep(&self, index: usize) -> bool {
         let state = self.place(index).state.swap(SLEEPING | TOKEN, Ordering::AcqRel);
         state & TOKEN == 0
     }
 
-    /// The guest has slept.
+    /// The guest at the place no longer sleeps.
     pub fn end_sleep(&self, index: usize) {
         self.place(index).change(SLEEPING, TAKEN);
     }
@@ -248,7 +242,6 @@ impl Guests {
         }
     }
 
-    /// The indices of the places that have memory to give back.
     pub fn keeping_memory(&self) -> impl Iterator<Item = usize> {
         let keeps = |index: &usize| self.place(*index).keeps_memory.load(Ordering::Relaxed);
         (self.workers..self.seen()).filter(keeps)
@@ -278,8 +271,8 @@ impl Guests {
         }
     }
 
-    /// Drops the token of a place without stealable tasks, whose guest did this when the caller looked.
-    /// False if the guest does something else by now: then the caller serves the place again.
+    /// Drops the token of a place without stealable tasks. `guest` is what the caller has seen its
+    /// guest do. False if that has changed; then the caller serves the place again.
     pub fn drop_token(&self, index: usize, guest: Guest) -> bool {
         self.drop_token_of(index, if guest == Guest::Works { TAKEN } else { SLEEPING })
     }
@@ -289,7 +282,7 @@ impl Guests {
         self.place(index).state.compare_exchange(from, state, Ordering::AcqRel, relaxed).is_ok()
     }
 
-    /// Frees the place, which the caller serves as its owner, and drops the token. Its deque is empty.
+    /// Frees the place, which the caller serves, and drops its token. The deque is empty.
     pub fn free_with_token(&self, index: usize) {
         self.place(index).state.store(FREE, Ordering::Release);
     }

@@ -5,7 +5,7 @@
 //! | --- | --- | --- |
 //! | `lifo`, `fifo` | `shared` | one stack or queue under one lock |
 //! | `steal` | [`stealing`] | a deque per worker |
-//! | `cont` | `runtime::cont` | the same, but a thief steals the continuation of a spawn |
+//! | `cont` | `runtime::cont` | as `steal`, but a thief takes the continuation of a spawn |
 //! | `serial` | `serial` | one thread: the oracle of the tests |
 //!
 //! The deque, or the lock, is a type parameter: the spawn and the worker loop of each row are
@@ -43,7 +43,7 @@ pub struct Plan {
     /// For kind `serial`.
     pub ready_order: ReadyOrder,
     pub workers: usize,
-    /// How many threads from outside can work at places of their own: see [`guests`].
+    /// The number of places for threads from outside: see [`guests`].
     pub guests: usize,
     /// How many tasks a queue holds before it overflows.
     pub qlen: usize,
@@ -53,12 +53,12 @@ pub struct Plan {
     pub join: Join,
     /// How many threads can run at once.
     pub processors: usize,
-    /// How long a queue keeps the memory of a time when it was long.
+    /// How long a queue keeps memory that it does not need.
     pub warm: Duration,
 }
 
 impl Plan {
-    /// The number of places: those of the workers, and behind them those of the guests.
+    /// The number of places: the workers' places, followed by the guests'.
     pub fn places(&self) -> usize {
         self.workers + self.guests
     }
@@ -69,17 +69,17 @@ impl Plan {
     }
 }
 
-/// Which of the ready tasks is next, where one thread alone decides.
+/// Which ready task is next in kind `serial`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadyOrder {
     YoungestFirst,
     Random,
 }
 
-/// The promise of a policy that does not override `hold`.
+/// Why `waiting` is not None in a policy that does not override `hold`.
 const COUNTED: &str = "a number for each worker";
 
-/// A scheduling policy: the verbs that a run needs.
+/// A scheduling policy: the operations that a run needs.
 pub trait Policy: Sync + Sized + 'static {
     /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that the policy accepts.
     const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
@@ -95,20 +95,18 @@ pub trait Policy: Sync + Sized + 'static {
     /// Called once, before the first use. The value does not move afterwards.
     unsafe fn initialize_in_place(&self);
 
-    /// Adds a task, from the thread at `place`.
     fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full>;
 
-    /// As `spawn`, by a task that is about to end: its worker will take this task next, so other
-    /// workers are told of it only if none of them looks for tasks.
+    /// As `spawn`, for a caller that is about to end. The worker will take `task` next, so it is
+    /// announced to other workers only if none of them searches.
     fn spawn_last(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
         self.spawn(place, task)
     }
 
-    /// Completes a spawn that `sched_spawn` has begun with its built-in `put` of this policy's
-    /// deques.
+    /// Completes a spawn whose first step, the deque's `put`, was inlined into `sched_spawn`.
     ///
     /// # Safety
-    /// As for `spawn`, and the `put` has just returned false.
+    /// The caller has just called this `put` for `task`, and it returned false.
     unsafe fn finish_spawn(&self, _place: Mine<'_, impl Place>, _task: Task) -> Result<(), Full> {
         Err(Full)
     }
@@ -118,8 +116,7 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// The number of tasks in the queue of worker `index`, if each worker has one. A hint; from any
-    /// thread.
+    /// The length of worker `index`'s queue, if each worker has one. A hint, from any thread.
     fn queued(&self, _index: usize) -> Option<usize> {
         None
     }
@@ -133,8 +130,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// Adds a task from any thread. `place` belongs to some worker of this run, not to the caller.
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused>;
 
-    /// Adds a task that has begun, behind all other tasks. Called from any thread while the run
-    /// goes on. No limit refuses the task.
+    /// Adds a task that has begun, behind all other tasks. Called from any thread while the run has
+    /// not ended. The queue's limit does not apply.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
     /// As `requeue`, for a task whose blocking section has ended: see `queue::ended`.
@@ -147,8 +144,7 @@ pub trait Policy: Sync + Sized + 'static {
         false
     }
 
-    /// Reserves `more` slots for tasks that `requeue` adds, or releases -`more`. Fails if there is
-    /// no memory.
+    /// Reserves `more` slots for tasks that `requeue` adds, or releases -`more`.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;
 
     /// As `requeue`, for a task that has not begun: the task takes none of the reserved slots.
@@ -160,26 +156,26 @@ pub trait Policy: Sync + Sized + 'static {
     /// True if a guest's place has a queue of its own, to which only the guest adds tasks.
     const GUESTS_HAVE_QUEUES: bool = false;
 
-    /// A thread from outside comes to a place, which it owns from now on: the place that it has left
-    /// with tasks, or a free one. None: no place is free, or the run has ended. From any thread; the policy is not freed during the call.
+    /// Gives a thread from outside a place, which the thread then owns: the place that it has left
+    /// with tasks, or a free one. None if no place is free, or the run has ended. Called from any
+    /// thread; the policy must not be freed during the call.
     fn come(&self, _thread: usize, _purpose: Purpose) -> Option<usize> {
         None
     }
 
-    /// The guest at `place` gives the place back. Workers run the tasks that are left in its queue; the
-    /// place is free when none is left.
+    /// The guest gives `place` back. It is free when workers have run the tasks left in its queue.
     fn go(&self, _place: Mine<'_, impl Place>, _purpose: Purpose) {}
 
-    /// The guest at `place` calls `sleep`. Meanwhile workers take its processor and its tasks.
+    /// Calls `sleep`. During the call, workers use the guest's processor and take its tasks.
     fn sleep_as_guest(&self, _place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
         sleep();
     }
 
-    /// False if a run has one thread, however many the program asks for.
+    /// False if a run has one thread, even if the program asks for more.
     const HAS_THREADS: bool = true;
 
-    /// True if a task that yields stands in line with the other tasks of its worker (`line_up`),
-    /// and not behind all tasks of the run.
+    /// True if a task that yields is queued among the tasks of its worker (`line_up`), false if it
+    /// is queued behind all tasks of the run.
     const LINES_UP: bool = false;
 
     /// Adds a task that yields: as a spawn does, if the policy `LINES_UP` and there is room;
@@ -188,14 +184,13 @@ pub trait Policy: Sync + Sized + 'static {
         self.requeue(&*place, task)
     }
 
-    /// The counter of worker `index`, if `hold` and `let_go` do nothing but count.
+    /// The counter of worker `index`, if `hold` and `let_go` only count.
     fn waiting(&self, _index: usize) -> Option<&Waiting> {
         None
     }
 
-    /// Keeps the run from ending: a task of the calling worker, at `place`, is about to wait for
-    /// something that may come from outside the run. The worker that resumes the task calls
-    /// `let_go`.
+    /// Keeps the run from ending, because the task at `place` is about to wait for something that
+    /// may come from outside the run. The worker that resumes the task calls `let_go`.
     fn hold(&self, place: &impl Place) {
         self.waiting(place.index()).expect(COUNTED).hold();
     }
@@ -204,39 +199,36 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Publishes all of the worker's private tasks, for a task that computes for long without
-    /// adding or taking tasks. `takes`: how long the tasks will take together; if this is many
-    /// times what a wake-up takes, sleepers are woken for them. None: nobody knows; then the tasks
-    /// are published if two workers look for tasks. (A single thief has the task that was added
-    /// first.)
+    /// Publishes all of the worker's private tasks. Called by a task that computes for long without
+    /// adding or taking tasks. `takes` is the expected total time of the tasks; if it is much
+    /// longer than a wake-up, sleepers are woken. If it is None, the tasks are published only if at
+    /// least two workers search, because a single thief already has the task that was added first.
     fn publish_tasks(&self, _place: Mine<'_, impl Place>, _takes: Option<Duration>) {}
 
-    /// How long it takes to wake a worker, if a spawn would wake one now, since none searches for tasks.
-    /// A hint.
+    /// The time of a wake-up, if a spawn would now wake a worker because none searches. A hint.
     fn wakes_at_spawn(&self) -> Option<Duration> {
         None
     }
 
-    /// How many tasks from outside the run wait, for worker `index`. None: they have no turns there
-    /// ([`turns`]).
+    /// The number of queued tasks from outside. None: they have no [`turns`] at worker `index`.
     fn outside(&self, _index: usize) -> Option<&AtomicUsize> {
         None
     }
 
-    /// True if a task from outside the run goes before the own tasks of the worker at `place`. The
-    /// caller then runs such tasks, in a loop that `begins_outside`.
+    /// True if tasks from outside the run must now run before the own tasks of the worker at
+    /// `place`. The caller then runs them, in a loop that `begins_outside`.
     fn is_turn_due(&self, _place: Mine<'_, impl Place>) -> bool {
         false
     }
 
-    /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
+    /// Removes `task` from the queue, if the worker at `place` has added it and can reach it.
     fn take_back(&self, place: Mine<'_, impl Place>, task: Task) -> bool;
 
-    /// Called when the worker at `place` has taken its youngest task out of its queue and has
-    /// restored it: a sleeper that looked between the two has missed that task, and is woken.
+    /// Called when the worker at `place` has taken its youngest task out of its queue and has put
+    /// it back. Wakes a sleeper, because one that looked in between has missed the task.
     fn restored(&self, _place: Mine<'_, impl Place>) {}
 
-    /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
+    /// Takes the next task for the worker at `place`, whose current task is about to be suspended.
     fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task>;
 
     /// Exchanges a task that yields for the next task, in place of `next_in_line` and `line_up`.
@@ -251,23 +243,22 @@ pub trait Policy: Sync + Sized + 'static {
     /// `begin_exchange` has given the calling thread a task.
     unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, _task: Task) {}
 
-    /// Waits awake until `awaited` is over, for a short time. The caller is in the middle of a task;
-    /// it suspends the task if the event is not over afterwards. If tasks are queued that the worker
-    /// could run instead, the wait is no longer than a suspension. (Ski rental, as in
-    /// `idle::Patience`.) Meanwhile the caller runs parts of what is awaited: see
-    /// [`Awaited::parts`].
+    /// Spins for a short time, until `awaited` is over. The caller is in the middle of a task, and
+    /// suspends it if the event is not over afterwards. If the worker could run queued tasks
+    /// instead, it spins no longer than a suspension takes (ski rental, as in `idle::Patience`). In
+    /// between, the caller runs parts of `awaited`: see [`Awaited::parts`].
     fn wait_awake(&self, _stack: OnStack<'_, impl LoopStack>, _awaited: &dyn Awaited) {}
 
     /// Runs tasks until `awaited` is over, and sleeps while there are none. The caller is in the
     /// middle of a task. (`SCHED_JOIN=help`.)
     fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited);
 
-    /// Runs the tasks in the own queue of a guest for as long as the youngest `is_part` of what the guest
-    /// waits for.
+    /// Runs tasks of a guest's own queue, the youngest first, as long as each `is_part` of the
+    /// event that the guest waits for.
     fn run_own(&self, _stack: OnStack<'_, impl LoopStack>, _is_part: &dyn Fn(Task) -> bool) {}
 
-    /// Wakes `worker`, if it sleeps in `help`, because the event that it has enlisted for is over.
-    /// Called from any thread.
+    /// Called from any thread when the event that `worker` has enlisted for is over. Wakes the
+    /// worker if it sleeps in `help`.
     fn rouse(&self, worker: usize);
 
     /// For `RestAwaited::new`.
@@ -283,12 +274,10 @@ pub trait Policy: Sync + Sized + 'static {
     /// How many tasks are in the queue for all workers. A hint, from any thread.
     fn queued_for_all(&self) -> usize;
 
-    /// How many tasks wait for something that may come from outside the run. A hint, from any
-    /// thread.
+    /// How many tasks wait for something that may come from outside. A hint, from any thread.
     fn waits(&self) -> usize;
 
-    /// Calls `then` with the state of the run, if the run has not ended. The run is locked
-    /// meanwhile. From any thread.
+    /// Calls `then` with the state of the locked run, unless it has ended. From any thread.
     fn when_open(&self, then: &mut dyn FnMut(&LockedRun));
 
     /// The loop of a worker. Returns when the run has ended.
@@ -299,8 +288,7 @@ pub trait Policy: Sync + Sized + 'static {
 pub trait DequePolicy: Policy {
     type Deque: Deque;
 
-    /// The first half of `spawn`, with the deque of `place` at hand. If it returns false,
-    /// `finish_spawn` must follow at once.
+    /// The fast path of `spawn`, to `place`'s deque. If false, `finish_spawn` must follow at once.
     fn spawn_quickly(&self, deque: &Self::Deque, place: Mine<'_, impl Place>, task: Task) -> bool;
 
     /// True if a task from outside the run waits. A hint.
@@ -315,27 +303,26 @@ pub enum Activity {
     Active,
 }
 
-/// When a worker will take the task that it queues now.
+/// When a worker will take the task that it is adding.
 #[derive(Clone, Copy)]
 pub enum Turn {
-    /// After the tasks that the caller will queue.
+    /// After the tasks that the caller will add later.
     Soon,
     /// Next: the caller is a task that is about to end.
     Next,
 }
 
-/// Where a worker that leaves a task in the middle looks for the next one.
+/// Where a worker looks for its next task, when it suspends the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookFirst {
     /// In its own queue, then elsewhere.
     AtHome,
-    /// Among the tasks from outside the run; then in its own queue, and last among the tasks that
-    /// other workers keep to themselves. A worker does so now and then, so that no task waits for
-    /// ever.
+    /// Among the tasks from outside; then in its own queue, and last among the private tasks of
+    /// other workers. This is done now and then, so that no task waits forever.
     Outside,
 }
 
-/// How long a thread sleeps between two looks at an event for which nobody will wake it.
+/// How long a thread sleeps between two looks at an event that will not wake it.
 pub const UNAWAITED: Duration = Duration::from_micros(50);
 
 /// The event that a task waits for.
@@ -343,19 +330,17 @@ pub trait Awaited {
     /// True if the event has happened. The caller then sees what was written before the event.
     fn over(&self) -> bool;
 
-    /// Arranges that the caller's worker is roused by the event. False if that is not possible at
-    /// this moment, and the caller must look again.
+    /// Arranges that the event rouses the caller's worker. False: it cannot; the caller must poll.
     fn enlist(&self) -> bool;
 
     /// Arranges that the event queues `task`, which resumes the caller; the caller may have been
-    /// resumed before this returns. False if that is not possible; then only the caller has the
-    /// task.
+    /// resumed before this returns. False if that is not possible; then the caller keeps the task.
     fn leave(&self, _task: Task) -> bool {
         false
     }
 
-    /// The worker that runs the awaited task. The caller takes tasks from that worker first: they
-    /// may be children of the awaited task.
+    /// The worker that runs the awaited task, if there is one. The caller takes tasks from it
+    /// first, because they may be children of the awaited task.
     fn thief(&self) -> Option<usize>;
 
     /// The tasks that the caller may run on top of its own task.
@@ -364,14 +349,13 @@ pub trait Awaited {
     }
 }
 
-/// Tells whether a task is a part of what is awaited. The task was taken from a queue and has not
-/// begun. If it is a part, the caller runs it at once, on top of its own task. None: what is awaited
-/// has no parts.
+/// Tells whether a task that was taken from a queue, and has not begun, is a part of an awaited
+/// event. Then the caller runs it at once, on top of its own task. None: the event has no parts.
 pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
-/// task that waits is suspended with its whole stack, and the worker that resumes the task goes on
-/// with the loop on that stack.
+/// task that waits is suspended with its whole stack, and the worker that resumes the task
+/// continues the loop on that stack.
 pub trait LoopStack {
     type Place: Place;
 
@@ -388,11 +372,11 @@ pub trait LoopStack {
         false
     }
 
-    /// The worker that has begun here with tasks from outside now turns to its own.
+    /// The worker that has begun here with tasks from outside now runs its own.
     fn ends_outside(&self) {}
 
-    /// Lets tasks from outside the run go first, in a loop on another stack, if there is one. Called
-    /// in the middle of a task, when a turn is due.
+    /// Called in the middle of a task, when a turn is due. Suspends the task and runs tasks from
+    /// outside the run in a loop on another stack, if there is a free stack.
     fn give_way(&self) {}
 
     /// As `run`, for a task from outside that runs in a turn.
@@ -400,8 +384,8 @@ pub trait LoopStack {
         self.run(task);
     }
 
-    /// Counts a task that has returned here. True once in [`TICK`] tasks, and whenever another
-    /// worker has taken over the stack meanwhile.
+    /// Counts a task that has returned here. True once in [`TICK`] tasks, and if another worker has
+    /// taken over the stack during the task.
     fn tick(&self) -> bool;
 
     /// The worker has found its own queue empty.
@@ -410,36 +394,35 @@ pub trait LoopStack {
     /// Runs a task and counts it.
     fn run(&self, task: Task);
 
-    /// As `run`, on top of the task here, which waits.
+    /// As `run`, on top of the task that waits on this stack.
     fn run_on_top(&self, task: Task);
 }
 
 /// A worker looks at the injector once in this many tasks of its own; otherwise its own tasks could
-/// starve the injector's. The number is Go's and Tokio's. It is a prime, so that the looks do not
-/// keep step with the program.
+/// starve the injector's. Go and Tokio use the same number. It is prime, so that the looks do not
+/// fall into step with the program.
 pub const TICK: u32 = 61;
 
-/// What a worker does, beside running tasks. Statistics count the steps, and an observed run records
-/// them.
+/// An action of a worker other than running a task. Statistics count it; observed runs record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The worker has taken a task from the queue of this worker.
+    /// The worker has taken a task from the queue of this victim.
     Steal(usize),
     /// A search of all queues has found no task.
     FailedSearch,
-    /// The worker has raided the queue of this worker.
+    /// The worker has raided the queue of this victim.
     Raid(usize),
     /// The worker has woken this number of workers, perhaps none.
     Wake(usize),
-    /// The worker has found no task. (Where workers have deques, `LoopStack::out_of_tasks` says so.)
+    /// The worker has found no task. (Workers with deques call `LoopStack::out_of_tasks` instead.)
     OutOfTasks,
     /// The worker has slept for a fixed time between two searches.
     Nap,
     /// The worker is about to sleep until it is woken: see `Place::sleeping`.
     Park,
-    /// From now on the worker, which the calling thread occupies, is in this phase.
+    /// The worker, which the calling thread occupies, enters this phase.
     Phase(Phase),
-    /// From now on the worker is active, or idle.
+    /// The worker becomes active, or idle.
     Activity(Activity),
 }
 
@@ -460,9 +443,8 @@ impl Step {
     }
 }
 
-/// The evidence that the calling thread occupies a place of a run, which so goes on; or that the run has
-/// not started, and nobody occupies the place. (After rayon's `IdleState`: to hold the value is the
-/// evidence.)
+/// The evidence that the calling thread occupies a place, so the run has not ended; or that the run
+/// has not started and nobody occupies the place. (After rayon's `IdleState`.)
 pub struct Mine<'a, P> {
     place: &'a P,
     /// Makes the type `!Send`.
@@ -471,15 +453,15 @@ pub struct Mine<'a, P> {
 
 impl<'a, P> Mine<'a, P> {
     /// # Safety
-    /// The calling thread occupies the place as long as this value is used, or the run has not started,
-    /// and nobody does. The last use of an earlier evidence for this place happened before this call. The
-    /// value is passed only to the policy of the place's run.
+    /// The calling thread occupies the place as long as this value is used, or the run has not
+    /// started and nobody occupies the place. The last use of an earlier `Mine` of this place
+    /// happened before this call. The value is passed only to the policy of the place's run.
     #[inline(always)]
     pub unsafe fn new(place: &'a P) -> Self {
         Mine { place, thread: PhantomData }
     }
 
-    /// The record alone, which other threads may have, too.
+    /// The record without the evidence.
     #[inline(always)]
     pub fn worker(self) -> &'a P {
         self.place
@@ -504,8 +486,7 @@ impl<P> Deref for Mine<'_, P> {
     }
 }
 
-/// The evidence that the caller runs on a stack of this run. After each task the stack may belong to
-/// another worker.
+/// The evidence that the caller runs on a stack. After each task it may be another worker's stack.
 pub struct OnStack<'a, S> {
     stack: &'a S,
     /// Makes the type `!Send`.
@@ -520,7 +501,6 @@ impl<'a, S: LoopStack> OnStack<'a, S> {
         OnStack { stack, thread: PhantomData }
     }
 
-    /// The worker that runs here now.
     #[inline(always)]
     pub fn place(&self) -> Mine<'a, S::Place> {
         // SAFETY: the caller is on the stack, so the calling thread occupies the stack's worker.
@@ -546,8 +526,7 @@ impl<S> Deref for OnStack<'_, S> {
     }
 }
 
-/// The place where a worker runs, as a policy sees it: the worker record in the library, a smaller
-/// record in the models.
+/// A worker's place, as a policy sees it: the worker record, or in the models a smaller record.
 pub trait Place {
     /// The number of the worker, from 0.
     fn index(&self) -> usize;
@@ -556,38 +535,34 @@ pub trait Place {
     fn turns(&self) -> &Turns;
     /// Notes that the worker has looked at the injector: the next look is due after [`TICK`] tasks.
     fn looked_outside(&self) {}
-    /// Brings a thread to the place of a worker that has had none since before the run: see
+    /// Gives a thread to `worker`, which has had none in this run so far: see
     /// `Policy::starts_asleep`. False if no thread can be had. Called from any thread.
     fn start(&self, worker: usize) -> bool;
-    /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
-    /// Called when all workers are idle, no task is queued, and tasks wait, perhaps for ever.
+    /// Called when all workers are idle, no task is queued, and tasks wait, perhaps forever.
     fn at_rest(&self) {}
-    /// Called, where workers steal, when all of them are idle: no task is left, but for those that
-    /// wait and those from outside.
+    /// All workers of a policy with deques are idle: tasks left are waiting, or come from outside.
     fn all_idle(&self) {}
     /// Counts a step of the worker, and tells observers of it.
     fn step(&self, step: Step) {
         step.count(self.counters());
     }
-    /// The step `Park`, and the sleep itself, of a worker that searches.
+    /// Counts the step `Park` of a worker that searches, and calls `sleep`.
     fn sleeping<R>(&self, sleep: impl FnOnce() -> R) -> R {
         self.step(Step::Park);
         sleep()
     }
-    /// Called about once in `futex::LONGEST` by a worker that has been idle for so long. The caller
-    /// holds no lock.
+    /// Called by an idle worker about once every `futex::LONGEST`. The caller holds no lock.
     fn idles_long(&self) {}
-    /// True if the worker keeps memory, beside its queue, that it could give back. The caller
-    /// occupies the place, and runs no task; so it is for `give_back`.
+    /// True if the worker keeps memory besides its queue's. Its occupant calls this between tasks.
     fn keeps_memory(&self) -> bool {
         false
     }
-    /// Returns that memory to the system. The caller holds no lock.
+    /// Returns that memory to the system. Its occupant calls this between tasks, without a lock.
     fn give_back(&self) {}
     /// As `give_back`, for the guest's place of this index, which the caller owns.
     fn guest_gives_back(&self, _index: usize) {}
-    /// True if the task is a continuation: it was suspended, and this resumes it.
+    /// True if the task is a continuation, which resumes a suspended task.
     fn is_continuation(_task: Task) -> bool {
         false
     }
@@ -598,8 +573,7 @@ pub trait Place {
     fn stay(&self);
 }
 
-/// Waits once after a search that failed, and counts the sleep, if it was one. `searching`: as for
-/// `Naps::wait`.
+/// Waits once after a failed search, while about `searching` workers search. Counts a sleep.
 fn wait_once(place: &impl Place, naps: &mut Naps, searching: usize) {
     if naps.are_sleeps() {
         place.step(Step::Phase(Phase::Parked));

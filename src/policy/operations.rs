@@ -1,5 +1,4 @@
-//! The operations of a policy as a table of functions, for callers that know a worker and not its
-//! policy.
+//! The operations of a policy as a table of functions, for callers that do not know the policy.
 
 use crate::idle::quiescence::LockedRun;
 use crate::policy::guests::Purpose;
@@ -27,11 +26,10 @@ macro_rules! operations {
         on a stack: $($(#[$stack_doc:meta])* fn $stack_verb:ident($stack:ident $(, $stack_arg:ident: $stack_type:ty)*);)+
     ) => {
         /// A function for each operation; `W` is the place, `F` the stack. [`Occupant`] and
-        /// [`AnyThread`] call those at a place.
+        /// [`AnyThread`] call those that take a place.
         ///
         /// # Safety
-        /// For each function: the place, or the stack, belongs to a run of this policy, which does not
-        /// end during the call.
+        /// The place, or the stack, belongs to a run of this policy, which outlasts the call.
         pub struct Operations<W, F> {
             $($name: unsafe fn(Mine<'_, W> $(, $type)*) $(-> $result)?,)+
             $($any: unsafe fn(&W $(, $any_type)*) $(-> $any_result)?,)+
@@ -92,8 +90,7 @@ macro_rules! operations {
     };
 }
 
-/// The evidence that the run of a place goes on: its holder may call the operations that any thread
-/// may call.
+/// The evidence that the run of a place has not ended: access to the operations for any thread.
 pub struct AnyThread<'a, W, F> {
     place: &'a W,
     operations: &'a Operations<W, F>,
@@ -101,14 +98,14 @@ pub struct AnyThread<'a, W, F> {
 
 impl<'a, W, F> AnyThread<'a, W, F> {
     /// # Safety
-    /// The operations are those of the run of the place, which does not end while this value is used.
+    /// The operations are those of the place's run, which does not end while this value is used.
     #[inline(always)]
     pub unsafe fn new(place: &'a W, operations: &'a Operations<W, F>) -> Self {
         AnyThread { place, operations }
     }
 }
 
-/// The operations at a place that the calling thread occupies: all of them.
+/// The operations at a place that the calling thread occupies.
 pub struct Occupant<'a, W, F> {
     any: AnyThread<'a, W, F>,
     mine: Mine<'a, W>,
@@ -152,9 +149,9 @@ mod made {
         /// Takes only tasks that were suspended.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
         fn end_exchange(place, task: Task) = end_exchange(place, task);
-        /// A guest's.
+        /// The place is a guest's.
         fn go(place, purpose: Purpose) = go(place, purpose);
-        /// A guest's.
+        /// The place is a guest's.
         fn sleep_as_guest(place, sleep: &mut dyn FnMut()) = sleep_as_guest(place, sleep);
         for any thread:
         fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);

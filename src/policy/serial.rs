@@ -4,8 +4,7 @@
 //! While a run that is held open is at rest, its worker sleeps. The worker sets `bell` to ASLEEP
 //! and then looks, under the injector's lock, whether a task is there or the gate is closed. A
 //! thread that adds a task or closes the gate does so under the lock, and rings afterwards. So
-//! either the worker sees the change, or the lock orders ASLEEP before the ringing, which then
-//! wakes the worker.
+//! either the worker sees the change, or the lock orders ASLEEP before the ring, which wakes it.
 
 use crate::idle::LongWait;
 use crate::idle::quiescence::{LockedRun, Quiescence, Sleepers, Waiting};
@@ -42,7 +41,7 @@ pub struct Serial {
     limit: usize,
     ready_order: ReadyOrder,
     warm: Duration,
-    /// Of `ready`.
+    /// For `ready`.
     is_long: IsLong,
 }
 
@@ -186,7 +185,7 @@ impl Policy for Serial {
         }
         let mut idle = None;
         loop {
-            // Now and then a task from outside has its turn, even if tasks spawn tasks for ever.
+            // Now and then a task from outside has its turn, even if tasks spawn tasks forever.
             for _ in 0..TICK {
                 let Some(task) = self.next(&*stack.place()) else { break };
                 idle = None;
@@ -241,7 +240,7 @@ impl Serial {
         self.bell.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Wakes the worker, if it sleeps: there is a task, or the run has ended.
+    /// Called when a task was added or the run has ended. Wakes the worker, if it sleeps.
     fn ring(&self) {
         if self.bell.swap_if(ASLEEP, AWAKE) {
             self.bell.wake(1);

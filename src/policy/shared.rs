@@ -1,59 +1,58 @@
-//! Kinds `lifo` and `fifo`: one stack, or one queue, of tasks under one lock. `lifo` is the
-//! course's section 3. This is one file because the proof is about all that happens under the lock.
+//! Kinds `lifo` (the course's section 3) and `fifo`: one stack or queue of tasks under one lock.
+//! This is one file because the proof is about all that happens under the lock.
 //!
 //! # State, all of it under the lock
 //!
-//! - `active`: the number of workers that run a task or are about to, and of tasks that wait. A run
-//!   starts with 1, for worker 0. `held`: how many of these are tasks that wait.
-//! - `asleep`: the number of idle workers in `wait` whose wake-up nobody has decided yet.
-//!   `tickets`: the number of wake-ups that were decided and not yet used; a waiter returns by
-//!   taking one.
-//! - `absent`: the number of workers, the last ones, that have had no thread yet. With `Idle::Park` a
-//!   run starts with one worker. `arriving`: those for which a thread was called, and that have not
-//!   looked for a task yet.
-//! - `joiners`: the workers that sleep in the middle of a task, until another task is over or until
-//!   there is a task to run.
+//! - `active`: the number of workers that run a task or are about to, plus the number of tasks that
+//!   wait. A run starts with 1, for worker 0. `held`: the number of tasks that wait.
+//! - `asleep`: the number of idle workers in `wait` whose wake-up is not decided yet. `tickets`:
+//!   the number of wake-ups that were decided and not used yet; a waiter takes one to return.
+//! - `absent`: the number of workers that have had no thread yet; they have the highest indices.
+//!   With `Idle::Park` a run starts with one worker. `arriving`: the number of workers for which a
+//!   thread was called, and that have not looked for a task yet.
+//! - `joiners`: the workers that sleep in the middle of a task, until another task is over or there
+//!   is a task to run.
 //!
 //! A thread that decides a wake-up moves one from `asleep` to `tickets`, and notifies after
 //! unlocking. So spurious returns of the primitive are harmless.
 //!
 //! # Wake-ups
 //!
-//! A thread that adds a task wakes a sleeper for it or, if none sleeps, calls a thread for an absent
-//! worker. But if a ticket is unused or a worker arrives, so that a worker is on its way, and each
-//! processor has a worker already, it wakes nobody. A worker that has slept, or arrives, and leaves
-//! tasks in the queue wakes the next sleeper by the same rule. So this holds whenever the lock is
-//! free: *if a task is queued and an idle worker is asleep or absent, a worker is on its way.* For a
-//! worker goes to sleep only when the queue is empty; and a worker that takes a ticket looks at the
-//! queue next, under the same lock, and hands on what it leaves. (A worker that arrives counts itself
-//! out before it looks. Until it has looked, others may call more workers than need be.) A joiner
-//! that was woken hands on likewise, so no task waits beside a joiner that sleeps. A worker for
-//! which no thread can be had stays without one, and the next sleeper is chosen in its place.
+//! A thread that adds a task wakes a sleeper for it or, if none sleeps, calls a thread for an
+//! absent worker. It wakes nobody if a worker is on its way (a ticket is unused, or a worker
+//! arrives) and each processor already has a worker. A worker that has slept, or arrives, and
+//! leaves tasks in the queue wakes the next sleeper by the same rule. So this holds whenever the
+//! lock is free: *if a task is queued and an idle worker is asleep or absent, a worker is on its
+//! way.* Proof: a worker goes to sleep only when the queue is empty; and a worker that takes a
+//! ticket looks at the queue next, under the same lock, and wakes the next sleeper if it leaves
+//! tasks. (A worker that arrives counts itself out of `arriving` before it looks. Until it has
+//! looked, others may call more workers than necessary.) A joiner that was woken follows the same
+//! rule, so no task waits beside a joiner that sleeps. A worker for which no thread can be had
+//! stays without one, and the next sleeper is chosen in its place.
 //!
-//! (A run that calls all its threads at once takes 0.1 ms for each: 60 runs of 1,000 threads within
-//! each other took more than a minute. Now they take 0.1 s if they have few tasks.)
+//! Rejected: to call all threads when the run starts, which takes 0.1 ms for each. 60 nested runs
+//! of 1,000 threads and few tasks took more than a minute instead of 0.1 s.
 //!
-//! Without the rule each push wakes a sleeper. If one task spawns short ones, the stack often runs
-//! empty, so workers park and wake all the time. If there are more workers than processors, they
-//! also take the spawner's processor: 8.3 million empty tasks from one spawner made 277,000
-//! wake-ups with 8 workers on 2 processors and took 180 to 1,500 ns a task. With the rule these
-//! tasks make 1,600 to 5,000 wake-ups and take 65 to 105 ns each.
+//! Rejected: to wake a sleeper at each push. If one task spawns short ones, the stack often runs
+//! empty, so workers park and wake all the time and, if they are more than the processors, take the
+//! spawner's: empty tasks from one spawner, with 8 workers on 2 processors, took 180 to 1,500 ns
+//! each instead of 65 to 105.
 //!
 //! # Tasks from outside
 //!
-//! Tasks from outside the run are apart from the others, and have turns (`policy::turns`). In a stack
-//! they would otherwise wait below all that the run's own tasks add, and in a queue behind all that
-//! is in it. In a stack a task that yields is added to them: that is behind all others. A worker
-//! looks for a turn whenever it takes a task from the queue, and also, by `outside`, at joins and
-//! between parts of loops.
+//! Tasks from outside the run are in a line of their own, and have turns (`policy::turns`).
+//! Otherwise they would wait in the stack of `lifo` below all tasks that the run's own tasks add,
+//! and in the queue of `fifo` behind all tasks that are in it. In `lifo`, a task that yields joins
+//! the line of tasks from outside, because there it is behind all others. A worker checks for a
+//! turn when it takes a task from the queue and, by `outside`, at joins and between parts of loops.
 //!
 //! # Joiners
 //!
 //! Each joiner sleeps on a word of its own, because one particular joiner must be woken. An idle
 //! worker takes a ticket instead, because any of them may be woken. A joiner looks whether the
-//! awaited task is over, enlists, and joins `joiners` under the lock. The thread that ends the
-//! awaited task takes the lock to rouse the joiner. So either the rousing comes later and finds the
-//! joiner in `joiners`, or the joiner has seen that the task is over.
+//! awaited task is over, enlists, and adds itself to `joiners`, all under the lock. The thread that
+//! ends the awaited task takes the lock to rouse the joiner. So either the rousing comes later and
+//! finds the joiner in `joiners`, or the joiner has seen that the task is over.
 //!
 //! # The end
 //!
@@ -61,16 +60,11 @@
 //! is queued, runs or waits, so no task can spawn another: the run has ended. Under the lock these
 //! facts hold at one moment. A run that is held open is at rest instead: see `queue::run_gate`.
 //!
-//! # Files
-//!
-//! This file has the verbs of the policy; [`state`] the lock, the sleepers and the wake-ups;
-//! [`queue`] the tasks and their order.
-//!
 //! # Orderings
 //!
-//! All of the state is under the monitor's lock, which orders it. A joiner's word is changed under
-//! the lock, too, and read without it: Relaxed, because the joiner takes the lock before it looks
-//! at anything else. A wait for a rest is ordered as `queue::run_gate` says.
+//! The monitor's lock orders all of the state. A joiner's word is changed under the lock and read
+//! without it: Relaxed, because the joiner takes the lock before it looks at anything else. A wait
+//! for a rest is ordered as `queue::run_gate` says.
 
 pub(super) mod queue;
 mod state;
@@ -102,11 +96,11 @@ use std::marker::PhantomData;
 use std::mem;
 use std::time::Duration;
 
-/// About how long it takes until a worker that was woken runs.
+/// The approximate time from a wake-up until the woken worker runs.
 const WAKE_COST: Duration = Duration::from_micros(30);
 
 impl<L: Monitor, O: Order> Shared<L, O> {
-    /// The line in which a task is behind all others.
+    /// The line at whose end a task is behind all others.
     const LAST: Line = match O::NEXT {
         End::Oldest => Line::Own,
         End::Youngest => Line::Outside,
@@ -136,7 +130,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Adds a task that the run has accepted before, when `make_room` has made room.
+    /// Adds a task that the run has accepted before. `make_room` makes room for it.
     fn push_again<P: Place>(
         &self,
         place: &P,
@@ -152,8 +146,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         queued.map(|wake| _ = self.wake(wake, place))
     }
 
-    /// Takes the next task, if it was suspended. If so, the queue stays locked until
-    /// `end_exchange`.
+    /// Takes the next task, if it was suspended; then the queue stays locked until `end_exchange`.
     fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
@@ -177,7 +170,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Carries out what `choose_next` has decided.
+    /// Carries out the decision of `choose_next`, and counts the wake-up.
     fn wake_next(&self, wake: Wake, place: &impl Place) {
         if self.wake(wake, place) {
             place.step(Step::Wake(1));
@@ -191,7 +184,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Waits for the next task; None at the end of the run.
     fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Next> {
         let mut idle = None;
-        let mut slept = *activity == Activity::Idle; // it was brought for a task
+        let mut slept = *activity == Activity::Idle; // the worker was called for a task
         self.monitor.lock();
         loop {
             // SAFETY: locked, here and after each wait below.
@@ -232,7 +225,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     }
 
     /// Like `next`, for a worker that waits in the middle of a task; None when `awaited` is over.
-    /// `first`: `AtHome` takes the youngest task, if that has not begun.
+    /// If `first` is `AtHome`, takes the youngest task, if it has not begun.
     fn next_until<P: Place>(
         &self,
         awaited: &dyn Awaited,
@@ -420,10 +413,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         unsafe { Shared::end_exchange(self, &*place, task) };
     }
 
-    /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have
-    /// to wait for, on top of the task that waits. But if the youngest task was suspended, `help`
-    /// runs the next task in the kind's order: suspended tasks have their own stacks, and take
-    /// turns.
+    /// Runs the youngest task, in both kinds: an older task may have to wait for more other tasks,
+    /// on top of the caller's task. But if the youngest task was suspended, `help` runs the next
+    /// task in the kind's order, because suspended tasks have their own stacks and take turns.
     #[cold]
     fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
@@ -432,8 +424,8 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             if self.is_turn_due(stack.place()) {
                 stack.give_way();
             }
-            // The youngest task is often the awaited one. But if the youngest task always adds a
-            // younger one, the awaited one must have its turn.
+            // The youngest task is often the awaited one. But if each youngest task adds a younger
+            // one, the awaited task must still get its turn.
             let first = if countdown == 1 { LookFirst::Outside } else { LookFirst::AtHome };
             countdown = if countdown == 1 { TICK } else { countdown - 1 };
             let next = self.next_until(awaited, &*stack.place(), first, &mut naps);
@@ -444,7 +436,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     const HAS_GUESTS: bool = true;
 
-    /// A guest's tasks are in the one queue, so nobody adopts its place.
+    /// A guest's tasks are in the shared queue, so a guest's place is never left with tasks.
     fn come(&self, thread: usize, _purpose: Purpose) -> Option<usize> {
         let (Taken::Free(index) | Taken::Left(index)) = self.guests.take(thread)?;
         let is_open = self.with(|state| {
@@ -530,7 +522,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             if !state.gate.is_closed() {
                 then(&LockedRun {
                     active: &|| state.active - state.held,
-                    sleepers: &Sleepers::default, // they are in `held`
+                    sleepers: &Sleepers::default, // sleeping guests are in `held`
                     tasks: &|| state.held,
                     queued: state.queue.len(),
                     threads: state.gate.awaited(),

@@ -1,15 +1,14 @@
 //! When tasks from outside the run have their turn at a worker whose own tasks never end.
 //!
 //! A turn begins when a task from outside waits and the worker's own tasks have had [`TURN`] since
-//! the last turn. During the turn the tasks from outside that wait at its beginning go first, one
-//! after the other. The turn ends when all of them have begun, but after `TURN` at the latest, when
-//! the task that runs by then has ended. Then the own tasks continue. So neither side can keep the
-//! other waiting.
+//! the last turn. During the turn the worker runs the tasks from outside that wait at its
+//! beginning, one after the other. The turn ends when all of them have begun, or when the task that
+//! runs after `TURN` has ended. Then the own tasks continue. So neither side can starve the other.
 //!
-//! Rejected: all tasks from outside that wait at any time of the turn. Tasks that yield are among
-//! them, and would have many turns in a millisecond, and the own tasks none (c_tests/yields.c).
+//! Rejected: to serve also tasks that arrive during the turn. Tasks that yield are among them; they
+//! would run many times in a millisecond, and the own tasks never (c_tests/yields.c).
 //!
-//! Only the worker itself uses its record, and reads the clock only while a task from outside waits.
+//! Only the worker uses its record. It reads the clock only while a task from outside waits.
 
 use crate::sys::time::Instant;
 use std::cell::Cell;
@@ -18,27 +17,25 @@ use std::time::Duration;
 /// The longest turn, and the least time between two turns.
 pub const TURN: Duration = Duration::from_millis(1);
 
-/// Two alarms closer than this follow each other so closely that their cost matters: see
-/// `queue::PrivatePart::defer_alarm`.
+/// If two alarms are closer than this, their cost matters: see `queue::PrivatePart::defer_alarm`.
 const OFTEN: Duration = Duration::from_micros(10);
 
-/// One worker's turns.
 #[derive(Default)]
 pub struct Turns {
-    /// The start of the present turn; None: the own tasks have theirs.
+    /// The start of the current turn; None between turns.
     begun: Cell<Option<Instant>>,
-    /// How many more tasks the present turn has.
+    /// How many more tasks the current turn may take.
     left: Cell<usize>,
-    /// The end of the last turn; None: there was none.
+    /// The end of the last turn, if there was one.
     ended: Cell<Option<Instant>>,
-    /// The last task of the last turn has not returned, as far as the worker knows.
+    /// The worker has not yet noted that the last task of the last turn has returned.
     runs: Cell<bool>,
     last_alarm: Cell<Option<Instant>>,
 }
 
 impl Turns {
-    /// True if a task from outside goes before the worker's own tasks. `waiting`: the number of tasks
-    /// from outside, at least one.
+    /// True if a task from outside must run before the worker's own tasks. `waiting`: the number of
+    /// tasks from outside, at least one.
     #[cold]
     pub fn is_due(&self, waiting: usize) -> bool {
         if cfg!(loom) {
@@ -81,8 +78,8 @@ impl Turns {
         }
     }
 
-    /// A task from outside has returned. If it was the last of its turn, that ends now: the own tasks
-    /// have not run meanwhile.
+    /// A task from outside has returned. If it was the last of its turn, the turn counts as ended
+    /// now, because the own tasks could not run during that task.
     #[inline]
     pub fn returned(&self) {
         if self.runs.get() && self.begun.get().is_none() {
@@ -91,7 +88,7 @@ impl Turns {
         }
     }
 
-    /// No task from outside waits: the present turn, if there is one, is over.
+    /// No task from outside waits: the current turn, if there is one, is over.
     #[inline]
     pub fn end(&self) {
         if let Some(begun) = self.begun.take() {
@@ -99,8 +96,8 @@ impl Turns {
         }
     }
 
-    /// Notes that the worker has found an alarm although no turn was due. True if it did so within the
-    /// last `OFTEN`, too.
+    /// Notes that the worker has found an alarm although no turn was due. True if the previous such
+    /// alarm was less than `OFTEN` ago.
     #[cold]
     pub fn alarms_often(&self) -> bool {
         let now = Instant::now();

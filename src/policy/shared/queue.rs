@@ -15,8 +15,7 @@ pub trait Order: 'static {
     /// The end at which the next task is taken. A task that yields goes to the other end.
     const NEXT: End;
 
-    /// Moves the task that is to be next to the end `NEXT`. `tasks` is not empty; the oldest task
-    /// is in front.
+    /// Moves the next task to the end `NEXT`. `tasks` is not empty; the oldest task is in front.
     #[inline(always)]
     fn arrange(_tasks: &mut VecDeque<Task>, _place: &impl Place) {}
 }
@@ -35,12 +34,12 @@ impl Order for Fifo {
     const NEXT: End = End::Oldest;
 }
 
-/// Which tasks a task is added to.
+/// The line to which a task is added.
 #[derive(Clone, Copy)]
 pub(super) enum Line {
-    /// The run's own.
+    /// The run's own tasks.
     Own,
-    /// Those from outside the run.
+    /// The tasks from outside the run.
     Outside,
 }
 
@@ -62,12 +61,11 @@ impl Next {
 #[repr(C)]
 struct FromOutside {
     task: Task,
-    /// The value of `SharedQueue::added` by which the run's tasks before this one are told from those
-    /// behind it.
+    /// `SharedQueue::added` when this task was added: the run's tasks counted by it are older.
     added: usize,
 }
 
-/// Long buffers of the two queues, on their way to be discarded.
+/// Long buffers of the two lines, taken out to be discarded.
 #[derive(Default)]
 pub(super) struct Buffers {
     own: Option<Long>,
@@ -88,16 +86,16 @@ pub(super) struct SharedQueue {
     tasks: TaskQueue,
     /// Tasks from outside the run, which have turns: see `policy::turns`.
     outside: QueueOf<FromOutside>,
-    /// How many tasks of the run were ever added.
+    /// How many of the run's own tasks were ever added.
     added: usize,
-    /// How many of the tasks were suspended. No limit counts these. Otherwise tasks that yield
-    /// could fill the queue to its limit, and each spawn of theirs would be refused for ever.
+    /// How many of the queued tasks were suspended. The limit does not count them; otherwise tasks
+    /// that yield could fill the queue, and each of their spawns would be refused forever.
     suspended: usize,
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
     is_long: IsLong,
     is_outside_long: IsLong,
-    /// The tasks whose blocking section has ended: they go first, in every order.
+    /// The tasks whose blocking section has ended. They are next in every order.
     ended: Ended,
 }
 
@@ -131,14 +129,13 @@ impl SharedQueue {
         self.outside.len() + self.ended.len()
     }
 
-    /// Makes room for one task beside the reserved slots.
+    /// Makes room for one task in addition to the reserved slots.
     #[inline(always)]
     pub(super) fn make_room(&mut self, line: Line) -> Result<(), NoMemory> {
         self.make_room_for(self.reserved.saturating_add(1), line)
     }
 
-    /// Makes room for one task that was suspended. If a slot was reserved for the task, this
-    /// succeeds.
+    /// Makes room for one task that was suspended. Succeeds if a slot was reserved for the task.
     pub(super) fn make_room_for_suspended(&mut self, line: Line) -> Result<(), NoMemory> {
         self.make_room_for(1, line)
     }
@@ -197,8 +194,7 @@ impl SharedQueue {
         }
     }
 
-    /// Adds a task whose blocking section has ended. If a slot was reserved for the task, this
-    /// succeeds.
+    /// Adds a task whose blocking section has ended. Succeeds if a slot was reserved for the task.
     pub(super) fn push_ended(&mut self, task: Task) -> Result<(), NoMemory> {
         self.ended.push(task)
     }
@@ -207,7 +203,7 @@ impl SharedQueue {
         !self.ended.is_empty()
     }
 
-    /// True if the next task is one from outside the run, though no section of it has ended.
+    /// True if the next task is the first of `outside`.
     fn is_outside_next<O: Order>(&self, place: &impl Place) -> bool {
         let Some(&FromOutside { added, .. }) = self.outside.front() else { return false };
         let in_order = O::NEXT == End::Oldest && self.added.wrapping_sub(self.tasks.len()) >= added;
@@ -251,7 +247,7 @@ impl SharedQueue {
         self.pop::<P>(O::NEXT).map(Next::Own)
     }
 
-    /// Takes the next task, if it is not one of the run's own.
+    /// Takes the next task, if it is not in the run's own line.
     #[cold]
     #[inline(never)]
     fn next_of_others<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
@@ -263,7 +259,7 @@ impl SharedQueue {
         if self.is_outside_next::<O>(place) { self.pop_outside(place) } else { None }
     }
 
-    /// Takes the next task, if it was suspended and no task of a section waits.
+    /// Takes the next task, if it was suspended and no task of `ended` waits.
     pub(super) fn next_suspended<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
         if self.has_ended() {
             return None;

@@ -1,4 +1,4 @@
-//! The state of a run, under one lock, and how its workers sleep and are woken: see the essay of
+//! The state of a run under one lock; how its workers sleep and are woken. See the essay of
 //! [`super`].
 
 use crate::idle::{LongWait, Naps};
@@ -22,8 +22,7 @@ pub struct Shared<L: Monitor, O: Order> {
     /// A word per worker, on which it sleeps in the middle of a task: AWAKE or WAITING.
     pub(super) joiner_words: Box<[Pad<Futex>]>,
     pub(super) guests: Guests,
-    /// The number of tasks from outside in the queue, readable without the lock, under which it is
-    /// changed. Relaxed: a hint.
+    /// The number of queued tasks from outside. Written under the lock, read as a hint (Relaxed).
     pub(super) outside: Pad<AtomicUsize>,
     pub(super) rests: Rests,
     pub(super) limit: usize,
@@ -48,7 +47,7 @@ pub(super) struct State {
     pub(super) absent: usize,
     pub(super) arriving: usize,
     pub(super) joiners: Vec<usize>,
-    /// How many guests work (`policy::guests`); they count as active, too.
+    /// How many guests work (`policy::guests`). They also count in `active`.
     pub(super) guests: usize,
     /// Closed when the run has ended.
     pub(super) gate: RunGate,
@@ -73,7 +72,7 @@ unsafe impl<L: Monitor, O: Order> Sync for Shared<L, O> {}
 
 impl<L: Monitor, O: Order> Shared<L, O> {
     /// # Safety
-    /// The caller holds the lock. No reference lives on after the unlocking or across `wait`.
+    /// The caller holds the lock. No reference outlives the unlocking or a call of `wait`.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub(super) unsafe fn state(&self) -> &mut State {
         // SAFETY: by the caller's promise.
@@ -90,12 +89,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         result
     }
 
-    /// The number of tasks from outside may have changed. The caller holds the lock.
+    /// Updates `outside`. The caller holds the lock.
     pub(super) fn count_outside(&self, state: &State) {
         self.outside.store(state.queue.outside(), Ordering::Relaxed);
     }
 
-    /// Counts anew if `next`, which was taken just now, has come from outside. The caller holds the lock.
+    /// Updates `outside` if `next` was just taken from outside. The caller holds the lock.
     #[inline(always)]
     pub(super) fn counted(&self, next: Option<Next>, state: &State) -> Option<Next> {
         if let Some(Next::Outside(_)) = next {
@@ -109,7 +108,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     #[inline(always)]
     pub(super) fn choose(&self, state: &mut State) -> Wake {
         if state.asleep + state.absent + state.joiners.len() == 0 {
-            return Wake::Nobody; // the usual case beside short tasks
+            return Wake::Nobody; // the usual case with short tasks
         }
         self.choose_sleeper(state)
     }
@@ -147,8 +146,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         if slept && !state.queue.is_empty() { self.choose(state) } else { Wake::Nobody }
     }
 
-    /// Carries out what `choose` has decided. Returns true if it woke a worker, or brought a thread to
-    /// one. `place` is that of any worker of the run.
+    /// Carries out what `choose` has decided. Returns true if it woke a worker, or brought a thread
+    /// to one. `place` is that of any worker of the run.
     #[inline(always)]
     pub(super) fn wake(&self, wake: Wake, place: &impl Place) -> bool {
         !matches!(wake, Wake::Nobody) && self.wake_somebody(wake, place)
@@ -171,7 +170,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// As `choose`: no thread can be had for the worker that was chosen, which stays without one.
+    /// Chooses another sleeper, because no thread can be had for the worker that was chosen.
     #[cold]
     #[inline(never)]
     fn choose_another(&self) -> Wake {
@@ -181,8 +180,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         })
     }
 
-    /// Announces the rest, or ends the run, if no task is left. The caller holds the lock, which this
-    /// unlocks.
+    /// If no task is left, announces the rest or ends the run. The caller has locked; this unlocks.
     pub(super) fn end_if_at_rest_and_unlock(&self) {
         // SAFETY: the caller has locked.
         let state = unsafe { self.state() };
@@ -207,19 +205,21 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         sleepers
     }
 
-    /// Waits for a change. The caller is idle, and holds the lock before and after the call.
+    // The callers of the functions up to `wait_until` hold the lock, before and after the call.
+
+    /// Waits for a change. The caller is idle.
     pub(super) fn wait(&self, place: &impl Place, naps: &mut Naps, idle: &mut LongWait) {
         if self.idle == Idle::Park {
             // SAFETY: the caller has locked; each reference ends before the wait.
             unsafe { self.state().asleep += 1 };
-            // A ticket that is there already is left to a worker that has slept for longer: it is
-            // on its way, and this worker has just seen that the queue is empty.
+            // A ticket that exists already is left to a worker that has slept for longer: that
+            // worker is on its way, and this one has just seen that the queue is empty.
             place.sleeping(|| {
                 loop {
                     let longest = self.longest_sleep(place, idle);
                     if longest.is_none() {
                         self.give_back(place);
-                        // A ticket that came meanwhile was announced to nobody.
+                        // Nobody was notified of a ticket that was added in the meantime.
                         // SAFETY: as above.
                         if unsafe { self.state().tickets } > 0 {
                             break;
@@ -232,7 +232,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                         break;
                     }
                     self.look_at_time(place, idle);
-                    // A ticket that came during that look was announced to nobody.
+                    // As above: nobody was notified of a new ticket.
                     // SAFETY: as above.
                     if unsafe { self.state().tickets } > 0 {
                         break;
@@ -250,16 +250,14 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// How long the idle worker at `place` may sleep; None: it first gives memory back. The caller
-    /// holds the lock.
+    /// How long the idle worker at `place` may sleep; None: it first gives memory back.
     fn longest_sleep(&self, place: &impl Place, idle: &LongWait) -> Option<Duration> {
         // SAFETY: the caller has locked.
         let keeps = unsafe { self.state() }.queue.keeps_memory() || place.keeps_memory();
         idle.longest_sleep(keeps, self.warm)
     }
 
-    /// Returns the memory of the queue and of the place to the system. The caller holds the lock
-    /// before and after the call.
+    /// Returns the memory of the queue and of the place to the system.
     fn give_back(&self, place: &impl Place) {
         // SAFETY: the caller has locked.
         let mut long = unsafe { self.state() }.queue.take_long();
@@ -272,8 +270,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         unsafe { self.state() }.queue.keep(long);
     }
 
-    /// Tells the place that its worker has been idle for long while tasks wait. The caller holds
-    /// the lock before and after the call.
+    /// Tells the place that its worker has been idle for long while tasks wait.
     fn look_at_time(&self, place: &impl Place, idle: &mut LongWait) {
         // SAFETY: the caller has locked.
         if unsafe { self.state().held } > 0 && idle.is_due() {
@@ -284,7 +281,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Waits for a while. The caller holds the lock before and after the call.
+    /// Waits for a while.
     pub(super) fn nap(&self, place: &impl Place, naps: &mut Naps) {
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
@@ -292,8 +289,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.monitor.lock();
     }
 
-    /// Sleeps until `awaited` is over, or there is a task. The caller holds the lock before and
-    /// after the call.
+    /// Sleeps until `awaited` is over, or there is a task.
     pub(super) fn wait_until(&self, awaited: &dyn Awaited, place: &impl Place) {
         let me = place.index();
         let limit = if awaited.enlist() { futex::LONGEST } else { UNAWAITED };
@@ -304,8 +300,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         unsafe { self.monitor.unlock() };
         place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
         self.monitor.lock();
-        // A joiner that was woken for a task is no longer in the list; one that was roused still
-        // is.
+        // A joiner woken for a task is no longer in the list; a roused one still is.
         // SAFETY: locked just now.
         unsafe { self.state() }.joiners.retain(|&joiner| joiner != me);
     }

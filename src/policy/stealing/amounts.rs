@@ -26,13 +26,13 @@ pub const fn accepted<D: Deque>() -> Accepted {
 pub struct Amounts {
     pub(super) steals_half: bool,
     /// With `SCHED_GLOBAL=all`, a counter for each worker: how many tasks the last batch brought
-    /// into its deque, less the worker's looks at the oldest task since then. Empty if a worker
+    /// into its deque, minus the worker's looks at the oldest task since then. Empty if a worker
     /// takes one task at a time. Only the worker itself uses its counter.
     pub(super) batches: Box<[Pad<Counter>]>,
     pub(super) spills: Option<Spills>,
 }
 
-/// What a full deque gives to the injector: `n` tasks.
+/// A full deque moves `n` tasks to the injector.
 pub(super) struct Spills {
     pub(super) n: usize,
     /// The most tasks that the injector may hold afterwards.
@@ -46,8 +46,7 @@ impl Amounts {
         let to_injector = |n, limit| Some(Spills { n, limit });
         let (spills, limit) = match (plan.overflow, D::SLOTS) {
             (Overflow::Grow, _) => (None, usize::MAX),
-            // A ring holds as many tasks as it has slots; the injector holds the others, up to qlen
-            // in all.
+            // A ring holds a task per slot; the injector holds the others, up to qlen in all.
             (Overflow::Refuse, Some(slots)) if slots < plan.qlen => {
                 (to_injector(half, plan.qlen - slots), usize::MAX)
             }

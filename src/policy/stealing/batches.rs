@@ -1,26 +1,19 @@
 //! Several tasks at a time: a thief takes more than the task that it runs (`SCHED_STEAL=half`), a
 //! worker empties the injector (`SCHED_GLOBAL=all`), a full deque gives tasks to the injector
-//! (`SCHED_OVERFLOW=one`, `half`). All of it is cold code. For a deque without `queue::Batches`
+//! (`SCHED_OVERFLOW=one`, `half`). All of this code is cold. For a deque without `queue::Batches`
 //! only `SCHED_GLOBAL=all` is compiled.
 //!
-//! The nine algorithms of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`):
-//!
-//! | its name | setting |
-//! | --- | --- |
-//! | GlobalFIFO | `SCHED_KIND=fifo` |
-//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y*|
-//! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
-//!
-//! with *X* and *Y* `one`, `half` or `all`. Tokio's algorithm is the ring with `half` and `half`,
-//! the ring's default.
+//! With these settings the library has the nine algorithms of the fiber scheduler whose benchmarks
+//! are in `bench_c` (`fiber.h`): libsched(7) lists them. Tokio's algorithm is the ring with `half`
+//! and `half`, the ring's default.
 //!
 //! # What must stay true
 //!
 //! *The end of the run.* Tasks on their way are in no queue. A thief stops counting as idle before
 //! it takes tasks (`idle::quiescence`, rule 2). It puts the batch into its own deque as an active
-//! worker, and counts as idle again only when that deque is empty. So the proof holds for many
-//! tasks as it does for one. The same is true of a batch from the injector, and of tasks that an
-//! active owner moves to the injector.
+//! worker, and counts as idle again only when that deque is empty. So the proof for one task holds
+//! for many. It also holds for batches from the injector, and for tasks that an active owner moves
+//! there.
 //!
 //! *No worker sleeps while a task is queued.* The tasks of a batch are put like spawned tasks, and
 //! then `added` does what a spawn does for sleepers. If the thief was idle, `added` wakes nobody,
@@ -31,21 +24,21 @@
 //! An owner that moves tasks to the injector makes room there first, under the injector's lock. So
 //! locks are taken in one order: the injector's, then a deque's; never those of two deques.
 //!
-//! *Turns.* Every task of the injector must get its turn. A batch moves such tasks into the deque
-//! of a worker. If the worker pops the youngest task, tasks that spawn others for ever keep the
-//! tasks of the batch waiting. Two rules prevent this:
+//! *Turns.* Every task of the injector must get its turn. A batch moves tasks from the injector
+//! into the deque of a worker. If the worker pops the youngest task, tasks that spawn others
+//! forever would starve the batch. Two rules prevent this:
 //!
 //! 1. A worker looks at the injector once in `TICK` tasks. After a batch of n tasks, it looks at
 //!    the oldest task of its own deque instead, the next n times. That task has waited for longer
 //!    than any task in the injector.
 //! 2. A task that yields goes to the injector, and its worker takes one task from there in
-//!    exchange, not a batch. A batch would contain all yielding tasks except this one. So the last
+//!    exchange, not a batch. A batch would contain all yielding tasks except this one, so the last
 //!    task of each batch would miss the next batch.
 //!
-//! Without one of the rules some tasks get more turns than others (c_tests/yields.c). A deque
-//! that is popped at the oldest end needs neither rule, because there the tasks of a batch come
-//! before the tasks that yield later. But a worker that waits in the middle of a task (`help`) pops
-//! every deque at its youngest end, so it follows rule 1 in every deque.
+//! Without either rule some tasks get more turns than others (c_tests/yields.c). A deque that is
+//! popped at the oldest end needs neither rule, because there the tasks of a batch come before the
+//! tasks that yield later. But a worker that waits in the middle of a task (`help`) pops every
+//! deque at its youngest end, so it follows rule 1 in every deque.
 
 use crate::policy::Mine;
 use crate::policy::Place;
@@ -84,12 +77,13 @@ impl<D: Deque> Stealing<D> {
             self.added(&mut own, place);
         }
         let first = first.and_then(|first| self.resolved(first, place));
-        // A token without a task: one of the others is the first. The caller counts as idle otherwise.
+        // If the first was the token of a place without tasks, this takes a task of the batch
+        // instead: a caller that gets none becomes idle, and its deque must be empty.
         first.or_else(|| if more > 0 { self.own(place).pop() } else { None })
     }
 
-    /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at
-    /// which the worker pops its own deque now.
+    /// Takes a task that has waited for long, if there is one. `popped` is the end at which the
+    /// worker pops its own deque now.
     pub(super) fn take_overdue(&self, place: Mine<'_, impl Place>, popped: End) -> Option<Task> {
         if popped == End::Youngest
             && let Some(batch) = self.amounts.batches.get(place.index())
@@ -106,7 +100,7 @@ impl<D: Deque> Stealing<D> {
         self.injected(place)
     }
 
-    /// Takes one task from `victim`, or half of its tasks (`SCHED_STEAL=half`); all but the first
+    /// Takes a task from `victim` or, with `SCHED_STEAL=half`, half of its tasks: all but the first
     /// go into the own deque.
     pub(super) fn take_from(&self, victim: &D, place: Mine<'_, impl Place>) -> Steal {
         let Some(victim) = victim.batches().filter(|_| self.amounts.steals_half) else {
@@ -133,10 +127,10 @@ impl<D: Deque> Stealing<D> {
             if self.eagerness.publishes_at_once(place.index(), searching > 0) {
                 private.publish(Portion::HalfOrLone); // and the next push comes here again
             } else {
-                // (If an owner published half of 15 tasks for 15 thieves, it ran the rest at the
-                // end: a group of 15 tasks took 13.8 µs instead of 12.8.)
+                // (Rejected: `Half` for several thieves. The owner runs the other half at the end:
+                // 15 tasks took 13.8 µs with 15 thieves instead of 12.8.)
                 let portion = if searching > 1 { Portion::AllIfNone } else { Portion::Half };
-                // Sleepers rely on a worker that searches: it will take care of the tasks.
+                // If a worker searches, it takes care of the tasks, so no sleeper is woken.
                 private.publish_and_rearm(portion, || self.sleepers.rely_on_spawns());
             }
         }

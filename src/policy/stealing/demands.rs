@@ -1,5 +1,4 @@
-//! How a searcher reaches the tasks that their owners keep private, at a bounded cost to the
-//! owners.
+//! How a searcher gets at the private tasks of other workers, at a bounded cost to the owners.
 
 use crate::queue::Raid;
 use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
@@ -7,9 +6,9 @@ use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::{Instant, nanos};
 use std::time::Duration;
 
-/// The first and the longest pause of a searcher after it has asked the owners, and after a request
-/// and a raid without success. There is a pause of each sort, and either doubles every time it is
-/// used. To be asked costs an owner that pushes some 0.2 µs; a request costs it as much.
+/// The first and the longest pause of a searcher. It has two pauses: one after it has asked the
+/// owners, one after a request and a raid without success. Each doubles with each use. To be asked
+/// costs an owner that pushes some 0.2 µs; a request costs it as much.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
@@ -28,9 +27,9 @@ pub(super) enum Reach {
     Raid,
 }
 
-/// Decides when a searcher requests, raids and asks. The searcher first requests tasks. It waits for
-/// the owners to publish them, raids the owners whose request is still pending, pauses, and begins
-/// again. Between these steps it asks the owners from time to time.
+/// Decides when a searcher requests, raids and asks. The searcher first requests tasks. It waits
+/// for the owners to publish them, raids the owners whose request is still pending, pauses, and
+/// begins again. Between these steps it asks the owners from time to time.
 ///
 /// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
 /// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
@@ -41,9 +40,9 @@ pub(super) enum Reach {
 ///
 /// An owner that was asked looks for a task to publish at its next push. If it has none to spare,
 /// it will probably have none soon afterwards. In kind `cont`, for instance, a worker that spawns
-/// empty tasks has a single continuation in its deque. (Before, each search asked, and the owner
-/// looked at each push while a worker searched. During a search a spawn of an empty task took some
-/// 100 ns instead of 9; a flood of them on two workers took 12.9 ns a task, and takes 9.4.)
+/// empty tasks has a single continuation in its deque. (Rejected: to ask in each search, so that
+/// the owner looks at each push while a worker searches. A flood of empty tasks on two workers took
+/// 12.9 ns a task instead of 9.4.)
 pub(super) struct Demands {
     /// Until this time no owner is requested or raided.
     next: Instant,
@@ -83,7 +82,7 @@ impl Demands {
     }
 }
 
-/// The pause, which is twice as long the next time.
+/// Returns the pause, and doubles it for the next time.
 fn lengthened(pause: &mut Duration) -> Duration {
     let now = *pause;
     *pause = (now * 2).min(LONGEST_PAUSE);
@@ -91,11 +90,11 @@ fn lengthened(pause: &mut Duration) -> Duration {
 }
 
 /// For each owner, the time at which its pending request was made, in nanoseconds. (Relaxed: the
-/// figure orders no other memory. If two thieves write it, the two times are almost the same.)
+/// time orders no other memory. If two thieves write it, their times are almost the same.)
 ///
-/// Without these times, a thief raided an owner that another thief had requested just now: with 7
-/// and with 15 thieves, the spawner of a group of 15 tasks was raided in four groups of five, for 6
-/// µs each (`bench_c/phases.c`).
+/// Rejected: no such times. Then a thief raided an owner that another thief had just requested:
+/// with 7 thieves or more, the spawner of a group of 15 tasks was raided in four groups of five,
+/// for 6 µs each (`bench_c/phases.c`).
 pub(super) struct Requests(Box<[Pad<AtomicUsize>]>);
 
 impl Requests {
@@ -123,7 +122,7 @@ impl Requests {
 pub(super) struct RaidCost(AtomicUsize);
 
 impl RaidCost {
-    /// In nanoseconds, before the first measurement.
+    /// The value before the first measurement, in nanoseconds.
     const LIKELY: usize = 5_000;
     /// A longer measured time is recorded as this one: something other than the raid took the rest.
     const MOST: usize = 50_000;
@@ -166,7 +165,7 @@ mod tests {
         assert!(requests.age(0) > age, "the request to another owner was noted");
     }
 
-    /// The reach at a time, as if the searcher never asked.
+    /// The reach at `now`, or the next one if that is to ask.
     fn demand(demands: &mut Demands, now: Instant, raid_cost: Duration) -> Reach {
         match demands.reach(now, raid_cost) {
             Reach::Ask => demands.reach(now, raid_cost),

@@ -1,14 +1,14 @@
 //! Eager publishing: when an owner publishes its only task.
 //!
 //! A task that is alone in a split deque becomes public if several workers search. Otherwise it
-//! normally stays private: its owner will most likely take it next, and owner and thief could take a
-//! public task from each other for ever. But if the owner computes for long meanwhile, the thief has
-//! to raid the deque, which takes some ten microseconds. In kind `cont` this happens at each spawn: the
-//! spawner's continuation lies alone in the deque while the child runs.
+//! normally stays private: its owner will most likely take it next, and owner and thief could take
+//! a public task from each other forever. But if the owner first computes for long, the thief has
+//! to raid the deque, which takes several microseconds. In kind `cont` this happens at each spawn:
+//! the spawner's continuation lies alone in the deque while the child runs.
 //!
 //! So when a thief takes a task that was alone, both the owner and the thief become *eager*: each
-//! of their pushes publishes its task at once. A worker is eager until its pushes, or such thefts,
-//! follow each other so closely that the cost of publishing matters (`FAR`).
+//! of their pushes publishes its task at once. A worker is eager until its pushes, or its thefts of
+//! lone tasks, follow each other so closely that the cost of publishing matters (`FAR`).
 //!
 //! While a worker searches, every owner is eager, as long as its pushes are far apart. So the first
 //! task of a parallel phase is stolen at once.
@@ -28,7 +28,7 @@ const FAR: Duration = Duration::from_micros(1);
 struct Publisher {
     /// Relaxed: an owner that sees it late publishes eagerly from a later push on.
     is_eager: AtomicBool,
-    /// True if nothing was pushed since the theft.
+    /// True if the worker has pushed nothing since it last took a lone task.
     fresh: Cell<bool>,
     /// The time of the last theft or push.
     last: Cell<Option<Instant>>,
@@ -46,7 +46,7 @@ impl Eagerness {
     }
 
     /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
-    /// Returns true if the caller must also ask the thief, as it asks the owner.
+    /// Returns true if the caller must ask both of them, and not the owner alone.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
         self.0[owner].is_eager.store(true, Ordering::Relaxed);
@@ -57,8 +57,8 @@ impl Eagerness {
         far
     }
 
-    /// True if the worker publishes the task that it has just pushed. `searched` says whether
-    /// another worker searches now.
+    /// True if the worker publishes the task that it has just pushed. `searched`: another worker
+    /// searches now.
     pub fn publishes_at_once(&self, worker: usize, searched: bool) -> bool {
         let publisher = &self.0[worker];
         if !publisher.is_eager.load(Ordering::Relaxed) {

@@ -11,8 +11,8 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
 
-/// The function of a token. It is called where a worker has moved the token from the injector to its own
-/// deque with other tasks: the token goes back.
+/// The function of a token. A worker calls it if it has moved the token with other tasks from the
+/// injector to its own deque. Puts the token back into the injector.
 ///
 /// # Safety
 /// `token` is a [`Token`] of the run of `s`, and was taken out of a queue.
@@ -49,8 +49,8 @@ impl<D: Deque> Stealing<D> {
         self.added_outside(&*place, waiting);
     }
 
-    /// The task to run instead of one that was taken out of the injector: the task itself, or if it is
-    /// the token of a place, a task from there. None: that place has none.
+    /// Returns `task`, which was taken out of the injector. If it is the token of a place, returns
+    /// a task of that place instead, or None if the place has none.
     #[inline]
     pub(super) fn resolved(&self, task: Task, place: Mine<'_, impl Place>) -> Option<Task> {
         if ptr::fn_addr_eq(task.f, go_back::<D> as TaskFn) {
@@ -59,11 +59,11 @@ impl<D: Deque> Stealing<D> {
         Some(task)
     }
 
-    /// Takes the oldest task of the place to which `token` belongs, and queues the token again if there are
-    /// more: see `policy::guests`.
+    /// Takes the oldest task of the place to which `token` belongs, and queues the token again if
+    /// there are more: see `policy::guests`.
     #[cold]
     fn serve(&self, token: Task, place: Mine<'_, impl Place>) -> Option<Task> {
-        // SAFETY: a token of this run, by its function.
+        // SAFETY: its function shows that the task is a token of this run.
         let index = unsafe { (*token.closure.cast::<Token<D>>()).index };
         let deque: &D = &self.deques[index];
         let mut task = None;
@@ -83,7 +83,7 @@ impl<D: Deque> Stealing<D> {
                         if own.keeps_memory() {
                             self.guests.set_keeps_memory(index, true);
                         }
-                        self.quiescence.enter(&self.injector); // not the last: the caller is active
+                        self.quiescence.enter(&self.injector); // ends no run: the caller is active
                         self.guests.free_with_token(index);
                     } else {
                         // SAFETY: as above.
@@ -115,8 +115,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// See `Policy::come`. The guest stops counting as idle under the lock that decides the end of
-    /// the run, as a task from outside is accepted under it.
+    /// See `Policy::come`. The place stops counting as idle under the lock that decides the end of
+    /// the run, like a task from outside, which is accepted under the same lock.
     pub(super) fn admit_guest(&self, thread: usize, purpose: Purpose) -> Option<usize> {
         let index = match self.guests.take(thread)? {
             Taken::Left(index) => index,
@@ -141,8 +141,8 @@ impl<D: Deque> Stealing<D> {
         if purpose == Purpose::Work {
             self.sleepers.guest_goes();
         } else if self.guests.has_token(index) && !deque.looks_empty() {
-            // Who serves the place publishes its tasks. (A token for it is queued as long as it has
-            // some, so a flood takes no lock here.)
+            // The worker that serves the place will publish its tasks. (The token is queued as long
+            // as the place has tasks, so a flood of spawns takes no lock here.)
             return self.leave_tasks(index, place);
         }
         place.counters().queue_peak.peak(deque.peak());
@@ -160,16 +160,16 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Leaves the place with tasks. If its token is queued, it has woken a worker; a worker that has taken
-    /// it will see the tasks.
+    /// Leaves the place with tasks. If its token exists already, no worker need be woken: queueing
+    /// the token has woken one, and a worker that holds the token will see the tasks.
     fn leave_tasks(&self, index: usize, place: Mine<'_, impl Place>) {
         if self.guests.leave(index) {
             self.queue_token(index, place);
         }
     }
 
-    /// See `Policy::sleep_as_guest`. A guest without tasks counts as idle, and its call as a task that
-    /// waits, so that a deadlock is found. A guest with tasks stays active; others take the tasks.
+    /// See `Policy::sleep_as_guest`. A guest without tasks counts as idle, and its call as a
+    /// waiting task, so that a deadlock is detected. A guest with tasks stays active.
     pub(super) fn guest_sleeps(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
         self.sleepers.guest_goes();
         let index = place.index();
@@ -190,8 +190,8 @@ impl<D: Deque> Stealing<D> {
         }
         sleep();
         if waits {
-            // Under the lock, so that no thread sees the count of idle places before this and the count
-            // of waiting tasks after it.
+            // Under the lock, so that no thread sees the count of idle places before this and the
+            // count of waiting tasks after it.
             let is_open = self.injector.while_open(|| self.quiescence.leave());
             debug_assert!(is_open, "the run has ended although a guest's call waits");
             place.step(Step::Activity(Activity::Active));
@@ -225,8 +225,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Publishes all tasks of a place, also if a raid is in the way: whoever serves a place finds
-    /// only these.
+    /// Publishes all tasks of a place, and waits for a raid that is in the way: a worker that
+    /// serves the place finds only public tasks.
     ///
     /// # Safety
     /// The caller owns the place.

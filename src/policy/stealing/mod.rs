@@ -1,20 +1,19 @@
 //! Kind `steal`: work stealing, the course's section 4 (after R. Blumofe and C. Leiserson,
 //! "Scheduling multithreaded computations by work stealing", 1999). Each worker has a deque. The
-//! owner pushes and pops at the bottom; a worker without tasks takes the oldest task of another
-//! worker. This is one file because it is one `impl` of the trait `Policy`.
+//! owner pushes and pops at the bottom; a worker without tasks takes another's oldest task. This is
+//! one file because it is one `impl` of the trait `Policy`.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim k and
-//! k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as
-//! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor never;
-//! `idle::eventcount` has the proof that no worker sleeps while a task is queued.
+//! k+1, k+2 … modulo the number of places (those of guests included). If all are empty the worker
+//! is idle, and waits as `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends, and
+//! not too early; `idle::eventcount` has the proof that no worker sleeps while a task is queued.
 //!
 //! `SCHED_JOIN=help` follows D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its
 //! successors): the injector comes after the victims. A join takes its task back if nobody has
 //! begun it. Otherwise the join runs the worker's own tasks, youngest first, then the tasks of
 //! other workers, until the awaited task is over. Unlike ForkJoinPool, the join turns first to the
 //! worker that runs the awaited task, and looks at the injector once in `TICK` tasks. By default
-//! the injector comes before the victims, as in Go and Tokio: its tasks have waited longest. (The
-//! two orders showed no difference in tree, flood, and quicksort over the ring.)
+//! the injector comes before the victims, as in Go and Tokio: its tasks have waited longest.
 
 mod amounts;
 mod batches;
@@ -58,13 +57,13 @@ use std::mem::offset_of;
 use std::ptr;
 use std::time::Duration;
 
-/// About what it takes to suspend a task and to continue it on another worker.
+/// The approximate time to suspend a task and resume it on another worker.
 const SUSPENSION: Duration = Duration::from_micros(2);
 
-/// Tasks that take so many times what a wake-up takes are worth several wake-ups.
+/// Tasks that take longer than this many wake-ups are worth several wake-ups.
 const WAKES_WORTH: u32 = 2;
 
-/// What `Stealing::run_part` has found.
+/// The result of `Stealing::run_part`.
 enum Found {
     /// A part, which has run.
     Part,
@@ -74,8 +73,8 @@ enum Found {
 }
 
 impl<D: Deque> Stealing<D> {
-    /// Takes a task for a worker that waits for `awaited`. Runs it if it is a part of what is awaited.
-    /// Puts any other task into the own deque, since it must not run on top of the caller's.
+    /// Takes a task for a worker that waits for `awaited`. Runs it if it is a part of `awaited`.
+    /// Puts any other task into the own deque, since it must not run on top of the caller's task.
     fn run_part(
         &self,
         stack: OnStack<'_, impl LoopStack>,
@@ -90,10 +89,10 @@ impl<D: Deque> Stealing<D> {
         if !is_part(task) && put() {
             return Found::Other;
         }
-        // (A task for which no queue has room runs here, too.)
+        // (A task for which no queue has room also runs here.)
         place.step(Step::Phase(Phase::Busy));
         stack.run_on_top(task);
-        let place = stack.place(); // another worker than before, perhaps
+        let place = stack.place(); // perhaps another worker now
         place.step(Step::Phase(Phase::Searching));
         if self.deques[place.index()].looks_empty() { Found::Part } else { Found::Other }
     }
@@ -125,9 +124,8 @@ impl<D: Deque> Stealing<D> {
                 }
                 self.injected(place)
             })
-            // Now and then the search raids. The task that this worker leaves may yield until
-            // another task has run, and the owner of that other task may compute and keep it
-            // private.
+            // Now and then the search raids: the task that this worker leaves may yield until
+            // another task has run, whose owner may compute and keep it private.
             .or_else(|| {
                 let reach = match first {
                     LookFirst::AtHome => Reach::Ask,
@@ -172,7 +170,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
         let deques = memory::slice(plan.places(), |_| Ok(Pad(D::new(limit)?)))?;
         let injector = Injector::new(plan.limit(), plan.ends);
-        injector.reserve(plan.guests as isize)?; // for their tokens
+        injector.reserve(plan.guests as isize)?; // for the guests' tokens
         let keep_private = deques.iter().any(|deque| deque.private_part().is_some());
         let owners = if keep_private { plan.places() } else { 0 };
         Ok(Stealing {
@@ -187,8 +185,7 @@ impl<D: Deque> Policy for Stealing<D> {
             eagerness: Eagerness::new(owners)?,
             requests: Requests::new(owners)?,
             raid_cost: RaidCost::new(),
-            // Where spawns may be refused, a task that yields takes no room from them: see
-            // `runtime::yielding`.
+            // If spawns may be refused, yielding tasks take no room: see `runtime::yielding`.
             lines_up: Self::LINES_UP && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
@@ -307,10 +304,10 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut demands = Demands::new(begun + SUSPENSION / 2);
         while !awaited.over() && !self.surplus() {
             let (waited, others) = (begun.elapsed(), self.waiting_awake());
-            // A queued task is left to other workers that search, for as long as a suspension takes.
-            // If no worker searches, this one waits half as long. (Without that wait, loops of 5 µs
-            // on 4 workers took 7.5 µs instead of 5.8; with the whole wait, loops of 100 µs took 34
-            // µs instead of 33.)
+            // A queued task is left to other workers that search, for as long as a suspension
+            // takes. If no worker searches, this one waits half as long. (Rejected: no wait, with
+            // which loops of 5 µs on 4 workers took 7.5 µs instead of 5.8; the whole wait, with
+            // which loops of 100 µs took 34 µs instead of 33.)
             let patience = match others {
                 _ if cfg!(loom) => Duration::ZERO,
                 0 => SUSPENSION / 2,
@@ -323,7 +320,7 @@ impl<D: Deque> Policy for Stealing<D> {
                 match self.run_part(stack, awaited, is_part, reach) {
                     Found::Part => begun = Instant::now(),
                     Found::Other => break,
-                    // (Models have no clock. There each look is the last one.)
+                    // (Models have no clock, so there each look is the last one.)
                     Found::Nothing if waited >= most || cfg!(loom) => break,
                     Found::Nothing => (),
                 }
@@ -402,8 +399,7 @@ impl<D: Deque> Policy for Stealing<D> {
 
     #[cfg(not(loom))]
     unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, task: Task) {
-        // SAFETY: by the caller's promise. Nobody is woken, because there are as many tasks as
-        // before.
+        // SAFETY: by the caller's promise. Wakes nobody: the number of tasks is unchanged.
         unsafe { self.injector.end_exchange(task) };
     }
 
@@ -517,11 +513,10 @@ impl<D: Deque> Policy for Stealing<D> {
             let place = stack.place();
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
-                // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a
-                // task that runs in the pop uses it, too.
+                // SAFETY: the caller is on the worker's stack, so it owns the deque. Each pop takes
+                // the owner's end anew, because a task that runs in the pop also uses it.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
-                    // A child made by fork ends here, unless it finds its copy of the deque
-                    // abandoned and pops nothing.
+                    // A forked child ends here, unless its copy of the deque is abandoned.
                     if !D::ABANDONED_IN_CHILD {
                         stack.place().stay();
                     }

@@ -1,39 +1,38 @@
-//! Tasks from outside the run beside workers that never run out of tasks of their own.
+//! How tasks from outside the run get their turn at workers that never run out of own tasks.
 //!
 //! A worker takes tasks from outside when it searches, and once in `TICK` tasks that it pops. But a
 //! worker within a tree of forks and joins, or within a long loop, does neither. So a task from
 //! outside has a *turn* ([`turns`](crate::policy::turns)) at each point where the worker's task may
-//! wait anyway: when a task has ended, at a join, when the task is suspended, and between two parts
-//! of a loop.
+//! wait anyway: at its end, at a join, at a suspension, and between parts of a loop.
 //!
 //! # How the worker learns of it
 //!
-//! A word counts the tasks from outside. A worker in a loop loads it between two chunks. With a deque
-//! that has no private part, the worker also loads it at each pop and join, where the load costs
-//! nothing beside the deque's fence or lock. A pop and a join of a deque with a private part load
-//! nothing more: the thread that adds the task sets an *alarm* in each such deque, and the owner's
-//! next pop or join takes its slow path (`queue::split`, 6).
+//! A word counts the tasks from outside. A worker in a loop loads it between two chunks. With a
+//! deque that has no private part, the worker also loads it at each pop and join, where the load
+//! costs nothing beside the deque's fence or lock. A pop and a join of a deque with a private part
+//! load nothing more: the thread that adds the task sets an *alarm* in each such deque, and the
+//! owner's next pop or join takes its slow path (`queue::split`, 6).
 //!
-//! If a worker searches, or was woken just now, no alarm is needed. So this holds whenever no thread
-//! is between two steps of this file: *if a task from outside is in the injector, a worker searches,
-//! or the deque of each worker has an alarm.*
+//! If a worker searches, or was woken just now, no alarm is needed. So this holds whenever no
+//! thread is between two steps of this file: *if a task from outside is in the injector, a worker
+//! searches, or the deque of each worker has an alarm.*
 //!
-//! - A thread that adds a task where there was none fences, and then looks for searchers. If there is
-//!   none, it sets the alarms that are not set.
-//! - The last worker that stops searching fences, and then looks at the injector. If there is a
-//!   task, it sets the alarms.
+//! - A thread that adds a task where there was none fences, and then looks for searchers. If there
+//!   is none, it sets the alarms that are not set.
+//! - The last worker to stop searching fences, and then looks at the injector. If there is a task,
+//!   it sets the alarms.
 //! - An owner removes its alarm, fences, and then looks at the injector. If a task is left there,
 //!   the owner sets its alarm again.
 //!
-//! In each pair of these, one sees what the other has written. Where the injector has tasks already,
-//! the thread that adds one relies on the step that is due for these.
+//! In each pair of these steps, one sees what the other has written. If the injector already has
+//! tasks, the thread that adds one relies on the step that is due for those tasks.
 //!
 //! # The price
 //!
-//! An alarm that is set before a turn is due stays set. Then each pop takes its slow path, some 50 ns,
-//! for a millisecond at most. If these pops follow each other closely, the alarm is deferred: it stops
-//! only the pops of the tasks that are queued by now. With each deferral a recursion comes to these
-//! tasks half as often.
+//! An alarm that is set before a turn is due stays set. Then each pop takes its slow path, some 50
+//! ns, for a millisecond at most. If these pops follow each other closely, the alarm is deferred:
+//! then it stops only the pops of the tasks that are already queued. With each deferral a recursion
+//! reaches those tasks half as often.
 //!
 //! Rejected: the alarm of one worker instead of all. That worker may be in a long task while
 //! another would look within a microsecond.
@@ -47,8 +46,8 @@ use crate::task::Task;
 use std::ptr;
 
 impl<D: Deque> Stealing<D> {
-    /// A task was added to the injector, by any thread, and `waiting` tasks from outside are there now:
-    /// makes sure that workers take them soon. The place's counters do not belong to the caller.
+    /// Makes workers take the `waiting` tasks of the injector soon, after any thread has added one.
+    /// The place's counters do not belong to the caller.
     pub(super) fn added_outside(&self, place: &impl Place, waiting: usize) {
         if self.parks() {
             if self.sleepers.published(|worker| place.start(worker)) {
@@ -56,13 +55,13 @@ impl<D: Deque> Stealing<D> {
             }
             let searching = self.sleepers.searching();
             if self.sleepers.has_sleepers() && waiting > searching {
-                // A task for each of the searchers, and this one. (If the first searcher woke the next,
-                // jobs of 10 us from three threads waited for 27 us instead of 16.)
+                // There are more tasks than searchers. (Rejected: the first searcher wakes the next
+                // one. Jobs of 10 µs from three threads waited for 27 µs instead of 16.)
                 self.sleepers.wake_another(searching, |worker| place.start(worker));
             }
         }
         if waiting > 1 {
-            return; // whoever sees to the tasks before this one sees to this one, too
+            return; // the step that is due for the earlier tasks serves this one
         }
         fence(Ordering::SeqCst); // with the fences in `stop_search` and in `silence`
         if !self.parks() || self.sleepers.searching() == 0 {
@@ -79,13 +78,13 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// True if a task waits in the injector that is not a spilled one. A hint.
+    /// True if the injector has a task other than spilled ones. A hint.
     #[inline(always)]
     pub(super) fn has_outside(&self) -> bool {
         self.injector.outside().load(Ordering::Relaxed) > 0
     }
 
-    /// True if each pop or join looks at the injector, since no alarm could tell its worker.
+    /// True if the next pop or join must look at the injector, because the deque has no alarm.
     #[inline(always)]
     pub(super) fn looks_each_time(&self, deque: &D) -> bool {
         deque.private_part().is_none() && self.has_outside()
@@ -118,7 +117,6 @@ impl<D: Deque> Stealing<D> {
         due
     }
 
-    /// Takes a task from outside for a turn.
     #[cold]
     pub(super) fn take_for_turn(&self, place: Mine<'_, impl Place>) -> Option<Task> {
         let mut own = self.own(place);
@@ -141,8 +139,8 @@ impl<D: Deque> Stealing<D> {
         task
     }
 
-    /// The task that the worker runs next in place of `task`, which it has just popped: a task from
-    /// outside, if its turn is due. Then `task` is in the deque again.
+    /// Chooses what the worker runs after it has popped `task`: a task from outside, if its turn is
+    /// due. Then `task` goes back into the deque.
     #[cold]
     pub(super) fn after_turn(&self, place: Mine<'_, impl Place>, task: Task) -> Task {
         if !self.is_due(place) {
@@ -159,7 +157,7 @@ impl<D: Deque> Stealing<D> {
         outside
     }
 
-    /// Runs tasks from outside as long as their turn lasts; one of them if no turn is due.
+    /// Runs tasks from outside as long as their turn lasts, but at least one.
     #[cold]
     #[inline(never)]
     pub(super) fn serve_outside(&self, stack: OnStack<'_, impl LoopStack>) {
@@ -174,8 +172,7 @@ impl<D: Deque> Stealing<D> {
         stack.place().turns().returned();
     }
 
-    /// An alarm has stopped the loop of the worker on `stack`. False if its deque is empty: then the
-    /// worker searches anyway.
+    /// An alarm has stopped the worker's loop. False: its deque is empty, so the worker searches.
     #[cold]
     #[inline(never)]
     pub(super) fn heed_alarm(&self, stack: OnStack<'_, impl LoopStack>) -> bool {

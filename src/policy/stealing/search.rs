@@ -1,13 +1,13 @@
-//! A worker without tasks of its own searches, waits, and sleeps. This is one file because these
-//! are steps of one loop, and no task may be missed between two of them.
+//! How a worker without tasks of its own searches, waits, and sleeps. This is one file because
+//! these are steps of one loop, and no task may be missed between two of them.
 //!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
 //! | the fence before the owners are asked | SeqCst | the fence in `rearm` (`queue::split`, 2) |
-//! | the heavy fence before the last look | asymmetric | the light fence of each push (`idle::eventcount`, 1) |
-//! | all else | as in the deque, the event count and `idle::quiescence` | |
+//! | the last look's heavy fence | asymmetric | each push's light fence (`idle::eventcount`, 1) |
+//! | all others | as in the deque, the event count and `idle::quiescence` | |
 
 use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{LongWait, Naps, Next, Source};
@@ -23,12 +23,12 @@ use crate::task::Task;
 use std::mem;
 use std::time::Duration;
 
-/// The most attempts at one deque while other threads are in the way. Then the search goes on with
-/// the next victim, because one of these threads may have lost its processor.
+/// The most attempts at one deque while other threads interfere. Then the search continues with the
+/// next victim, because one of these threads may be preempted.
 const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
-/// The same where searches follow each other closely: there many thieves may be in each other's
-/// way. (64 attempts took up to 3 µs.)
+/// The same if searches follow each other closely, when many thieves may contend. (64 attempts took
+/// up to 3 µs.)
 const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 
 /// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
@@ -36,8 +36,8 @@ const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// The longest doze of a worker whose processor a guest has. It dozes again for as long as guests keep
-/// the processors busy, and in between looks for tasks from outside.
+/// The longest doze of a worker whose processor a guest uses. The worker dozes again while guests
+/// keep the processors busy, and between dozes looks for tasks from outside.
 const LONGEST_BESIDE_GUESTS: Duration = Duration::from_micros(800);
 
 /// The most such dozes, if tasks are visible after each.
@@ -54,8 +54,7 @@ const UNSURE: Duration = Duration::from_millis(1);
 pub(super) enum Until<'a> {
     /// The end of the run: the worker is idle.
     Ended,
-    /// An event that a task waits for. The worker is in the middle of that task, so it is active,
-    /// and the run does not end.
+    /// An event that the worker's task waits for. The worker is active, so the run does not end.
     Over(&'a dyn Awaited),
 }
 
@@ -127,7 +126,7 @@ impl<D: Deque> Stealing<D> {
             place.step(Step::Raid(owner));
         }
         let spins = self.spins();
-        // The search goes on elsewhere before it changes a word that all searchers share.
+        // The search continues elsewhere before it changes a word that all searchers share.
         if spins && victim.is_in_use() {
             return None;
         }
@@ -265,7 +264,7 @@ impl<D: Deque> Stealing<D> {
             }
         }
         if self.has_outside() {
-            self.alarm_all(); // the thread that has added the task relied on this search
+            self.alarm_all(); // the thread that added the task relied on this search
         }
     }
 
@@ -356,11 +355,11 @@ impl<D: Deque> Stealing<D> {
                     && last.is_from(Source::Guest)
                     && !self.sleepers.has_dozing();
                 if stands_by || is_surplus && self.sleepers.has_guests() {
-                    // A sleeper would be woken by the next worker that finds a task.
+                    // If this worker slept, the next worker to find a task would wake it.
                     self.hold_back(until, place, stands_by);
                     naps.patience.begin(self.sleepers.wake_cost(), last);
                     if stands_by {
-                        last.took(Source::Worker); // the guests have gone
+                        last.took(Source::Worker); // there are no guests any more
                     }
                     continue;
                 }
@@ -390,9 +389,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
-    /// in a tree". `busy`: 1 if the caller still counts as a searcher although it has a task
-    /// already; else 0.
+    /// Wakes others, as many as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
+    /// in a tree". `busy`: 1 if the caller, which has a task, still counts as a searcher; else 0.
     pub(super) fn wake_others(&self, place: Mine<'_, impl Place>, busy: usize) {
         for _ in 0..FANOUT {
             // There must be a task for each of the other searchers, and one more.
@@ -412,29 +410,28 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Delays the search of a worker that was woken although every processor has a worker already.
-    /// During the delay the worker counts as searching, so no other worker is woken. So only a few
-    /// of a thousand workers on two processors ever run. If tasks block, one more worker wakes
-    /// every `HOLD_BACK`.
+    /// During the delay the worker counts as searching, so no other worker is woken: only a few of
+    /// a thousand workers on two processors ever run. If tasks block, one more wakes every
+    /// `HOLD_BACK`.
     ///
-    /// A task that blocks leaves its processor idle, so the processor time of this process shows
-    /// whether tasks block. While the process keeps the processors busy, the worker waits again,
-    /// each time for twice as long. It stops when the next wait would exceed `LONGEST_HOLD_BACK`,
-    /// because a task may also compute until another task has run. A worker that waits for an event
-    /// (`Until::Over`) waits here only once, because the event does not wake it from this wait.
+    /// A task that blocks leaves its processor idle, so the process's processor time shows whether
+    /// tasks block. While the process keeps the processors busy, the worker waits again, each time
+    /// twice as long, up to `LONGEST_HOLD_BACK` (a task may also compute until another task has
+    /// run). A worker that waits for an event (`Until::Over`) waits here only once, because the
+    /// event does not wake it from this wait.
     ///
-    /// Beside guests, and for one wait after the last guest has gone, the worker stops only if a task
-    /// is visible that nobody may come to: a processor is free, tasks block, the task is from
-    /// outside, or tasks were visible after so many waits. It counts as dozing until then. (If it
-    /// searched between the waits, another searcher found one thread too many and parked. On two
-    /// workers these changed places in each loop from main, and loops of 300 µs took 233 µs instead
-    /// of 160.)
+    /// While there are guests, and for one wait after the last has gone, the delay ends only if a
+    /// task is visible that might otherwise wait: a processor is free, tasks block, the task is
+    /// from outside, or tasks were visible after `MOST_WAITS_BESIDE_GUESTS` waits. Until then the
+    /// worker counts as dozing. (Rejected: it searches between the waits. Then another searcher
+    /// found one thread too many and parked, and two workers changed roles in each loop from main:
+    /// loops of 300 µs took 233 µs instead of 160.)
     ///
-    /// `stands_by`: the worker would park, and its last task was a guest's. It stays here as long as
-    /// there are guests, or workers are woken. Meanwhile the workers that the next guests wake need not
-    /// wake another one when they find a task. (Such a wake-up took 35 µs of the woken worker's time,
-    /// and a thread too many: loops of 300 µs from main after pauses of 500 took 206 µs instead of 181.)
-    /// Rejected: to stay also for guests that wake nobody. Sums of 20 µs that main does alone, after
-    /// pauses of 500 µs, then took 45 µs instead of 26 in more of the processes.
+    /// `stands_by`: the worker would otherwise park, and its last task was a guest's. It waits here
+    /// as long as there are guests or workers are woken, so the workers that the next guests wake
+    /// need not wake another one when they find a task. (Without it, loops of 300 µs from main
+    /// after pauses of 500 µs took 206 µs instead of 181.) Rejected: to wait also for guests that
+    /// wake nobody; more often, sums of 20 µs that main does alone took 45 µs instead of 26.
     fn hold_back(&self, until: &Until, place: Mine<'_, impl Place>, stands_by: bool) {
         let idle = matches!(until, Until::Ended);
         place.step(Step::Phase(Phase::Parked));
@@ -459,7 +456,7 @@ impl<D: Deque> Stealing<D> {
                 if beside_guests {
                     time = time.min(LONGEST_BESIDE_GUESTS);
                     in_vain = if self.work_visible() { in_vain + 1 } else { 0 };
-                    // (The kernel adds the time of a running thread only now and then.)
+                    // (The kernel updates the time of a running thread only now and then.)
                     let goes_on = is_busy || self.sleepers.visits() != visits;
                     let is_needed = in_vain == MOST_WAITS_BESIDE_GUESTS
                         || !goes_on
@@ -483,8 +480,8 @@ impl<D: Deque> Stealing<D> {
         place.step(Step::Nap);
     }
 
-    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if the
-    /// worker was woken, or had a reason not to sleep.
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if
+    /// the worker was woken, or had a reason not to sleep.
     pub(super) fn park(
         &self,
         until: &Until,
@@ -500,7 +497,7 @@ impl<D: Deque> Stealing<D> {
         let is_surplus = role == Role::Searcher && self.surplus();
         let is_last = self.sleepers.announce(me, role);
         if is_surplus && self.sleepers.has_free_processor() {
-            // Another searcher has found the same surplus, and sleeps.
+            // Another searcher has found the same surplus, and sleeps already.
             self.sleepers.cancel(me);
             return true;
         }
@@ -523,8 +520,8 @@ impl<D: Deque> Stealing<D> {
         place.sleeping(|| self.sleepers.commit(me, limit)) == Slept::Woken
     }
 
-    /// How long the idle worker at `place` may sleep. If it has been idle for long enough, returns the
-    /// memory of its deque, of the injector, and of the place to the system.
+    /// How long the idle worker at `place` may sleep. If it has been idle for long enough, this
+    /// first returns the memory of its deque, of the injector and of the place to the system.
     fn longest_sleep(&self, idle: &LongWait, place: Mine<'_, impl Place>) -> Duration {
         let mut own = self.own(place);
         let keeps = own.keeps_memory()
@@ -532,7 +529,7 @@ impl<D: Deque> Stealing<D> {
             || place.keeps_memory()
             || self.guests.keeping_memory().next().is_some();
         idle.longest_sleep(keeps, self.warm).unwrap_or_else(|| {
-            // Milliseconds may pass: nobody relies on the search of this worker.
+            // This may take milliseconds: nobody must rely on this worker's search.
             self.sleepers.while_dozing(|| {
                 own.give_back();
                 self.injector.give_back();
@@ -544,8 +541,8 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Called by a worker that has announced a sleep, or has stopped searching. After this call,
-    /// for each spawn, either the spawner sees that the worker has done so, or the worker's next
-    /// reads see the spawned task. False if the heavy fence has failed: then this is not certain.
+    /// for each spawn, either the spawner sees this, or the worker's next reads see the spawned
+    /// task. False if this is not certain, because the heavy fence has failed.
     fn listen(&self) -> bool {
         fence(Ordering::SeqCst); // pairs with the fence in rearm: `queue::split`, 2
         self.ask_all();

@@ -22,7 +22,6 @@ pub struct Stealing<D: Deque> {
     pub(super) quiescence: Quiescence,
     pub(super) sleepers: EventCount,
     pub(super) guests: Guests,
-    /// One for each guest's place.
     pub(super) tokens: Box<[Token<D>]>,
     pub(super) idle: Idle,
     pub(super) amounts: Amounts,
@@ -55,7 +54,7 @@ impl<D: Deque> DequePolicy for Stealing<D> {
 
     #[inline(always)]
     fn spawn_quickly(&self, deque: &D, place: Mine<'_, impl Place>, task: Task) -> bool {
-        // SAFETY: by the caller's promise: see `own`.
+        // SAFETY: as in `own`.
         let put = unsafe { Owner::new(deque) }.put(task);
         if put && deque.private_part().is_none() {
             self.published(place);
@@ -71,15 +70,15 @@ impl<D: Deque> DequePolicy for Stealing<D> {
 impl<D: Deque> Stealing<D> {
     #[inline]
     pub(super) fn own(&self, place: Mine<'_, impl Place>) -> Owner<'_, D> {
-        // SAFETY: a place has one occupant at a time, the holder of `place`, and each occupant has seen
-        // the end of the one before it. No caller keeps this end while it calls what takes another.
+        // SAFETY: a place has one occupant at a time, the holder of `place`, which sees the writes
+        // of the previous one. No caller keeps this end while it calls a function that takes one.
         unsafe { Owner::new(self.deque_at(place)) }
     }
 
     #[inline]
     pub(super) fn deque_at(&self, place: Mine<'_, impl Place>) -> &D {
         debug_assert!(place.index() < self.deques.len());
-        // SAFETY: `place` is one of this run, as `Mine::new` demands, and has an own deque.
+        // SAFETY: `place` belongs to this run, as `Mine::new` demands, and each place has a deque.
         unsafe { self.deques.get_unchecked(place.index()) }
     }
 
@@ -93,7 +92,7 @@ impl<D: Deque> Stealing<D> {
         Ok(())
     }
 
-    /// Wakes a sleeper, if need be: a task was made visible.
+    /// Called when a task was made visible. Wakes a sleeper if necessary.
     #[inline]
     pub(super) fn published(&self, place: Mine<'_, impl Place>) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
@@ -101,8 +100,7 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// The worker at `place` has taken its youngest task and has restored it: see
-    /// `Policy::restored`.
+    /// See `Policy::restored`.
     pub(super) fn look_for_sleepers(&self, place: Mine<'_, impl Place>) {
         if !self.deques[place.index()].looks_empty() {
             self.published(place); // the task was restored before: `queue::split`, 5
