@@ -1,6 +1,6 @@
-//! The pace of loops and reductions: that of a worker in its part of a range, which shows what parts
-//! of it are worth a theft; that of a worker's [`past`] loops; and the [`shape`] of a loop, which is
-//! where in its range it takes its time.
+//! How fast loops and reductions run. [`Pace`] is a worker's pace in its part of a range, which
+//! tells which parts are worth a theft. [`past`] has the pace of a worker's last loops, [`shape`]
+//! the places in its range where a loop spends its time.
 
 pub mod past;
 pub mod shape;
@@ -9,38 +9,38 @@ use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::time::Instant;
 use std::time::Duration;
 
-/// A part of a range that takes less time is not worth a theft: some four times the cost of one.
+/// A part of a range that takes less time is not worth a theft, which costs a quarter of this.
 const WORTHWHILE: Duration = Duration::from_micros(2);
 
-/// The greatest number of units that `measure` writes: twice as many units are still a `usize`.
+/// The greatest `small`. Twice this number is still a `usize`.
 const MOST_SMALL: u128 = usize::MAX as u128 / 2;
 
-/// Measures the pace of a worker in its part of a range.
+/// Measures the pace of a worker in its part of a range. `small`, below, is shared by all workers
+/// of the loop: the units that take `WORTHWHILE` at the last measured pace, or 0.
 pub struct Pace {
     /// The start of the measurement; None: it has not begun.
     begun: Option<Instant>,
-    /// The units done since `begun`; the worker counts them.
+    /// The units done since `begun`. The worker counts them.
     pub done: usize,
-    /// The first measurement must be as long as any other.
+    /// The next measurement must not be shorter than `WORTHWHILE`, even if `small` is 0.
     is_exact: bool,
-    /// What a unit took in the last measurement, in seconds; 0: there was none.
+    /// The seconds per unit in the last measurement; 0: there was none.
     unit: f64,
 }
 
 impl Pace {
-    /// Of the worker that begins the range. The measurement begins at once, or with the first call
-    /// of `measure`.
+    /// For the worker that begins the range. Measures `at_once`, or from the first `measure`.
     pub fn of_first(at_once: bool) -> Self {
         Pace { begun: at_once.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
     }
 
-    /// Of a thief.
+    /// For a thief.
     pub fn from_now() -> Self {
         Pace { is_exact: false, ..Self::of_first(true) }
     }
 
-    /// The time that so many units will take, at the pace that this worker measured last. If it has
-    /// measured none, at the pace of `small`, which must not be 0.
+    /// The time that `units` will take at this worker's last pace or, if it has measured none, at
+    /// that of `small`, which must not be 0.
     pub fn time_of(&self, units: usize, small: usize) -> Duration {
         let known = WORTHWHILE.as_secs_f64() / small as f64;
         let unit = if self.unit > 0.0 { self.unit } else { known };
@@ -52,16 +52,15 @@ impl Pace {
         self.done == 0 && self.unit == 0.0
     }
 
-    /// True if so many units are not worth a theft, neither at the pace of this worker's last
-    /// measurement nor at that of `small`.
+    /// True if `units` are not worth a theft at this worker's last pace, nor at that of `small`.
     #[inline]
     pub fn are_short(&self, units: usize, small: &AtomicUsize) -> bool {
         let takes = self.unit * units as f64; // 0 if this worker has measured no pace
         units <= small.load(Ordering::Relaxed) && takes <= WORTHWHILE.as_secs_f64()
     }
 
-    /// True if so many units take at least `LONG` times what is worth a theft, at the pace of
-    /// `small`, or at that of this worker's last measurement: `small` is 1 for all long units.
+    /// True if `units` take at least `LONG` times `WORTHWHILE` at the pace of `small`. A `small` of
+    /// 1 does not tell how long a unit is; then this worker's last pace can decide.
     #[inline]
     pub fn are_long(&self, units: usize, small: usize) -> bool {
         const LONG: usize = 2;
@@ -69,20 +68,18 @@ impl Pace {
         units / LONG >= small || small == 1 && self.unit * units as f64 >= least
     }
 
-    /// The start of the measurement that goes on now.
     pub fn begun(&self) -> Option<Instant> {
         self.begun
     }
 
-    /// True if the pace is measured.
     pub fn is_begun(&self) -> bool {
         self.begun.is_some()
     }
 
-    /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
-    /// measurement. Writes nothing if the worker has done no unit since then. A measurement of less
-    /// than `WORTHWHILE` has large errors: it is written only if `small` is not known, and if it is
-    /// not the first measurement of the worker that began the range.
+    /// Ends a measurement: writes to `small` how many units take `WORTHWHILE` at the worker's pace
+    /// since `begun`. Writes nothing if the worker has done no unit since then. A measurement of
+    /// less than `WORTHWHILE` has large errors; it is written only if `small` is still 0, and only
+    /// by a thief or after another measurement.
     pub fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
@@ -102,12 +99,12 @@ impl Pace {
     }
 }
 
-/// A chunk of a loop takes about so long at most: tasks from outside the run wait for its end.
+/// About the longest time of a loop's chunk: tasks from outside the run wait for its end.
 const LONGEST_CHUNK: Duration = Duration::from_micros(500);
 
-/// How many units of a loop its worker may do at once, so that a chunk does not take much longer than
-/// `LONGEST_CHUNK`. The clock is read when this worker has done eight units, and the number of units
-/// between two readings grows as long as they are quick: a loop of 5 µs reads it three times at most.
+/// Limits the units of a chunk, so that the chunk does not take much longer than `LONGEST_CHUNK`.
+/// The clock is first read after eight units, and less and less often while units are quick: at
+/// most three times in a loop of 5 µs.
 pub struct ChunkLimit {
     units: usize,
     /// The units done since `begun`.
@@ -117,7 +114,6 @@ pub struct ChunkLimit {
 }
 
 impl ChunkLimit {
-    /// The limit of a worker's first chunks.
     pub const fn at_first() -> Self {
         ChunkLimit { units: 4, done: 0, next_look: 8, begun: None }
     }
@@ -128,7 +124,7 @@ impl ChunkLimit {
         self.units
     }
 
-    /// The worker has done a chunk of so many units.
+    /// The worker has done a chunk of this many units.
     #[inline]
     pub fn add(&mut self, units: usize) {
         self.done += units;
@@ -155,8 +151,7 @@ impl ChunkLimit {
 mod tests {
     use super::*;
 
-    /// The pace of a worker that has measured units of so many microseconds, and the number that the
-    /// worker writes to `small`.
+    /// The pace of a worker whose units take `micros`, and the number that it writes to `small`.
     fn measured(micros: f64) -> (Pace, usize) {
         let small = (WORTHWHILE.as_secs_f64() * 1e6 / micros) as usize;
         (Pace { unit: micros * 1e-6, ..Pace::from_now() }, small.max(1))

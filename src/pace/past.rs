@@ -1,17 +1,18 @@
-//! What a worker remembers of its last loops: hints for the next ones (`api::loops`).
+//! What a worker remembers of its last loops, as hints for the next ones (`api::loops`). A *lone*
+//! loop wakes no worker when it begins.
 
 use crate::pace::shape::LoopShape;
 use crate::sys::time::Instant;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// How many loops a worker remembers, each with another body.
+/// How many loops a worker remembers. Their bodies differ.
 const LOOPS: usize = 4;
 
 /// Two shapes are alike if each mark of one differs from the same mark of the other by at most this
-/// share of the range. A measured shape is expected again if it is like the shape that was measured
-/// before it. The first measured shape is compared with that of equal units. (Without this rule,
-/// loops whose shapes alternate take 2 % longer than loops without shapes.)
+/// share of the range. A measured shape is expected again if it is like the previous one, or, if it
+/// is the first, like that of equal units. (Rejected: to expect every measured shape. Loops whose
+/// shapes alternate then took 2 % longer than without shapes.)
 const ALIKE: f32 = 0.15;
 
 /// A loop counts as one of equal units if each mark of its shape differs from that of equal units
@@ -19,17 +20,16 @@ const ALIKE: f32 = 0.15;
 /// numbers of units: the calculation of halves that take equal time would cost more than it gains.
 const EVEN: f32 = 0.02;
 
-/// A loop that has ended.
 #[derive(Clone, Copy)]
 struct PastLoop {
-    /// The time from the loop's beginning to its end, in seconds, divided by its units.
+    /// The loop's time in seconds, divided by its units.
     unit: f64,
-    /// The same for the loop alone. None: it is to be measured.
+    /// The same for the loop as a lone one. None: not measured yet.
     unit_alone: Option<f64>,
-    /// Grows when a wake-up has paid, and falls when it has not. Negative: so many loops are to be lone.
+    /// Grows if a wake-up has paid; else it falls. Negative: this many loops will still be lone.
     gain: i32,
     was_alone: bool,
-    /// After so many more loops with help the time alone is measured again, and the interval doubles.
+    /// How many loops with help until `unit_alone` is measured again. Then `interval` doubles.
     until_measured: u32,
     interval: u32,
     /// The shape that was measured last; before the first measurement, the shape of equal units.
@@ -37,28 +37,27 @@ struct PastLoop {
     is_shape_expected: bool,
 }
 
-/// The owner's last loops. A loop whose body is not among them takes the place of the one that was
-/// added first.
+/// A worker's last loops. A loop with a new body replaces the one that was added first.
 #[derive(Default)]
 pub struct PastLoops {
     /// The address of each loop's body; 0: there is no loop.
     bodies: [Cell<usize>; LOOPS],
     loops: [Cell<PastLoop>; LOOPS],
-    /// The place of the loop that was added first.
+    /// The index of the loop that was added first.
     oldest: Cell<usize>,
-    /// The end of the last lone loop, and the time of the lone loops that have followed each other closely
-    /// up to it.
+    /// The end of the last lone loop, and the total time of the series of lone loops up to it.
     lone: Cell<Option<(Instant, Duration)>>,
     /// The number of lone loops since the last one that was long enough for a wake-up.
     in_a_row: Cell<u32>,
 }
 
-/// Lone loops follow each other closely if so little time is between them: a woken worker would wait awake
-/// from one to the next (`idle::Patience`).
+/// Lone loops are a series if less than this is between them: a woken worker would stay awake from
+/// one to the next (`idle::Patience`).
 const CLOSE: Duration = Duration::from_micros(100);
 
-/// After so many lone loops a worker is woken all the same, if the loop takes longer than the quickest
-/// wake-ups: the cost of a wake-up is measured in no other way, and may have been that of a busy machine.
+/// After this many lone loops in a row a loop of at least `LEAST_COST`, the time of the quickest
+/// wake-ups, wakes a worker all the same. Only a wake-up measures the cost of one, and the last
+/// measurement may be that of a busy machine.
 const MOST_IN_A_ROW: u32 = 100;
 const LEAST_COST: Duration = Duration::from_micros(20);
 
@@ -67,11 +66,11 @@ const MOST_GAIN: i32 = 4;
 /// `PastLoop::interval` at first, and at most.
 const LEAST_INTERVAL: u32 = 4;
 const MOST_INTERVAL: u32 = 64;
-/// When wake-ups do not pay, so many loops are lone before another attempt.
+/// When wake-ups do not pay, this many loops are lone before the next attempt.
 const LONE_LOOPS: i32 = 16;
 
 impl Default for PastLoop {
-    /// Before the first loop with a body has ended.
+    /// The state before the first loop with this body has ended.
     fn default() -> Self {
         PastLoop {
             unit: 0.0,
@@ -87,14 +86,14 @@ impl Default for PastLoop {
 }
 
 impl PastLoop {
-    /// Another loop with this body has taken this time for each unit.
+    /// The record after another loop with this body, which has taken `unit` seconds per unit.
     fn after(self, unit: f64, was_alone: bool) -> PastLoop {
         let (unit_alone, gain) = match self.unit_alone {
             _ if was_alone => (Some(unit), if self.gain < 0 { self.gain + 1 } else { self.gain }),
             None => (None, self.gain),
-            // After a lone loop more workers may have been woken than one.
+            // The first loop after a lone one may have woken several workers, so it does not count.
             alone if self.was_alone => (alone, self.gain),
-            // Where a wake-up hardly pays, the loop alone does not take twice as long.
+            // If a wake-up hardly pays, a lone loop takes less than twice as long as one with help.
             Some(alone) if unit <= alone => {
                 (Some(alone.min(2.0 * unit)), (self.gain + 1).min(MOST_GAIN))
             }
@@ -111,10 +110,10 @@ impl PastLoop {
 }
 
 impl PastLoops {
-    /// For how long the worker should do a loop alone before it wakes another worker; None: it should wake
-    /// one at once. `wake_cost`: the time that a wake-up takes. A wake-up is tried if the loop alone takes
-    /// longer than it, or if several loops that follow each other closely do. If the loop then takes
-    /// longer than alone, time after time, the next ones are lone.
+    /// How long the worker should do a loop alone before it wakes another worker; None: it should
+    /// wake one at once. `wake_cost`: the time that a wake-up takes. A wake-up is tried if the lone
+    /// loop, or its series, takes several times as long. If loops with help repeatedly take longer
+    /// than lone ones, the next loops are lone.
     pub fn lone_time(&self, wake_cost: Duration, body: usize, units: usize) -> Option<Duration> {
         let past = self.loops[self.place_of(body)?].get();
         let unit = past.unit_alone.unwrap_or(past.unit);
@@ -132,8 +131,7 @@ impl PastLoops {
         (!is_worth_waking).then(|| wake_cost.max(takes * 5 / 4))
     }
 
-    /// The time of the lone loops up to now, if they followed each other closely and the last one ended
-    /// at most `ago`.
+    /// The total time of the last series of lone loops; 0 if it ended at least `ago` before now.
     fn lone_before(&self, ago: Duration) -> Duration {
         let close = self.lone.get().filter(|(end, _)| end.elapsed() < ago);
         close.map_or(Duration::ZERO, |(_, sum)| sum)
@@ -143,8 +141,7 @@ impl PastLoops {
         self.bodies.iter().position(|known| known.get() == body)
     }
 
-    /// Remembers a loop of at least one unit. `was_alone`: it has woken nobody when it began. `shape`:
-    /// None if it was not measured.
+    /// Remembers a loop of at least one unit. `shape`: None if it was not measured.
     pub fn add(
         &self,
         body: usize,
@@ -173,9 +170,9 @@ impl PastLoops {
         }
     }
 
-    /// How long a loop will take if its units take as long as in the last loop with the same body, and
-    /// its shape. Returns None if no such loop is known. The shape is None if the units are equal, or
-    /// if the last two shapes differ.
+    /// How long a loop will take if its units take as long as in the last loop with the same body,
+    /// and its shape. Returns None if no such loop is known. The shape is None if the units are
+    /// equal, or if the last two shapes differ.
     pub fn expects(&self, body: usize, units: usize) -> Option<(Duration, Option<LoopShape>)> {
         let past = self.loops[self.place_of(body)?].get();
         let takes = Duration::try_from_secs_f64(past.unit * units as f64).ok()?;
@@ -217,13 +214,13 @@ mod tests {
     #[test]
     fn a_wake_up_is_tried_and_given_up_if_it_does_not_pay() {
         let past = PastLoops::default();
-        assert!(!does(&past, 100, 75)); // not known yet
-        assert!(does(&past, 100, 75)); // to measure it
-        assert!(lone_of(&past, 1000, 100, 75) < 1000 / 50); // to measure it again
-        // Now help takes longer: after it has failed as often as it may, two loops in 18 are helped.
+        assert!(!does(&past, 100, 75)); // the pace is not known yet
+        assert!(does(&past, 100, 75)); // to measure a lone loop's time
+        assert!(lone_of(&past, 1000, 100, 75) < 1000 / 50); // lone only to measure it again
+        // Now help does not pay: when `gain` is negative, two loops in 18 are helped.
         lone_of(&past, MOST_GAIN as usize + 2, 100, 110);
         assert_eq!(lone_of(&past, 180, 100, 110), 160);
-        // And pays again.
+        // Help pays again.
         lone_of(&past, LONE_LOOPS as usize, 100, 75);
         assert!(lone_of(&past, 1000, 100, 75) < 1000 / 50);
     }

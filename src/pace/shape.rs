@@ -1,16 +1,15 @@
-//! Where in its range a loop takes its time. A loop is measured as a hint for the next loop with the
-//! same body. (The idea is that of A. Kejariwal, A. Nicolau and C. Polychronopoulos, "History-aware
-//! self-scheduling", 2006.)
+//! Where in its range a loop spends its time. A loop is measured as a hint for the next loop with
+//! the same body. (The idea is that of A. Kejariwal, A. Nicolau and C. Polychronopoulos,
+//! "History-aware self-scheduling", 2006.)
 //!
-//! A worker measures the time of a stretch of units, not of each unit. A shape has a mark at each
-//! place where an equal share of the time is expected to end. The next loop is divided at the marks,
-//! so its stretches begin and end there. The units on both sides of a mark are measured apart, and
-//! the measurement shows how wrong the mark was.
+//! A worker measures the time of a stretch of units, not of each unit. The marks of a shape divide
+//! the range into parts that are expected to take equal times. The next loop is divided at the
+//! marks, so its stretches begin and end there. The units on both sides of a mark are measured
+//! apart, and the measurement shows how wrong the mark was.
 //!
-//! Rejected: to measure the times of equal parts of the range. If a stretch ended within a part, the
-//! loop was divided up to 4 % of the range beside the right place. Rejected: to divide the time of a
-//! stretch among its parts as the last shape says. Then errors of measurement add up from loop to
-//! loop.
+//! Rejected: to measure the times of equal parts of the range; if a stretch ended within a part,
+//! the next division was off by up to 4 % of the range. Rejected: to divide the time of a stretch
+//! among its parts as the last shape says; then errors of measurement add up from loop to loop.
 
 use std::array;
 use std::ops::{AddAssign, Range};
@@ -19,8 +18,7 @@ use std::time::Duration;
 /// The parts of a range that are expected to take equal times.
 const PARTS: usize = 8;
 
-/// Divides the range of a loop into parts that take equal times. All units of a part are assumed to
-/// be equal.
+/// Divides a loop's range into parts that take equal times. The units of a part count as equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopShape {
     /// The ends of all parts but the last, as shares of the range: ascending.
@@ -32,7 +30,6 @@ pub struct LoopShape {
 pub struct LoopTimes([f32; PARTS]);
 
 impl LoopShape {
-    /// The shape of a loop with equal units.
     pub const EVEN: LoopShape = {
         let mut marks = [0.0; PARTS - 1];
         let mut i = 0;
@@ -48,7 +45,7 @@ impl LoopShape {
         self.marks.iter().zip(other.marks).all(|(mark, other)| (mark - other).abs() <= share)
     }
 
-    /// The share of the range before part `i`; for the number of parts, 1.
+    /// The share of the range before part `i`; 1 if `i` is `PARTS`.
     #[inline]
     fn mark(&self, i: usize) -> f64 {
         match i {
@@ -58,7 +55,7 @@ impl LoopShape {
         }
     }
 
-    /// The time that a share of the range takes, counted in parts.
+    /// The time that the first `share` of the range takes, counted in parts.
     #[inline]
     fn time_before(&self, share: f64) -> f64 {
         let i = self.marks.iter().take_while(|&&mark| f64::from(mark) <= share).count();
@@ -74,8 +71,8 @@ impl LoopShape {
         from + (to - from) * (time - i as f64)
     }
 
-    /// Divides some of a loop's units into two parts that take equal times. Returns the first unit
-    /// of the second part, which is neither the first unit nor the end. There are at least two units.
+    /// Divides at least two of a loop's units into two parts that take equal times. Returns the
+    /// first unit of the second part. Neither part is empty.
     #[inline]
     pub fn middle_of(&self, units: Range<usize>, of_loop: usize) -> usize {
         let count = units.end - units.start;
@@ -88,8 +85,8 @@ impl LoopShape {
         ((middle + 0.5) as usize).clamp(units.start + 1, units.end - 1)
     }
 
-    /// The shape of a loop whose parts, as this shape divides it, have taken so long. This shape
-    /// again if no time was measured.
+    /// The shape of a loop whose parts, divided by this shape, have taken `times`. This shape
+    /// itself if no time was measured.
     pub fn corrected(&self, LoopTimes(times): &LoopTimes) -> LoopShape {
         let part = times.iter().map(|&time| f64::from(time)).sum::<f64>() / PARTS as f64;
         if part.is_nan() || part <= 0.0 {
@@ -109,8 +106,7 @@ impl LoopShape {
         }
     }
 
-    /// The times of the parts if some of the loop's units have taken so long, and all of these units
-    /// are equal.
+    /// The times of the parts, if `units` have taken `took` and all of them are equal.
     pub fn times(&self, units: Range<usize>, of_loop: usize, took: Duration) -> LoopTimes {
         let [first, end] = [units.start, units.end].map(|unit| unit as f64 / of_loop as f64);
         let rate = took.as_secs_f64() * 1e9 / (end - first);
@@ -135,8 +131,8 @@ mod tests {
 
     const EVEN: LoopShape = LoopShape::EVEN;
 
-    /// Learned in several loops on two workers, whose units take as long as `cost` says: each worker
-    /// does the units on its side of the middle.
+    /// The shape that two workers learn in 20 loops with units of these costs. Each worker does the
+    /// units on its side of the middle.
     fn learned(units: usize, cost: impl Fn(usize) -> u64) -> LoopShape {
         let mut shape = EVEN;
         for _ in 0..20 {
@@ -158,7 +154,7 @@ mod tests {
         first / all
     }
 
-    /// Part `i` takes all the time.
+    /// The shape of a loop whose part `i` takes all the time.
     fn only(i: usize) -> LoopShape {
         EVEN.corrected(&LoopTimes(array::from_fn(|part| f32::from(u8::from(part == i)))))
     }
