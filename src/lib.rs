@@ -1,7 +1,7 @@
 //! libsched: a task scheduler behind the C headers `sched.h` and `sched_tasks.h`.
 //!
-//! This crate is a C library: its interface is the directory `include/`. Items are public here only
-//! for the models and tests of this repository; nothing is promised of them.
+//! This crate is a C library: its interface is the directory `include/`. Items are public only for
+//! this repository's models and tests, without a promise of stability.
 //!
 //! # The way of a task
 //!
@@ -23,26 +23,25 @@
 //! | --- | --- |
 //! | [`sys`] | what Linux and the processor provide: atomics, futex, memory, threads |
 //! | [`lock`] | the library's mutex, the one-byte lock, the line of waiters, the compared locks |
-//! | [`settings`] | the environment variables, and which of them suit each other |
+//! | [`settings`] | the environment variables and their valid combinations |
 //! | [`threads`] | the cache of threads; the hand-over of a worker from one thread to another |
 //! | [`task`] | the two-word task |
 //! | [`stats`] | the counters of each worker, how it spends its time, and the report of a run |
 //! | `trace` | the timeline of a run |
 //! | `profile` | the work and the span of a run |
-//! | `pace` | how quick loops are: now, in the past, and in the parts of their range |
+//! | `pace` | how fast loops run: now, in earlier loops, and in each part of the range |
 //! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
 //! | [`sync`] | the states of mutex, condition, semaphore, barrier, forked task and group |
 //! | [`policy`] | the kinds of scheduler: stealing, shared, serial |
 //! | `runtime` | workers, fibers, suspension, blocking sections, argument blocks, runs |
-//! | `inspect` | what all runs do and wait for: the watchdog, the proof of a deadlock, the live line |
+//! | `inspect` | what all runs do and wait for: the watchdog, the deadlock proof, the live line |
 //! | `table` | one row for each kind and queue: the only file that joins policies and runtime |
 //! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
 //! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
 //!
-//! The floors without a link do not exist in the models (`--cfg loom`), which run all others; of
-//! `trace` the models have the ring.
+//! The models (`--cfg loom`) contain the floors with a link, and the ring of `trace`.
 //!
 //! # Vocabulary
 //!
@@ -58,7 +57,7 @@
 //! - *Continuation*: a suspended task in the form of a task of two words, which resumes it. It can
 //!   lie in any queue. *Spawner* (kind `cont`): a task that waits while a child that it has spawned
 //!   is called; thieves take its continuation.
-//! - *Host stack*: the own stack of the thread that occupies a worker.
+//! - *Host stack*: the stack with which the thread that occupies a worker was created.
 //! - *Relief*: a thread that takes over a worker whose thread blocks.
 //! - *Injector*: the queue of a run for tasks from threads that are not its workers.
 //! - *Active*, *idle*: a worker that runs a task or has tasks in its own queue is active. An idle
@@ -76,8 +75,8 @@
 //! - *Offer*: to queue a task that its maker takes back and runs unless a thief has taken it. A
 //!   worker in a loop offers parts of its range.
 //! - *Park*: to sleep until woken.
-//! - *Quiescence*: no task runs, waits, or is queued. *Rest*: a moment of quiescence in a run that
-//!   is held open.
+//! - *Quiescence*: no task runs, waits, or is queued. *Rest*: quiescence of a run that is held
+//!   open.
 
 pub mod sys;
 

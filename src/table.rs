@@ -28,7 +28,6 @@ use crate::task::Task;
 use crate::{inspect, queue, settings};
 use std::ops::RangeInclusive;
 
-/// A row of the table.
 pub struct Entry {
     combination: Combination,
     row: Row,
@@ -36,16 +35,15 @@ pub struct Entry {
     observed: Row,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
-    /// The entry to use instead where the system has no membarrier.
+    /// The entry to use if the system has no membarrier.
     without_membarrier: Option<&'static Entry>,
-    /// The entry to use instead where a lock of the C library's will not do. Where futex is
-    /// refused, glibc's locks abort the process at the first contention. A race detector takes such
-    /// a lock for the program's: tasks that go through the queue one after the other would be
-    /// ordered, and their races hidden. And valgrind's detectors object to a signal without the
-    /// lock, also in threads and memory that they are told to ignore.
+    /// The entry to use if the C library's locks cannot be used. If futex is refused, glibc's locks
+    /// abort the process at the first contention. A race detector takes such a lock for the
+    /// program's: it would order tasks that pass through the queue one after the other, and hide
+    /// their races. Valgrind's detectors report a signal that is sent without the lock, even in
+    /// threads and memory that they are told to ignore.
     without_c_locks: Option<&'static Entry>,
-    /// The entry to use instead where a sanitizer or the C++ runtime is informed of each switch of
-    /// stacks.
+    /// The entry to use if a sanitizer or the C++ runtime must be told of each switch of stacks.
     instrumented: Option<&'static Entry>,
 }
 
@@ -55,7 +53,7 @@ impl AsRef<Combination> for Entry {
     }
 }
 
-/// What a worker knows of policy `P`.
+/// The row of policy `P`, without what `cont` changes in it.
 pub const fn row<P: Policy>() -> Row {
     Row {
         spawn: entry::spawn::<P>,
@@ -180,12 +178,11 @@ fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
     entry
 }
 
-/// The number of tasks for which a queue has room if the program gives no number.
+/// The capacity of a queue if the program gives none.
 const DEFAULT_QLEN: usize = 1024;
 
-/// The row and the request for a run: what the program asks for, with the changes that the
-/// environment makes. `nthreads` and `qlen` are those of `sched_init`. `threads` is the name of
-/// `nthreads` in a message.
+/// Makes the request for a run, and chooses its row, from the arguments of `sched_init` and the
+/// environment. `threads` is the name of `nthreads` in a message.
 fn request(
     threads: &str,
     asked: &Config,
@@ -224,14 +221,13 @@ fn request(
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
     let row = if observed::is_observed(&config) { &entry.observed } else { &entry.row };
     let deque = entry.combination.deque;
-    let guests = 0; // of a run that is not held open
+    let guests = 0; // only a run that is held open has guests
     let request =
         Request { config, transfers, deque, row, function_of, threads, guests, qlen, mask };
     Ok((entry, request))
 }
 
-/// A whole run: what `sched_init` does after its checks. The first task, and all that come from it,
-/// have ended when this returns Ok.
+/// Runs `first` and all its descendants, for `sched_init`. They have ended when this returns Ok.
 pub fn run(
     uncancelled: &Uncancelled,
     nthreads: i32,
@@ -247,7 +243,7 @@ pub fn run(
     })
 }
 
-/// The run of the default pool.
+/// Opens the run of the default pool.
 pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
     detector::ignored(|| {
         let (entry, mut request) =
@@ -258,7 +254,7 @@ pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
     })
 }
 
-/// A run that stays open: what `sched_pool_create` does after its checks.
+/// Opens a run that stays open, for `sched_pool_create`.
 pub fn open(
     asked: &Config,
     nthreads: i32,
@@ -273,8 +269,8 @@ pub fn open(
     })
 }
 
-/// The least and the greatest number of guests' places of a run that is held open; else there are as
-/// many as workers. More guests than processors gain nothing by helpers, but their spawns need no lock.
+/// A run that is held open has as many guests' places as workers, within this range. More guests
+/// than processors gain nothing from helpers, but their spawns need no lock.
 const GUESTS: RangeInclusive<usize> = 8..=64;
 
 fn open_with_guests(entry: &Entry, mut request: Request) -> Result<Box<dyn Open>, Errno> {

@@ -9,7 +9,7 @@ pub struct Scheduler {
     opaque: [u8; 0],
 }
 
-/// The C side's `taskfunc`; it is not NULL.
+/// The C side's `taskfunc`; never NULL.
 pub type TaskFn = unsafe extern "C" fn(*mut c_void, *mut Scheduler);
 
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,7 @@ impl PartialEq for Task {
     }
 }
 
-// SAFETY: to the library a task is two numbers; a program that spawns a task allows another thread
-// to use its closure.
+// SAFETY: to the library a task is two numbers; its spawner lets another thread use the closure.
 unsafe impl Send for Task {}
 
 /// A place for a task in a queue that a thief may read while the owner writes it. Both words are
@@ -60,22 +59,22 @@ impl Slot {
         self.closure.store(closure, Ordering::Relaxed);
     }
 
-    /// Empties the slot, as the system does that clears its page.
+    /// Empties the slot, as the kernel does when it discards the slot's page.
     #[cfg(loom)]
     pub fn clear(&self) {
         self.f.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.closure.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// The raw pair: it may be torn, or never written.
+    /// The raw pair: it may be torn, or empty.
     #[inline]
     pub fn read(&self) -> Pair {
         Pair { f: self.f.load(Ordering::Relaxed), closure: self.closure.load(Ordering::Relaxed) }
     }
 }
 
-/// A task as it lies in memory, or what was read from a slot before the protocol has confirmed it.
-/// A pair whose bytes are all zero is empty.
+/// The two words of a task, or two words that were read from a slot and may not be a task. A pair
+/// whose bytes are all zero is empty.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Pair {
