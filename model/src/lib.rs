@@ -2,8 +2,7 @@
 //! every interleaving (up to a number of preemptions) and every value that the memory model lets a
 //! read return. The models are in `tests/`; `make loom` runs them.
 //!
-//! All of this is in one file: its parts implement the traits through which a policy meets the
-//! library, and each model uses nearly all of them.
+//! This is one file, because each model uses nearly all of its parts.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -65,8 +64,7 @@ pub fn saw(times: usize) {
     SEEN.set(SEEN.get() + times);
 }
 
-/// [`explore`]s a model, and fails unless some executions [`saw`] the event that the model is made
-/// for.
+/// [`explore`]s a model, and fails unless an execution [`saw`] the event that the model is for.
 pub fn explore_seeing(
     what: &str,
     name: &str,
@@ -86,7 +84,6 @@ pub fn wait_for_rest(policy: &impl Policy) {
     policy.wait_for_rest(&rest);
 }
 
-/// Waits until all threads have ended.
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
@@ -108,7 +105,7 @@ impl Reached {
     }
 }
 
-/// The deques that whole runs are modelled with.
+/// A deque for models of whole runs.
 pub trait Modelled: Deque + 'static {
     const NAME: &'static str;
     const OVERFLOW: Overflow = Overflow::Grow;
@@ -132,7 +129,7 @@ impl Modelled for Split<Asymmetric> {
     const NAME: &'static str = "split";
 }
 
-/// The policies that whole runs are modelled with.
+/// A policy for models of whole runs.
 pub trait ModelledPolicy: Policy {
     const OVERFLOW: Overflow = Overflow::Grow;
     const STEAL: Amount = Amount::One;
@@ -151,17 +148,15 @@ impl<O: Order> ModelledPolicy for SharedQueue<LoomMonitor, O> {
 
 impl ModelledPolicy for Serial {}
 
-/// A worker of kind `steal`.
 pub type Worker<D> = WorkerOf<Stealing<D>>;
 
-/// A run of kind `steal`.
 pub type Scene<D> = SceneOf<Stealing<D>>;
 
 /// Loom's mutex and condition variable as a monitor. A lost wake-up is a deadlock.
 pub struct LoomMonitor {
     mutex: loom::sync::Mutex<()>,
     changed: loom::sync::Condvar,
-    /// The holder's.
+    /// Only the holder uses it.
     guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
 }
 
@@ -220,9 +215,9 @@ unsafe impl Monitor for LoomMonitor {
     }
 }
 
-/// Where the threads of workers wait until the policy starts them.
+/// The threads of workers wait here until the policy starts them.
 pub struct Doors {
-    /// For each worker whether it was started; None: not yet.
+    /// For each worker, whether it has a thread; None: it was not started yet.
     started: loom::sync::Mutex<Vec<Option<bool>>>,
     changed: loom::sync::Condvar,
     /// The worker for which there is no thread.
@@ -238,7 +233,7 @@ impl Doors {
         worker != self.refused
     }
 
-    /// Waits for the start of the worker. False: it was not started, and the run has ended.
+    /// Waits for the start of the worker. False: it gets no thread, or the run has ended.
     pub fn wait(&self, worker: usize) -> bool {
         let mut started = self.started.lock().expect("a model that panics is over");
         loop {
@@ -249,7 +244,7 @@ impl Doors {
         }
     }
 
-    /// The run has ended.
+    /// Called when the run has ended.
     pub fn close(&self) {
         let mut started = self.started.lock().expect("a model that panics is over");
         started.iter_mut().for_each(|started| _ = started.get_or_insert(false));
@@ -257,13 +252,13 @@ impl Doors {
     }
 }
 
-/// A worker's place, as small as can be.
+/// The smallest possible place of a worker.
 pub struct WorkerOf<P: Policy> {
     index: usize,
     counters: Counters,
     scheduler: *const P,
     turns: Turns,
-    /// True once `at_rest` was called here. (A std atomic: no part of what loom explores.)
+    /// True once `at_rest` was called here. (A std atomic, which loom does not explore.)
     was_at_rest: AtomicBool,
     doors: Option<Arc<Doors>>,
 }
@@ -289,7 +284,7 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { &*s.cast() }
     }
 
-    /// The place, for the thread of the model that runs here.
+    /// The place, for the model's thread that occupies it.
     pub fn mine(&self) -> Mine<'_, Self> {
         // SAFETY: each place has one thread in a model, which alone calls this.
         unsafe { Mine::new(self) }
@@ -306,13 +301,13 @@ impl<P: Policy> WorkerOf<P> {
         self.scheduler().spawn(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
-    /// As `spawn`, by a task that is about to end.
+    /// As `spawn`, for a task that is about to end.
     pub fn spawn_last(&self, f: TaskFn, closure: *mut c_void) {
         self.scheduler().spawn_last(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
-    /// Publishes the private tasks, as a loop does between two chunks. Called by a task that runs
-    /// at this place.
+    /// Publishes the private tasks, as a loop does between two chunks. Called by a task at this
+    /// place.
     pub fn publish_tasks(&self) {
         self.scheduler().publish_tasks(self.mine(), Some(Duration::ZERO));
     }
@@ -342,7 +337,7 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { &*self.scheduler }
     }
 
-    /// Spawns like a thread that is no worker of the run, while a task runs at this place.
+    /// Spawns like a thread that is not a worker of the run, while a task runs at this place.
     pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
         self.scheduler().inject(self, Task { f, closure }).expect("the run goes on");
     }
@@ -377,7 +372,7 @@ impl<P: Policy> Place for WorkerOf<P> {
         self.was_at_rest.store(true, Ordering::Relaxed);
     }
 
-    /// In most models every worker has its thread.
+    /// In most models there are no doors, because every worker has its thread.
     fn start(&self, worker: usize) -> bool {
         self.doors.as_ref().is_some_and(|doors| doors.open(worker))
     }
@@ -410,8 +405,8 @@ impl<P: Policy> LoopStack for WorkerOf<P> {
     }
 }
 
-/// A cell that counts; most models' tasks increment it. Loom sees the write. So it finds a task
-/// that is not ordered after what came before its spawn, or before what follows its run.
+/// A counter that most models' tasks increment. Loom checks the accesses, so it reports a task that
+/// is not ordered after what precedes its spawn, or before what follows its end.
 pub struct Cell(loom::cell::UnsafeCell<usize>);
 
 // SAFETY: loom checks each access for races.
@@ -483,7 +478,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
         SceneOf::with(workers, 0, cells, Ends::AfterRelease)
     }
 
-    /// The same, with places for guests behind those of the workers.
+    /// As `held`, with places for guests after those of the workers.
     pub fn held_for_guests(workers: usize, guests: usize, cells: usize) -> Arc<Self> {
         SceneOf::with(workers, guests, cells, Ends::AfterRelease)
     }
@@ -515,8 +510,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
         }
     }
 
-    /// The scene of a run whose workers from 1 on get threads when they are started, except for the
-    /// worker `refused`.
+    /// The scene of a run whose workers but 0 get threads when started; worker `refused` gets none.
     pub fn lazily(workers: usize, cells: usize, refused: usize) -> (Arc<Self>, Arc<Doors>) {
         let doors = Arc::new(Doors {
             started: loom::sync::Mutex::new(vec![None; workers]),
@@ -606,8 +600,7 @@ impl<D: Deque + 'static> Shared<D> {
         })
     }
 
-    /// After all threads have ended: takes the tasks that are left, and checks that each was taken
-    /// once.
+    /// After all threads have ended, takes the tasks left, and checks that each was taken once.
     pub fn check(&self, mut owner: Owner<D>) {
         while pop(&mut owner) {}
         for (i, cell) in self.cells.iter().enumerate() {
@@ -616,7 +609,6 @@ impl<D: Deque + 'static> Shared<D> {
     }
 }
 
-/// Takes the youngest task.
 pub fn pop<D: Deque>(owner: &mut Owner<D>) -> bool {
     owner.pop().map(take).is_some()
 }

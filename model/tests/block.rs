@@ -4,15 +4,13 @@
 //! `steal` with the shipped worker loop. As in `suspend.rs`, a task consists of two functions, and
 //! a cell stands for what it leaves on its stack.
 //!
-//! T is the thread that leaves its worker, and U is the thread that continues as the worker. What
-//! either of them does then comes after what T has done as the worker: for T by program order, for
-//! U because U was called. So to the memory model it makes no difference whether T or U is the
-//! thread that a model creates. If worker 0 is left, whose thread has begun the run, the model
-//! creates U (`the_first_is_left`). If a worker is left in its loop, the model creates T, and U
-//! continues the loop, because the stack of the loop cannot be left in a model.
+//! T is the thread that leaves its worker, and U is the thread that continues as the worker. What T
+//! and U do after the hand-over is ordered after what T has done as the worker: for T by program
+//! order, for U because T has called it. So a model may create either T or U. If worker 0 is left,
+//! whose thread has begun the run, the model creates U (`the_first_is_left`). If a worker is left
+//! in its loop, the model creates T, and U continues the loop, whose stack a model cannot leave.
 //!
-//! The models are in one file: all are the same run, and differ in the thread that leaves its
-//! worker.
+//! This is one file: all models are the same run, and differ in the thread that leaves its worker.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -37,16 +35,16 @@ struct Story<D: Modelled> {
     end: Event,
     ended: Cell,
     /// `before` belongs to a task that is spawned into the worker's queue before the section;
-    /// `within` to a task that a thread that is no worker spawns within the section.
+    /// `within` to a task that a thread outside the run spawns during the section.
     before: Cell,
     within: Cell,
-    /// The task's stack: counted where the worker is left, at the end of the section, and where the
-    /// task continues.
+    /// Stands for the task's stack: incremented when the thread leaves the worker, at the end of
+    /// the section, and when the task resumes.
     frame: Cell,
     done: Cell,
     /// The hand-over of worker 0.
     handoff: Handoff,
-    /// The run's threads. Not loom's mutex: the list is no part of the model.
+    /// The run's threads. Not loom's mutex: the list is not part of the model.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -96,28 +94,27 @@ impl<D: Modelled> Story<D> {
         (1..this.scene.places.len()).for_each(|i| Story::thread(this, move |story| story.work(i)));
     }
 
-    /// Like the begin of a blocking section (`runtime::blocking`), but without calling another
-    /// thread.
+    /// Like the beginning of a blocking section (`runtime::blocking`), but calls no other thread.
     fn leave(&self, worker: &Worker<D>) {
         worker.spawn(count, self.before.closure());
         worker.scheduler().hold(worker);
         self.frame.add();
     }
 
-    /// The section. `worker` may already be another thread's.
+    /// The section. Another thread may already have taken `worker` over.
     fn block(&self, worker: &Worker<D>) {
         worker.inject(count, self.within.closure());
         self.frame.add();
     }
 
-    /// The section's end if `worker` is another thread's.
+    /// The end of the section, if another thread has taken `worker` over.
     fn publish(&self, worker: &Worker<D>, closure: *mut c_void) {
         let rest = Task { f: goes_on::<D>, closure };
         worker.scheduler().requeue_ended(worker, rest).expect("there is memory");
         // The run may have ended.
     }
 
-    /// The end of the run, which the thread that has begun the run must see.
+    /// Waits for the end of the run, as the thread that has begun the run does.
     fn finish(&self) {
         self.end.wait();
         assert_eq!(self.ended.get(), 1);
@@ -224,8 +221,7 @@ impl Office {
         left
     }
 
-    /// A thread that claims the place and, if it gets it, does `next` there. The result: true if it
-    /// has the place afterwards.
+    /// A thread that claims the place and then does `next`. True if it has the place afterwards.
     fn claimant(this: &Arc<Self>, next: fn(&Arc<Self>) -> bool) -> JoinHandle<bool> {
         let office = Arc::clone(this);
         thread::spawn(move || {
@@ -244,7 +240,7 @@ impl Office {
         back
     }
 
-    /// Returns, when all is over, how often another thread has taken the place.
+    /// Joins all threads. Returns how often another thread has taken the place.
     fn taken(&self) -> usize {
         loop {
             let Some(thread) = self.threads.lock().unwrap().pop() else { break };
@@ -254,8 +250,7 @@ impl Office {
     }
 }
 
-/// The place is left several times, and its occupant does not come back at last: exactly one other
-/// thread takes it.
+/// A place is left several times, and at last the occupant stays away: one other thread takes it.
 #[test]
 fn a_place_that_stays_vacant() {
     explore("a place is left three times", 6, 500, || {
@@ -286,7 +281,7 @@ fn a_place_that_is_left_by_two() {
     });
 }
 
-/// At first no thread can be called.
+/// No thread can be called to the place at first; then one is called.
 #[test]
 fn a_place_that_nobody_comes_to() {
     explore("a place is left in vain, and again", 6, 1, || {
@@ -313,8 +308,8 @@ fn a_place_that_is_claimed() {
     });
 }
 
-/// The same, if no thread can be called. The third thread may leave the place again meanwhile, and
-/// relies on the thread that it believes to be coming.
+/// As above, but no thread can be called. The third thread may leave the place again, and relies on
+/// a thread that it believes to be coming.
 #[test]
 fn a_place_that_is_claimed_from_one_without_a_relief() {
     explore("a place is left in vain, and claimed", 4, 50, || {
@@ -335,7 +330,7 @@ fn a_place_that_is_claimed_from_one_without_a_relief() {
     });
 }
 
-/// Whichever worker takes the task, its thread leaves it in the middle of the task.
+/// Any worker takes the task. Its thread leaves the worker in the middle of the task.
 fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
     let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -348,7 +343,7 @@ fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: 
     });
 }
 
-/// All waiting threads see what came before the event, and none sleeps on.
+/// All waiting threads see what came before the event, and none sleeps forever.
 #[test]
 fn an_event() {
     explore("an event, two waiters", 3, 1000, || {
@@ -411,7 +406,7 @@ impl ThreadSlot {
 }
 
 /// The thread that creates another thread is late: the new thread has done its job, and a third
-/// thread has started a second job. The third thread is late, too: the new thread has done that
+/// thread has started a second job. The third thread is also late: the new thread has done that
 /// job, and ended.
 #[test]
 fn a_creator_beside_the_next_who_calls() {

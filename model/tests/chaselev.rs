@@ -69,8 +69,8 @@ fn a_slot_is_reused_after_its_thief() {
     });
 }
 
-/// The thief may have read a slot of the long buffer, and the owner clears it. A deque with tasks
-/// keeps them.
+/// The owner gives back the slots of the long buffer, one of which the thief may have read. A deque
+/// that has tasks gives nothing back.
 #[test]
 fn memory_is_given_back_beside_a_thief() {
     Shared::explore("chaselev, memory given back beside a thief", 4, 1000, 5, |shared, owner| {

@@ -1,5 +1,5 @@
 //! Tasks that wait for whole runs (`queue::run_waits`): a wait is refused only if it would never
-//! end, and of the waits that would form a circle one is refused.
+//! end, and one of the waits that would form a circle is refused.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -10,8 +10,7 @@ use sched::queue::run_gate::{Ends, RestAwaited, Rests, RunGate};
 use sched::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
 use sched_model::explore;
 
-/// A run that is held open, as far as its rests are concerned: the number of its tasks, and the
-/// gate.
+/// A run that is held open, reduced to the number of its tasks and its gate.
 struct Run {
     state: Mutex<(usize, RunGate)>,
     rests: Rests,
@@ -25,7 +24,7 @@ struct Process {
 }
 
 impl Process {
-    /// Each of the runs has so many tasks.
+    /// `tasks`: the number of tasks of each run.
     fn new(tasks: [usize; 3]) -> Arc<Self> {
         let run = |tasks| Run {
             state: Mutex::new((tasks, RunGate::new(Ends::AfterRelease))),
@@ -75,8 +74,8 @@ impl Process {
     }
 }
 
-/// A task of A waits for B. B rests, and gets another task, which waits for A. It is refused only
-/// if the first wait has not seen that rest.
+/// A task of A waits for B. B rests, and gets another task, which waits for A. This second wait is
+/// refused only if the first has not seen that B rested.
 #[test]
 fn a_wait_that_is_over() {
     explore("circles, a wait that is over", 3, 150, || {

@@ -53,7 +53,7 @@ impl Process {
         let process = Arc::clone(this);
         thread::spawn(move || {
             f(&process);
-            process.threads.fetch_sub(1, Ordering::AcqRel); // the last that is seen of it
+            process.threads.fetch_sub(1, Ordering::AcqRel); // the thread's last visible step
         })
     }
 
@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// The observer, as in `inspect::deadlock`: true if every thread sleeps for ever.
+    /// The observer, as in `inspect::deadlock`: true if every thread sleeps forever.
     fn is_proved(&self) -> bool {
         let all_sleep = |count: sched::sync::outside::Count| {
             let threads = self.threads.fetch_add(0, Ordering::AcqRel);
@@ -116,8 +116,8 @@ fn a_waiter_that_waits_again() {
 
 static MET: Reached = Reached::not_yet();
 
-/// A thread leaves its rest, and occupies a worker: an observer that has seen it there does not
-/// count it among those that rest.
+/// A thread stops resting and occupies a worker. An observer that has seen it as the worker's owner
+/// does not count it among the resting threads.
 #[test]
 fn a_thread_that_leaves_its_rest() {
     explore("deadlock, a thread that leaves its rest", 4, 5, || {

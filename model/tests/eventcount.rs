@@ -1,5 +1,5 @@
 //! The event count: no worker sleeps beside work in any interleaving. A lost wake-up leaves a
-//! thread asleep for ever, which loom reports as a deadlock.
+//! thread asleep forever, which loom reports as a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -41,7 +41,7 @@ impl Shared {
         self.work.load(Ordering::Acquire) > 0
     }
 
-    /// Plain store and plain load, as a deque's owner does it.
+    /// A plain store and a plain load, as in a push of a deque's owner.
     fn publish(&self) {
         self.work.fetch_add(1, Ordering::Release);
         self.events.published(|_| false);
@@ -52,7 +52,7 @@ impl Shared {
         Shared::worker_after(this, me, n, |_| ())
     }
 
-    /// Like `worker`; when it may search, it first does `first`.
+    /// Like `worker`, but calls `first` when it may search.
     fn worker_after(
         this: &Arc<Self>,
         me: usize,
@@ -118,7 +118,7 @@ fn a_sleeper_comes_back_for_more() {
     });
 }
 
-/// Of two workers one may search at a time; of four, two, so a woken worker wakes another one.
+/// Of two workers one may search, of four two: so a woken one of four wakes another one.
 #[test]
 fn two_sleepers_two_tasks() {
     for workers in [2, 4] {
@@ -147,7 +147,7 @@ fn two_spawners_one_sleeper() {
     });
 }
 
-/// A dozing worker counts as searching, but a searcher that leaves meanwhile does not rely on it.
+/// A dozer counts as searching, but a searcher that leaves during the doze does not rely on it.
 #[test]
 fn a_dozer_and_a_sleeper() {
     for processors in [1, 2] {

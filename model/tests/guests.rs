@@ -1,6 +1,6 @@
-//! Guests of runs of kind `steal` (`policy::guests`): threads from outside that come to a place, add
-//! tasks to its deque, and go. Every task runs once; a wait for a rest returns when no task is left, and
-//! not before; the run ends.
+//! Guests of runs of kind `steal` (`policy::guests`): threads from outside that come to a place,
+//! add tasks to its deque, and go. Every task runs once; a wait for a rest returns when no task is
+//! left, and not before; the run ends.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -13,7 +13,7 @@ use sched::sys::fence::Asymmetric;
 use sched::task::Task;
 use sched_model::{Modelled, Scene, count, explore, join, models, wait_for_rest};
 
-/// A run with one worker, or more, and room for one guest.
+/// A run with this many workers, and room for one guest.
 fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHandle<()>>) {
     let scene = Scene::held_for_guests(workers, 1, cells);
     let work = |i: usize| {
@@ -25,8 +25,8 @@ fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHan
     (scene, threads)
 }
 
-/// Visits the run as thread `name`, and adds a task that counts each of these cells. Returns false if
-/// the run has ended, or another guest is there.
+/// Visits the run as thread `name`, and adds a task that counts each of these cells. Returns false
+/// if the run has ended, or another guest is there.
 fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usize>) -> bool {
     let Some(index) = scene.scheduler.come(name, Purpose::AddTasks) else { return false };
     let place = &scene.places[index];
@@ -57,14 +57,13 @@ fn tasks_are_left<D: Modelled>(workers: usize, tasks: usize, preemptions: usize,
     });
 }
 
-/// The guest leaves a task, and comes again with another one, to the same place or after a worker has
-/// freed it.
+/// The guest leaves a task and comes again with another, perhaps after the place was freed.
 fn a_guest_comes_again<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("guests over {}, {workers} workers, comes again", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let (scene, threads) = run::<D>(workers, 2);
         assert!(visit(&scene, 1, 0..1));
-        // (A worker that frees the place at this moment has it for an instant.)
+        // (A worker that is freeing the place occupies it for an instant.)
         let again = visit(&scene, 1, 1..2);
         wait_for_rest(&*scene.scheduler);
         assert_eq!(scene.cells[0].get(), 1);
@@ -74,7 +73,7 @@ fn a_guest_comes_again<D: Modelled>(workers: usize, preemptions: usize, at_least
     });
 }
 
-/// The guest runs what it has added as far as no thief has taken it.
+/// The guest runs those of its tasks that no thief has taken.
 fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("guests over {}, {workers} workers, runs its own", D::NAME);
     explore(&name, preemptions, at_least, move || {
@@ -92,8 +91,7 @@ fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_leas
     });
 }
 
-/// The run is released while the guest comes: either it ends first and refuses the guest, or it waits
-/// for the guest's task.
+/// The run is released while the guest comes: it refuses the guest, or waits for the guest's task.
 fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("guests over {}, {workers} workers, beside the end", D::NAME);
     explore(&name, preemptions, at_least, move || {

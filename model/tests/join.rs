@@ -255,8 +255,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>, wake: impl Fn(usize)) {
     nodes.filter_map(|node| unsafe { Node::grant(node) }).for_each(wake);
 }
 
-// --- scenes: worker 0 waits for what the others do
-// -------------------------------------------------
+// --- scenes: worker 0 waits for what the others do ------------------------------------------
 
 /// The `s` of a task that is called, not taken out of a queue.
 fn handle<D: Modelled>(worker: &Worker<D>) -> *mut Scheduler {
@@ -298,7 +297,7 @@ fn against_a_task<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// The child forks and joins, too: the outer waiter may take the child's child.
+/// The child also forks and joins: the outer waiter may take the child's child.
 fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("join over {}, against the child's own", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
@@ -309,8 +308,8 @@ fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// A child, for which the waiter waits, and two tasks that the child forks. One is a part of what the
-/// waiter waits for. The other is not, so it must not run on top of the waiter.
+/// A child, for which the waiter waits, and two tasks that the child forks. One is a part of what
+/// the waiter waits for. The other is not, so it must not run on top of the waiter.
 #[repr(C)]
 struct Parted {
     child: Forked,
@@ -430,7 +429,7 @@ fn awake<D: Modelled>(what: &str, part_is_older: bool, preemptions: usize, at_le
         parted.awake.store(1, Relaxed);
         worker.wait_awake(&JoinParted(join, &|task| task.closure == parted.part.closure()));
         parted.awake.store(0, Relaxed);
-        parted.child.join(worker); // and runs the other task, if it has taken that
+        parted.child.join(worker); // and runs the other task, if this worker has it
         saw(parted.taken.load(Relaxed));
         thief.join().unwrap();
     });
@@ -486,8 +485,8 @@ fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
     }
 }
 
-/// A helping waiter has left its worker's name, and is suspended instead. It is woken by the name
-/// that it has left last, or finds that the child is over.
+/// A helping waiter has left its worker's name, and then suspends itself under another name. The
+/// name that it has left last wakes it, or it finds that the child is over.
 #[test]
 fn a_name_in_place_of_another() {
     const NAMES: [usize; 2] = [16, 36];
@@ -515,8 +514,7 @@ fn a_name_in_place_of_another() {
     });
 }
 
-/// A waiter finds that nobody has begun the task. Afterwards the task looks lost only if still
-/// nobody has begun it.
+/// A waiter finds that the task has not begun. Later it looks lost only if it still has not begun.
 #[test]
 fn a_task_that_was_begun_is_not_lost() {
     explore("join, as the child begins", 5, 20, || {

@@ -1,7 +1,7 @@
 //! The locks that are made of futexes: each holder is alone and sees what the last one wrote, and
-//! each waiter gets its turn. A lost wake-up leaves a thread asleep for ever, which loom reports as
-//! a deadlock. A model of `sync` shows that the fair lock keeps the order of its waiters: the mutex
-//! there has the same line of waiters.
+//! each waiter gets its turn. A lost wake-up leaves a thread asleep forever, which loom reports as
+//! a deadlock. A model of `sync` shows the fair lock's order of waiters: the mutex has the same
+//! line.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -47,7 +47,6 @@ impl Named for WithBell<Own> {
     const NAME: &'static str = "mutex";
 }
 
-/// A number under a lock.
 struct Scene<L: Named> {
     lock: L,
     number: Cell,
@@ -63,7 +62,7 @@ impl<L: Named> Scene<L> {
         thread::spawn(move || f(&scene))
     }
 
-    /// Locks, increments the number and unlocks, so many times.
+    /// Locks, increments the number and unlocks, `times` times.
     fn add(&self, times: usize) {
         for _ in 0..times {
             self.lock.lock();
@@ -74,7 +73,7 @@ impl<L: Named> Scene<L> {
     }
 }
 
-/// So many threads lock so many times each.
+/// Each of the `threads` locks `times` times.
 fn excludes<L: Named>(threads: usize, times: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {threads} threads, {times} times each", L::NAME);
     explore(&name, preemptions, at_least, move || {

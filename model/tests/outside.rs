@@ -1,6 +1,5 @@
-//! Tasks from outside the run beside a worker that has tasks of its own: whenever all threads are
-//! between two steps, a task in the injector has a worker that searches, or an alarm
-//! (`policy::stealing::outside`).
+//! Tasks from outside the run, beside a worker with tasks of its own: between two steps, a task in
+//! the injector has a worker that searches, or an alarm (`policy::stealing::outside`).
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -109,7 +109,7 @@ fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, a
     });
 }
 
-/// The pool is destroyed while its worker is on its way to rest, in any of its steps.
+/// The pool is destroyed at each possible step of its worker's way to rest.
 fn a_pool_is_destroyed_with_a_task<D: Modelled>(
     workers: usize,
     preemptions: usize,

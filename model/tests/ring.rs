@@ -28,8 +28,7 @@ fn thief<const N: usize>(
     })
 }
 
-/// Pushes a task. A full ring first gives its oldest task away; if that made no room, the pushed
-/// task is given away.
+/// Pushes a task. A full ring first gives its oldest task away or, if that fails, the pushed one.
 fn push<const N: usize>(
     shared: &sched_model::Shared<Ring<N>>,
     owner: &mut Owner<Ring<N>>,
@@ -128,7 +127,7 @@ fn a_slot_is_reused_beside_two_thieves() {
     });
 }
 
-/// Half of a full ring goes elsewhere, or, beside a thief, the new task does.
+/// Half of a full ring is given away or, beside a thief, the new task.
 #[test]
 fn overflow_beside_a_thief() {
     Pair::explore("ring, overflow", 4, 500, 5, |shared, owner| {
@@ -237,8 +236,7 @@ fn a_sleeper_beside_a_batch() {
     });
 }
 
-/// A spawn finds the ring full, perhaps beside a thief: each task is in the ring, stolen, or in the
-/// injector.
+/// A spawn finds the ring full, perhaps during a theft: no task is lost, or taken twice.
 #[test]
 fn a_full_ring_of_a_worker() {
     explore("ring, overflow of a worker's", 3, 20, || {

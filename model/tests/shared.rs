@@ -174,8 +174,8 @@ fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// The same, of a run whose workers get threads when there are tasks for them; with one worker more,
-/// for which there is no thread.
+/// As `meeting`, in a run whose workers get threads when there are tasks for them, and with one
+/// more worker, for which there is no thread.
 fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least: usize) {
     let workers = tasks + usize::from(refused > 0);
     let name = format!("{}, {tasks} workers of {workers} arrive and meet", P::NAME);
@@ -310,7 +310,7 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// The run is released while its tasks run, in any of its steps.
+/// The run is released at each possible step of its tasks.
 fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run is released", P::NAME);
     explore(&name, preemptions, at_least, move || {

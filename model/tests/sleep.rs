@@ -17,8 +17,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<Asymmetric>;
 
-/// Worker 0 spawns. A sleeping worker uses only its parker, so that there is no further deque to
-/// look at.
+/// Worker 0 spawns. A sleeper uses only its place's parker, so it may share worker 0's place.
 type Scene = sched_model::Scene<Deck>;
 
 /// Only the model's main thread calls this and `pop`.
@@ -100,8 +99,8 @@ fn a_sleeper_beside_an_owner_that_arms() {
     });
 }
 
-/// A join whose task was taken claims the owner's youngest task, and then restores it. A worker that
-/// goes to sleep between the two does not see that task.
+/// A join whose task was taken claims the owner's youngest task, and then restores it. A worker
+/// that goes to sleep between the two does not see that task.
 #[test]
 fn a_sleeper_beside_a_failed_join() {
     explore("sleep, a failed join", 4, 200, || {
@@ -160,8 +159,7 @@ fn a_sleeper_beside_an_eager_owner() {
     });
 }
 
-/// As `a_sleeper_beside_an_eager_owner`, but a thief pushes, whose pushes were silent until
-/// then.
+/// As `a_sleeper_beside_an_eager_owner`, but a thief pushes: its earlier pushes were silent.
 #[test]
 fn a_sleeper_beside_an_eager_thief() {
     explore("sleep, the thief is eager", 4, 200, || {

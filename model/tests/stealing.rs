@@ -133,7 +133,7 @@ fn two_published_children<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// For the ring, half of which is stolen; one task more than it holds.
+/// For the ring, of which half is stolen: one task more than the ring holds.
 fn three_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, three children on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {

@@ -30,7 +30,7 @@ struct Story {
     /// The node of a task that leaves its stack first. Not made by `Story::new`.
     aside: UnsafeCell<Node>,
     ran: [Cell; 2],
-    /// The task's stack: counted where the task is suspended, and where it continues.
+    /// Stands for the task's stack: incremented when the task is suspended, and when it resumes.
     frame: Cell,
     done: Cell,
 }
@@ -38,8 +38,7 @@ struct Story {
 // SAFETY: the node belongs to the task and to the thread that ends the group, in turn, as its word
 // says.
 unsafe impl Send for Story {}
-// SAFETY: the node belongs to the task and to the thread that ends the group, in turn, as its word
-// says.
+// SAFETY: as above.
 unsafe impl Sync for Story {}
 
 impl Story {
@@ -87,8 +86,7 @@ fn wake(nodes: impl Iterator<Item = *const Node>, go: impl Fn(*mut c_void)) {
     }
 }
 
-/// Like the wait for a group in `api::group`: the end of the task's first half. False: the task
-/// continues at once.
+/// The end of a task's first half, like a wait in `api::group`. False: it continues at once.
 fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
     worker.scheduler().hold(worker);
     story.frame.add();
@@ -144,7 +142,7 @@ unsafe extern "C" fn member<D: Modelled, const I: usize, const MEMBERS: usize>(
     }
 }
 
-/// Waits for a thread that is no worker: nothing in the run knows that more will come.
+/// Waits for a thread outside the run: nothing in the run knows that more will come.
 unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
@@ -154,7 +152,7 @@ unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Sc
 }
 
 /// Like the wait for a semaphore in `api::sync`: the task has left its stack, and its worker links
-/// a node that has the task's name already. If a unit is there by then, the task continues soon.
+/// a node with the task's name. If there is a unit by then, the task is queued at once.
 unsafe extern "C" fn waits_aside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
@@ -278,7 +276,7 @@ fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Like the end of a task of a group in a thread that is no worker of the run.
+/// Like the end of a group's task in a thread outside the run.
 fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
     // SAFETY: the model has counted the task in.
     if let Some(nodes) = unsafe { story.members.leave() } {

@@ -47,7 +47,7 @@ fn a_reader_beside_the_owner() {
     SEEN.expect("an event that was read beside the owner");
 }
 
-/// The owner overwrites the oldest event: each word that is read of it is of one of the two events.
+/// The owner overwrites the oldest event: each word read is the old event's or the new one's.
 #[test]
 fn a_reader_of_an_event_that_is_overwritten() {
     explore("trace ring, an event that is overwritten", 2, 50, || {

@@ -1,6 +1,7 @@
 //! Threads that are kept between runs: the library's own word of a thread (`threads::job`), and a
 //! copy of the steps of `threads::cache` that use it. Each job is done once. A thread whose time is
-//! up either ends or gets the next job. No thread sleeps for ever: loom reports that as a deadlock.
+//! up either ends or gets the next job. A thread that sleeps forever is a deadlock, which loom
+//! reports.
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};
@@ -13,14 +14,14 @@ use std::time::Duration;
 /// A slot of the cache and, under the cache's lock, whether it is in the list of warm slots.
 struct Slot {
     state: JobState,
-    /// Incremented by whoever gives a job, and by the thread that does it.
+    /// Incremented by the thread that gives a job, and by the thread that does it.
     job: Cell,
     is_warm: Mutex<bool>,
-    /// The threads of the slot. Not loom's mutex: the list is no part of the model.
+    /// The threads of the slot. Not loom's mutex: the list is not part of the model.
     threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// How often a thread's time is up before it sleeps on for good.
+/// How long a thread waits for its next job.
 #[derive(Clone, Copy)]
 enum Kept {
     ForEver,
@@ -162,8 +163,7 @@ fn an_unloading_as_the_time_is_up() {
     });
 }
 
-/// Two threads wait for the end of a job: the run's first thread, and one that needs the slot again
-/// (`relief`).
+/// Two wait for the end of a job: the run's first thread, and one that reuses the slot (`relief`).
 #[test]
 fn two_wait_for_a_job() {
     explore("warm thread, two wait for its job", 3, 200, || {

@@ -1,6 +1,6 @@
-//! What is requested of the thread that watches: no request is lost, the thread sees what was
-//! written before a request, and each handler of a fatal signal is answered or need not wait. A
-//! request that is lost leaves the thread asleep for ever, which loom reports as a deadlock.
+//! Requests to the watcher's thread: none is lost, the thread sees what was written before a
+//! request, and each handler of a fatal signal is answered or need not wait. A lost request leaves
+//! the thread asleep forever, which loom reports as a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -51,7 +51,7 @@ impl Scene {
     }
 }
 
-/// A signal comes beside a run that begins.
+/// A signal comes while a run begins.
 #[test]
 fn a_signal_beside_news() {
     explore("watcher, a signal beside news", 3, 200, || {

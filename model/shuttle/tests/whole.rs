@@ -62,8 +62,7 @@ fn first<P: ModelledPolicy>(scene: &SceneOf<P>, f: TaskFn, closure: *mut c_void)
     scene.scheduler.spawn(scene.places[0].mine(), Task { f, closure }).expect("there is memory");
 }
 
-/// The nodes of a binary tree: node i has the children 2 i + 1 and 2 i + 2. Each node is the
-/// closure of its task.
+/// A binary tree: node i has the children 2 i + 1 and 2 i + 2. A node is its task's closure.
 struct Tree {
     nodes: Vec<(AtomicUsize, usize)>,
 }
@@ -100,7 +99,6 @@ thread_local! {
     static TREE_SIZE: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A tree of tasks on all workers.
 fn a_tree<P: ModelledPolicy>(name: &str, workers: usize, tasks: usize) {
     explore_whole(name, move || {
         TREE_SIZE.set(tasks);
@@ -139,8 +137,7 @@ fn fifo_a_tree() {
     a_tree::<Fifo>("whole: fifo, a tree of 15 on 4 workers", 4, 15);
 }
 
-/// Two threads outside spawn while the run goes on, and until it refuses them: what is accepted has
-/// run when worker 0 returns.
+/// Two threads outside spawn until the run refuses. Accepted tasks have run when worker 0 returns.
 fn foreign_tasks<P: ModelledPolicy>(name: &str) {
     explore_whole(name, || {
         TREE_SIZE.set(7);
@@ -181,8 +178,7 @@ fn chaselev_foreign_tasks() {
     foreign_tasks::<Stealing<ChaseLev>>("whole: chaselev, foreign tasks, 3 workers");
 }
 
-/// A pool gets tasks from two threads, each of which waits for the rest, twice; then it is
-/// destroyed.
+/// A pool gets tasks from two threads, each of which waits twice for a rest. Then it is destroyed.
 #[test]
 fn split_a_pool() {
     type P = Stealing<Split<Asymmetric>>;
@@ -207,8 +203,7 @@ fn split_a_pool() {
     });
 }
 
-/// A task that spawns two others and waits for them: it is suspended, and its second half is a task
-/// of its own.
+/// A task that spawns two others and waits, suspended, for them: its second half is another task.
 struct Parent {
     members: Members,
     node: Node,

@@ -1,6 +1,6 @@
-//! Alarms: the owner does not miss the reason of an alarm, and no task is lost beside an alarm. In each
-//! model at most one thread waits for the deque's lock, since loom explores the turns of two waiting
-//! threads without end.
+//! Alarms: the owner does not miss the reason of an alarm, and no task is lost beside an alarm. In
+//! each model at most one thread waits for the deque's lock, because loom would explore the turns
+//! of two waiting threads endlessly.
 
 use crate::{Shared, raider};
 use loom::sync::Arc;
@@ -19,7 +19,7 @@ fn alarming(shared: &Arc<Shared>, outside: &Arc<AtomicUsize>) -> JoinHandle<()> 
     })
 }
 
-/// A pop in the owner's loop. If an alarm stops the pop, returns the number of reasons that the owner sees.
+/// A pop in the owner's loop. If an alarm stops it, returns the number of reasons the owner sees.
 fn pop_or_look(
     shared: &Shared,
     owner: &mut Owner<crate::Deck>,
@@ -32,8 +32,8 @@ fn pop_or_look(
     Some(outside.load(Ordering::Relaxed))
 }
 
-/// The thread may find the alarm still set although the owner has looked already, and has not seen what
-/// this thread wrote.
+/// The thread may find the alarm still set although the owner has already looked, and has not seen
+/// the thread's write.
 #[test]
 fn the_alarm_for_what_was_seen() {
     static SEEN: Reached = Reached::not_yet();

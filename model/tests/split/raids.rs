@@ -1,4 +1,4 @@
-//! Raids: thefts of private tasks beside the owner.
+//! Raids: thefts of private tasks, concurrent with the owner.
 
 use crate::{Shared, raider, rob};
 use sched::queue::{Deque, Portion, Published};

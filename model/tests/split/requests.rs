@@ -52,8 +52,7 @@ fn a_request_and_a_raid_beside_pops() {
     RAIDED.expect("a raid after a request");
 }
 
-/// The requested task may be gone: the deque is then as empty as it looks. Otherwise no worker
-/// would ever sleep.
+/// The requested task may be gone. Then the deque must look empty, or no worker would ever sleep.
 #[test]
 fn a_request_for_what_is_gone() {
     explore("split, a late request", 5, 100, || {

@@ -30,7 +30,7 @@ fn growth_beside_a_raid() {
     });
 }
 
-/// The end of the room moves with the block, whatever happens beside it: no push lies outside the
+/// The end of the room moves with the block, whatever other threads do: no push lies outside the
 /// room. While the raider has the lock, the owner cannot publish after the growth, and so does not
 /// arm `lim`.
 #[test]

@@ -1,4 +1,4 @@
-//! Thefts of public tasks beside the owner.
+//! Thefts of public tasks, concurrent with the owner.
 
 use crate::{Shared, asker, raider, spawn};
 use sched::queue::{Portion, PrivatePart, Published};

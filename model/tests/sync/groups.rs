@@ -1,4 +1,4 @@
-//! Waits for groups, whose tasks end or add others meanwhile.
+//! Waits for groups whose tasks end, or add others, during the wait.
 
 use crate::Scene;
 use loom::sync::Arc;
@@ -47,8 +47,7 @@ fn a_group_that_grows() {
     });
 }
 
-/// The first waiter to see the end adds a task to the group again. Another waiter may see the end
-/// late, and then waits for both.
+/// The first waiter to see the end adds a task again. A waiter that is late waits for both ends.
 #[test]
 fn a_group_that_is_used_again() {
     explore("group used again, two waiters", 1, 500, || {
@@ -72,14 +71,14 @@ struct Cancelled {
 }
 
 impl Cancelled {
-    /// Like `api::group::run`, for a task that cancels its group, and says why before.
+    /// Like `api::group::run`, for a task that cancels its group after it has written the reason.
     fn cancels(&self) {
         self.scene.add();
         self.cancellation.cancel();
         self.scene.group_leave();
     }
 
-    /// A task that looks whether it is still wanted.
+    /// A task that looks whether its group was cancelled.
     fn looks(&self) {
         let is_cancelled = self.cancellation.is_cancelled();
         if is_cancelled {
@@ -92,7 +91,7 @@ impl Cancelled {
 
 static NOTICED: Reached = Reached::not_yet();
 
-/// A task cancels its group, and another one looks: the wait reports it.
+/// A task cancels its group, and another one looks: the wait reports the cancellation.
 #[test]
 fn a_group_is_cancelled() {
     explore("group of two, cancelled by a task", 1, 100, || {

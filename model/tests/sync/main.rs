@@ -1,7 +1,6 @@
 //! Mutex, condition, semaphore and barrier: each waiter continues, and has the awaited object
-//! alone. A thread of the model stands for a task. To be suspended is to sleep until a bell rings;
-//! the bell's address is the name that the task leaves. A lost wake-up is a deadlock, which loom
-//! reports.
+//! alone. A thread of the model stands for a task. To suspend is to sleep until a bell rings, whose
+//! address is the task's name. A lost wake-up is a deadlock, which loom reports.
 #![cfg(loom)]
 
 mod barriers;
@@ -28,18 +27,18 @@ struct Bell {
     notify: Notify,
 }
 
-/// Waits until the node is granted, by a name that may be changed.
+/// Suspends the caller until the node is granted. The name that it leaves may be changed.
 fn wait(node: &Node) {
     wait_by(node, 0);
 }
 
-/// Is suspended until the node is granted, by a name with these bits.
+/// Suspends the caller until the node is granted. The name that it leaves has these bits.
 fn wait_by(node: &Node, bits: usize) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
     // The name holds a reference to the bell, since the thread that wakes may be late.
     let name = Arc::into_raw(Arc::clone(&bell));
     if node.leave_name(name.expose_provenance() | bits) {
-        // As with the queues of tasks, the continued task sees what its waker did.
+        // As with the queues of tasks, the resumed task sees what its waker did.
         while !bell.rung.load(Ordering::Acquire) {
             bell.notify.wait();
         }
@@ -85,7 +84,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
         // SAFETY: the node was taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
             let name = std::ptr::with_exposed_provenance(name & !LASTING);
-            // SAFETY: `wait_by` or `wait_aside` made the name of a reference, and gave that up.
+            // SAFETY: `wait_by` or `wait_aside` made the name from a reference, and gave that up.
             let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
             bell.rung.store(true, Ordering::Release);
             bell.notify.notify();

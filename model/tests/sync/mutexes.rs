@@ -45,7 +45,7 @@ fn a_mutex_is_handed_over_again_and_again() {
     });
 }
 
-/// Two tasks that wait get the mutex in their order, whoever overtakes them.
+/// Two waiting tasks get the mutex in their order, even if others overtake them.
 #[test]
 fn a_mutex_keeps_the_order() {
     explore_seeing("nobody has overtaken", "mutex, order of two waiters", 3, 1000, || {
@@ -75,7 +75,7 @@ fn a_mutex_keeps_the_order() {
     });
 }
 
-/// A task that waits is overtaken as often as it may be, and then has the mutex.
+/// A waiting task is overtaken as often as is allowed, and then gets the mutex.
 #[test]
 fn a_waiter_is_overtaken_so_often() {
     const MOST: usize = PATIENCE as usize;

@@ -14,7 +14,7 @@
 pub use shuttle::{hint, lazy_static};
 
 pub mod cell {
-    /// A cell without a check: what races with an access is not seen here.
+    /// A cell without checks: shuttle detects no races.
     #[derive(Debug, Default)]
     pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -80,7 +80,7 @@ pub mod model {
 
     #[derive(Default)]
     pub struct Builder {
-        /// Of each schedule: the most changes of priorities. Two if it is not set.
+        /// The most changes of priorities in a schedule. Two if it is not set.
         pub preemption_bound: Option<usize>,
         /// Loom's limit. Shuttle has a limit of steps, which is higher.
         pub max_branches: usize,
