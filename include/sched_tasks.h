@@ -115,7 +115,7 @@ struct sched_task {
 };
 
 /* A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
- * tasks. A group must not be copied, and must live until sched_group_wait has returned. */
+ * tasks, and sched_group_init makes one. A group must not be copied, and must live until sched_group_wait has returned. */
 struct sched_group {
   size_t state;
   size_t waiter;
@@ -301,6 +301,12 @@ void sched_join(struct sched_task *t,
  * Example: while (!done(job)) sched_task_yield(s); */
 void sched_task_yield(struct scheduler *s);
 
+/* Makes *g a group without tasks, as SCHED_GROUP_INIT does for a variable.
+ *
+ * Returns 0, or -1 with errno: EINVAL (g is NULL).
+ * Not thread-safe: nobody may use the group at the same time. Cost: three stores. */
+int sched_group_init(struct sched_group *g);
+
 /* Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
  * first, as by sched_spawn.
  *
@@ -369,7 +375,8 @@ int sched_group_wait(struct sched_group *g,
 
 /* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
  * sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
- * groups that the group's tasks use are not cancelled.
+ * groups that the group's tasks use are not cancelled. The loops and reductions that its tasks have
+ * called begin no further part, and return -1 with ECANCELED.
  * Thread-safe, also outside of the run; async-signal-safe. Cost: a store. */
 void sched_group_cancel(struct sched_group *g);
 
@@ -393,10 +400,11 @@ int sched_group_cancelled(const struct sched_group *g);
  * A thread that is not a worker of the run works on its own call, on its own stack, and the
  * workers help: see libsched(7), THREADS OUTSIDE.
  *
- * Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
- * than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has ended),
- * EAGAIN (the caller is not a worker of the run, and there is no memory to hand the work to one,
- * or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno: EINVAL (body is NULL, lo or hi is greater than PTRDIFF_MAX (a
+ * negative argument converts to such a value), or the run of s has ended), EAGAIN (the caller is
+ * not a worker of the run, and there is no memory to hand the work to one, or the queue already
+ * holds qlen tasks under SCHED_OVERFLOW=refuse), ECANCELED (body has called sched_stop, or the
+ * caller's task belongs to a group that is cancelled). Except with ECANCELED, nothing was called.
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
  * about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls if grain is not 0. Each
@@ -420,6 +428,33 @@ int sched_for(size_t lo,
               sched_range body,
               void *ctx,
               struct scheduler *s);
+
+/* Stops the innermost loop or reduction of the caller, which is in the function body of sched_for,
+ * sched_reduce or sched_reduce_relaxed, or in a function that this body calls. No further part is
+ * begun; the parts that have begun are completed. Then the call of the loop returns -1 with
+ * ECANCELED, even if no part was left out, and a reduction leaves result as it was. A call without
+ * a loop has no effect. A task that the body forks or spawns is not in the body: it must not call
+ * sched_stop for that loop.
+ *
+ * s  the s of the call of body, or NULL.
+ *
+ * A loop that a task of a group calls is also stopped by sched_group_cancel.
+ * Cost: a store. A loop costs one load more for each part, whether or not it is stopped.
+ *
+ * Example: any number with a property.
+ *
+ *     static void look(size_t lo, size_t hi, void *found, struct scheduler *s) {
+ *         for (size_t i = lo; i < hi; i++)
+ *             if (has_property(i)) {
+ *                 atomic_store((atomic_size_t *)found, i);
+ *                 sched_stop(s);
+ *                 return;
+ *             }
+ *     }
+ *     ...
+ *     if (sched_for(0, n, 0, look, &found, s) != 0 && errno == ECANCELED)
+ *         printf("%zu\n", atomic_load(&found)); */
+void sched_stop(struct scheduler *s);
 
 /* Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are divided into parts
  * of grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
@@ -455,7 +490,8 @@ int sched_for(size_t lo,
  * converts to such a value), or the run of s has ended), ENOMEM (size is greater than 128, and
  * there is no memory for a value; some parts may have been done), EAGAIN (the caller is not a
  * worker of the run, and there is no memory to hand the work to one, or the queue already holds
- * qlen tasks under SCHED_OVERFLOW=refuse).
+ * qlen tasks under SCHED_OVERFLOW=refuse), ECANCELED (body has called sched_stop, or the caller's
+ * task belongs to a group that is cancelled; some parts may have been done).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: for each part a copy of the identity, a call of each function and, except for
  * some short parts, a fork; also an allocation if size is more than 128.
@@ -505,8 +541,9 @@ int sched_reduce(size_t lo,
  * is greater than PTRDIFF_MAX (a negative argument converts to such a value), or the run of s has
  * ended), ENOMEM (size is greater than 128, and there is no memory for a value; some parts may
  * have been done), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
- * the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse). A worker
- * that has no memory for a value of its own takes no part.
+ * the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse), ECANCELED
+ * (body has called sched_stop, or the caller's task belongs to a group that is cancelled; some
+ * parts may have been done). A worker that has no memory for a value of its own takes no part.
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_for. Each part that another worker takes also costs a copy of
  * the identity, an allocation and a call of combine.

@@ -81,6 +81,7 @@
 use crate::api::fork;
 use crate::api::offer::{Alone, Beginning, Offer, Part};
 use crate::api::range::Range;
+use crate::api::stop::Stop;
 use crate::pace::shape::{LoopShape, LoopTimes};
 use crate::pace::{ChunkLimit, Pace};
 use crate::profile::path::Lengths;
@@ -112,13 +113,14 @@ const LONG: usize = 4;
 /// measured. (The measurement takes less than 1 µs.)
 const WELL_WORTH: Duration = Duration::from_micros(40);
 
-pub struct Loop<B: Body> {
+pub struct Loop<'a, B: Body> {
     range: Range,
     /// The most units of one call of `body`.
     max_chunk: usize,
     body: B,
     /// The expected shape. None: even, or unknown.
     shape: Option<LoopShape>,
+    stop: &'a Stop,
     findings: Pad<Findings>,
 }
 
@@ -141,7 +143,7 @@ struct Findings {
 /// writes to its offer while the owner reads the others.
 #[repr(align(64))]
 struct LoopPart<B: Body> {
-    whole: *const Loop<B>,
+    whole: *const Loop<'static, B>, // its record of a stop lives as long as the loop
     /// The worker that joins the offer; null: none.
     joiner: AtomicPtr<Worker>,
     /// The value of the units, and how long they took. The offer's task writes both, and the owner
@@ -149,7 +151,7 @@ struct LoopPart<B: Body> {
     outcome: UnsafeCell<Option<(B::Value, LoopTimes)>>,
 }
 
-impl<B: Body> Loop<B> {
+impl<'a, B: Body> Loop<'a, B> {
     /// Calls the body for the whole range, with at most `max_chunk` units at a time, which it adds
     /// to the value at `into`. Returns what `sched_for` returns.
     ///
@@ -162,9 +164,10 @@ impl<B: Body> Loop<B> {
         into: *mut c_void,
         worker: &Worker,
     ) -> c_int {
+        let stop = &Stop::default();
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task
         // of that worker's run; the body may be called, by the caller's promise.
-        unsafe {
+        let outcome = unsafe {
             fork::within::<B::Function, _>(body.address(), worker, |mine| {
                 detector::ignored(|| {
                     let (beginning, pace, alone) =
@@ -175,6 +178,7 @@ impl<B: Body> Loop<B> {
                         max_chunk,
                         body,
                         shape: expected.and_then(|(_, shape)| shape),
+                        stop,
                         findings: Pad(Findings {
                             is_measured: AtomicBool::new(expected.is_some()),
                             small: AtomicUsize::new(0),
@@ -182,27 +186,31 @@ impl<B: Body> Loop<B> {
                             longest_burdened: AtomicU64::new(0),
                         }),
                     };
-                    let (worker, times) =
-                        whole.run_on(mine, into, pace, alone, expected.map(|(time, _)| time));
-                    let shape = whole.is_measured().then(|| whole.shape().corrected(&times));
-                    beginning.end(worker, shape);
+                    let (worker, times) = stop.begin(mine, || {
+                        whole.run_on(mine, into, pace, alone, expected.map(|(time, _)| time))
+                    });
+                    if !stop.is_asked() {
+                        let shape = whole.is_measured().then(|| whole.shape().corrected(&times));
+                        beginning.end(worker, shape);
+                    }
                 });
             })
-        }
+        };
+        stop.result(outcome)
     }
 
     /// Runs the loop. Returns the worker on which it has ended, and the times if it is measured.
     ///
     /// # Safety
     /// The contract of `run`; the caller owns `worker`.
-    unsafe fn run_on<'a>(
+    unsafe fn run_on<'w>(
         &self,
-        worker: &'a Worker,
+        worker: &'w Worker,
         into: *mut c_void,
         mut pace: Pace,
         alone: Option<Alone>,
         expected: Option<Duration>,
-    ) -> (&'a Worker, LoopTimes) {
+    ) -> (&'w Worker, LoopTimes) {
         detector::own(self);
         let before = profiled::path_lengths(worker);
         let units = self.range.units();
@@ -213,7 +221,7 @@ impl<B: Body> Loop<B> {
                 None => 0,
             };
             let worker = Worker::current_in_run_of(worker.handle());
-            let times = if done < units {
+            let times = if done < units && !self.stop.is_asked() {
                 self.do_and_offer(done, units, into, worker, pace, expected)
             } else {
                 LoopTimes::default()
@@ -286,7 +294,7 @@ impl<B: Body> Loop<B> {
             // SAFETY: the caller owns the worker, and promises the rest.
             unsafe { self.call(done, done + chunk, into, worker) };
             done += chunk;
-            if done == units {
+            if done == units || self.stop.is_asked() {
                 break;
             }
             // SAFETY: as in `do_and_offer`.
@@ -364,6 +372,9 @@ impl<B: Body> Loop<B> {
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             pace.done += chunk;
+            if self.stop.is_asked() {
+                from = to;
+            }
             if worker.has_outside() {
                 worker = worker.give_way();
             }
@@ -393,6 +404,7 @@ impl<B: Body> Loop<B> {
                     self.findings.is_measured.store(false, Ordering::Relaxed);
                 }
                 match outcome {
+                    None if self.stop.is_asked() => {}
                     None => (from, to) = (offer.from, offer.to),
                     Some((value, took)) => {
                         times += took;
@@ -412,7 +424,11 @@ impl<B: Body> Loop<B> {
 
 impl<B: Body> LoopPart<B> {
     fn of(whole: &Loop<B>) -> Self {
-        LoopPart { whole, joiner: AtomicPtr::default(), outcome: UnsafeCell::new(None) }
+        LoopPart {
+            whole: ptr::from_ref(whole).cast(),
+            joiner: AtomicPtr::default(),
+            outcome: UnsafeCell::new(None),
+        }
     }
 }
 
@@ -428,8 +444,9 @@ impl<B: Body> Part for LoopPart<B> {
         let whole = unsafe { &*offer.part.whole };
         // Relaxed: only this worker stores its own address, and a thread sees its own stores.
         let is_back = ptr::eq(offer.part.joiner.load(Ordering::Relaxed), worker);
+        let is_skipped = is_back || whole.stop.is_asked();
         // SAFETY: the caller is within the loop.
-        let Some(value) = (if is_back { None } else { unsafe { whole.body.value() } }) else {
+        let Some(value) = (if is_skipped { None } else { unsafe { whole.body.value() } }) else {
             profiled::note_not_called(worker);
             return;
         };
@@ -437,7 +454,8 @@ impl<B: Body> Part for LoopPart<B> {
         // SAFETY: the body may be called, and the value is this task's own. The owner reads the
         // outcome after the end of the task.
         unsafe {
-            let times = whole.do_and_offer(from, to, into, worker, Pace::from_now(), None);
+            let part = || whole.do_and_offer(from, to, into, worker, Pace::from_now(), None);
+            let times = whole.stop.within(worker, part);
             *offer.part.outcome.get() = Some((value, times));
         }
     }

@@ -8,6 +8,7 @@
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
 //! | [`loops`], [`reduce`] | loops and reductions over a [`range`]; the `offer` of a part |
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
+//! | [`stop`] | a loop or reduction that begins no further part |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
@@ -28,5 +29,6 @@ pub mod reduce;
 pub mod relaxed;
 pub mod scratch;
 pub mod sort;
+pub mod stop;
 pub mod sync;
 mod wait;

@@ -38,6 +38,7 @@ use crate::api::fork;
 use crate::api::offer::{Alone, Beginning, Offer, Part};
 use crate::api::range::Range;
 use crate::api::scratch::{Few, Scratch};
+use crate::api::stop::Stop;
 use crate::pace::Pace;
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
@@ -81,6 +82,7 @@ pub struct Reduction {
 struct Shared {
     reduction: Reduction,
     range: Range,
+    stop: Stop,
     /// True if there was no memory for an accumulator.
     failed: AtomicBool,
     /// The most units that are not worth a theft by the last measurement of any worker; 0: the pace
@@ -142,6 +144,7 @@ impl Reduction {
         let shared = Shared {
             reduction: *self,
             range,
+            stop: Stop::default(),
             failed: AtomicBool::new(false),
             small: AtomicUsize::new(0),
         };
@@ -156,10 +159,15 @@ impl Reduction {
                     Beginning::new(mine, self.body as usize, units, at_once);
                 let mut walk = Walk::new(mine, &shared, pace, is_asked);
                 walk.alone = alone;
-                detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
-                beginning.end(walk.worker, None);
+                shared.stop.begin(mine, || {
+                    detector::ignored(|| shared.reduce(0, units, accumulator, &mut walk));
+                });
+                if !shared.stop.is_asked() {
+                    beginning.end(walk.worker, None);
+                }
             })
         };
+        let outcome = shared.stop.result(outcome);
         if outcome != 0 {
             return outcome;
         }
@@ -182,6 +190,9 @@ impl Shared {
         if to - from == 1 {
             // SAFETY: by the caller's promise.
             unsafe { self.unit(from, accumulator, walk) };
+        } else if self.stop.is_asked() {
+            // SAFETY: both places have `size` bytes, by the caller's promise.
+            unsafe { copy(self.reduction.identity.cast(), accumulator, self.reduction.size) };
         } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
             self.publish_new_offers(from, walk);
             // SAFETY: by the caller's promise.
@@ -345,7 +356,9 @@ impl Shared {
         unsafe {
             let heeded = Ignored::pause();
             copy(identity.cast(), accumulator, size);
-            body(lo, hi, accumulator.cast(), ctx, walk.worker.handle());
+            if !self.stop.is_asked() {
+                body(lo, hi, accumulator.cast(), ctx, walk.worker.handle());
+            }
             drop(heeded);
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
         }
@@ -455,7 +468,9 @@ impl Part for Half {
         // SAFETY: the reduction lives until the offer is joined, as does the accumulator.
         unsafe {
             let mut walk = Walk::new(worker, &*whole, Pace::from_now(), true);
-            (*whole).reduce(offer.from, offer.to, accumulator, &mut walk);
+            let whole = &*whole;
+            let part = || whole.reduce(offer.from, offer.to, accumulator, &mut walk);
+            whole.stop.within(worker, part);
         }
     }
 }

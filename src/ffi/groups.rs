@@ -9,7 +9,7 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
 /// A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
-/// tasks. A group must not be copied, and must live until sched_group_wait has returned.
+/// tasks, and sched_group_init makes one. A group must not be copied, and must live until sched_group_wait has returned.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {
@@ -20,6 +20,23 @@ pub struct sched_group {
 }
 
 const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
+
+/// Makes *g a group without tasks, as SCHED_GROUP_INIT does for a variable.
+///
+/// Returns 0, or -1 with errno: EINVAL (g is NULL).
+/// Not thread-safe: nobody may use the group at the same time. Cost: three stores.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_init(g: *mut sched_group) -> c_int {
+    if g.is_null() {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: `g` is a place for a group, which nobody uses, by the program's promise.
+    unsafe { g.write(sched_group { state: 0, waiter: 0, cancelled: 0 }) };
+    0
+}
 
 /// Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
 /// first, as by sched_spawn.
@@ -138,7 +155,8 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 
 /// Cancels the group: its tasks that have not begun are not run, and its running tasks may call
 /// sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
-/// groups that the group's tasks use are not cancelled.
+/// groups that the group's tasks use are not cancelled. The loops and reductions that its tasks have
+/// called begin no further part, and return -1 with ECANCELED.
 /// Thread-safe, also outside of the run; async-signal-safe. Cost: a store.
 ///
 /// # Safety

@@ -295,7 +295,7 @@ impl Fiber {
     pub(super) fn work_on_top(&self, work: impl FnOnce()) {
         // The other tasks have their own handled exceptions and control registers.
         let (handled, float) = (exceptions::take(), FloatControl::get());
-        let group = self.group.replace(ptr::null());
+        let (group, stop) = (self.group.replace(ptr::null()), self.stop.replace(ptr::null()));
         self.place().float_control.get().set();
         self.help_depth.set(self.help_depth.get() + 1);
         let frame = self.calling_frame.replace(registers::stack_pointer());
@@ -304,6 +304,7 @@ impl Fiber {
         self.calling_frame.set(frame);
         self.help_depth.set(self.help_depth.get() - 1);
         self.group.set(group);
+        self.stop.set(stop);
         float.set();
         handled.put();
     }

@@ -330,6 +330,8 @@ pub struct Fiber {
     pub(super) section: Section,
     /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
+    /// The innermost loop or reduction of which a part runs here (`api::stop`), or null.
+    pub stop: Cell<*const ()>,
     /// The youngest task here; null in a run that is not observed. An observer on another thread
     /// reads it, and the records to which it leads.
     pub(super) observed: Cell<*const Watched>,
@@ -439,6 +441,7 @@ impl Fiber {
             leave_limit: Cell::new(Fiber::usable_bytes_of(stack)),
             section: Section::default(),
             group: Cell::new(ptr::null()),
+            stop: Cell::new(ptr::null()),
             observed: Cell::new(ptr::null()),
             unjoined_forks: Cell::new(0),
             spawner_context: Cell::new(ptr::null_mut()),
