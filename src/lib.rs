@@ -27,9 +27,9 @@
 //! | [`threads`] | the cache of threads; the hand-over of a worker from one thread to another |
 //! | [`task`] | the two-word task |
 //! | [`stats`] | the counters of each worker, how it spends its time, and the report of a run |
-//! | `trace` | the timeline of a run |
-//! | `profile` | the work and the span of a run |
-//! | `pace` | how fast loops run: now, in earlier loops, and in each part of the range |
+//! | [`trace`] | the timeline of a run |
+//! | [`profile`] | the work and the span of a run |
+//! | [`pace`] | how fast loops run: now, in earlier loops, and in each part of the range |
 //! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
@@ -41,7 +41,8 @@
 //! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
 //! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
 //!
-//! The models (`--cfg loom`) contain the floors with a link, and the ring of `trace`.
+//! The models (`--cfg loom`) contain the floors with a link. They run all of these but [`profile`]
+//! and [`pace`], and of [`trace`] only the ring.
 //!
 //! # Vocabulary
 //!
@@ -92,10 +93,8 @@ pub mod stats;
 
 pub mod trace;
 
-#[cfg(not(loom))]
 pub mod profile;
 
-#[cfg(not(loom))]
 pub mod pace;
 
 #[cfg(not(loom))]

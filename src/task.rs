@@ -1,6 +1,6 @@
 //! The task: the two words that `sched_spawn` receives.
 
-use crate::sys::atomic::{AtomicPtr, Ordering};
+use crate::sys::atomic::{AtomicPtr, MODEL, Ordering};
 use std::ffi::c_void;
 
 /// The C side's `struct scheduler`, which is a worker of a higher floor.
@@ -41,7 +41,6 @@ pub struct Slot {
     closure: AtomicPtr<c_void>,
 }
 
-#[cfg(loom)]
 impl Default for Slot {
     fn default() -> Self {
         Slot {
@@ -60,7 +59,6 @@ impl Slot {
     }
 
     /// Empties the slot, as the kernel does when it discards the slot's page.
-    #[cfg(loom)]
     pub fn clear(&self) {
         self.f.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.closure.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -83,7 +81,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    #[cfg(loom)]
     pub fn empty() -> Self {
         Pair { f: std::ptr::null_mut(), closure: std::ptr::null_mut() }
     }
@@ -102,9 +99,8 @@ impl Pair {
     /// `this` holds a task.
     #[inline(always)]
     pub unsafe fn read(this: *const Pair) -> Task {
-        #[cfg(loom)]
         // SAFETY: by the caller's promise `this` is a pair.
-        assert!(unsafe { !(*this).f.is_null() }, "an empty slot was read as a task");
+        assert!(!MODEL || unsafe { !(*this).f.is_null() }, "an empty slot was read as a task");
         // SAFETY: the two types have the same layout, and a task is never an empty pair.
         unsafe { *this.cast::<Task>() }
     }

@@ -26,17 +26,11 @@
 //! own.
 
 pub mod event;
-pub mod ring;
-
-#[cfg(not(loom))]
 pub mod gzip;
-#[cfg(not(loom))]
 pub mod json;
-#[cfg(not(loom))]
 pub mod output;
-#[cfg(not(loom))]
+pub mod ring;
 pub mod steps;
 #[cfg(not(loom))]
 pub mod timeline;
-#[cfg(not(loom))]
 pub mod track;

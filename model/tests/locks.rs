@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::lock::bell::{Adaptive, Fair, WithBell};
 use sched::lock::monitor::{Monitor, RawLock};
-use sched::lock::mutex::ThreeStates;
+use sched::lock::three_states::ThreeStates;
 use sched_model::{Cell, explore, join, models};
 use std::time::Duration;
 

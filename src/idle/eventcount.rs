@@ -130,7 +130,7 @@
 
 use crate::idle::{LastWaits, Source};
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::atomic::{AtomicU32, AtomicUsize, MODEL, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -597,7 +597,7 @@ impl EventCount {
         while parker.load(Ordering::Acquire) == WAITING {
             let before = Instant::now();
             parker.wait(WAITING, limit);
-            let waited = if cfg!(loom) { limit } else { before.elapsed() };
+            let waited = if MODEL { limit } else { before.elapsed() };
             if waited >= limit && parker.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);
                 return Slept::TimedOut;

@@ -11,7 +11,7 @@ pub mod eventcount;
 pub mod quiescence;
 
 use crate::settings::Idle;
-use crate::sys::atomic::spin_loop;
+use crate::sys::atomic::{MODEL, spin_loop};
 use crate::sys::time::Instant;
 use crate::sys::{futex, time};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -110,7 +110,7 @@ impl LongWait {
     /// True if `futex::LONGEST` has passed since the beginning, or since this was last true.
     pub fn is_due(&mut self) -> bool {
         // (A sleep of that length may end some microseconds early.)
-        let due = !cfg!(loom) && self.looked.elapsed() >= futex::LONGEST.mul_f32(0.9);
+        let due = !MODEL && self.looked.elapsed() >= futex::LONGEST.mul_f32(0.9);
         if due {
             self.looked = Instant::now();
         }
@@ -120,7 +120,7 @@ impl LongWait {
     /// How long the worker may sleep. If it `keeps` memory, it gives this back after it has been
     /// idle for `warm`. None: it must do so now.
     pub fn longest_sleep(&self, keeps: bool, warm: Duration) -> Option<Duration> {
-        if !keeps || cfg!(loom) {
+        if !keeps || MODEL {
             return Some(futex::LONGEST);
         }
         let left = warm.saturating_sub(self.began.elapsed());
@@ -269,7 +269,7 @@ impl Patience {
 
     /// Called after each search that found nothing.
     pub fn next_step(&mut self) -> Next {
-        if cfg!(loom) {
+        if MODEL {
             return Next::Park;
         }
         let now = Instant::now();

@@ -1,5 +1,6 @@
-//! A lock whose waiters spin for a while and then sleep: the library's mutex ([`super::mutex`])
-//! with a spin before its first sleep. The spin is its only difference from a pthread mutex.
+//! A lock whose waiters spin for a while and then sleep: that of the library's mutex
+//! ([`super::three_states`]) with a spin before its first sleep. The spin is its only difference
+//! from a pthread mutex.
 //!
 //! # The model: Windows
 //!
@@ -15,7 +16,7 @@
 //!
 //! A thread that spins has not changed the state, and needs no wake-up. It takes the lock only from
 //! the state FREE by a compare-and-swap. It never overwrites the WANTED of a sleeper, because the
-//! holder would then wake nobody. After that it acts like a newcomer of [`super::mutex`].
+//! holder would then wake nobody. After that it acts like a newcomer of [`super::three_states`].
 //!
 //! # Rejected
 //!
@@ -24,18 +25,13 @@
 //! program which threads run.
 
 use crate::lock::monitor::RawLock;
-use crate::lock::mutex::ThreeStates;
-#[cfg(not(loom))]
-use crate::sys::atomic::spin_loop;
-#[cfg(not(loom))]
+use crate::lock::three_states::ThreeStates;
+use crate::sys::atomic::{MODEL, spin_loop};
 use crate::sys::processors;
 
-/// How often a waiter looks before it sleeps.
-#[cfg(not(loom))]
-const SPINS: u32 = 4000;
-/// One look under the models reaches every interleaving that more looks would.
-#[cfg(loom)]
-const SPINS: u32 = 1;
+/// How often a waiter looks before it sleeps. In the models one look reaches every interleaving
+/// that more looks would.
+const SPINS: u32 = if MODEL { 1 } else { 4000 };
 
 pub struct AdaptiveLock {
     state: ThreeStates,
@@ -45,10 +41,7 @@ pub struct AdaptiveLock {
 // SAFETY: `ThreeStates` has one holder at a time, and a holder acquires what the last one released.
 unsafe impl RawLock for AdaptiveLock {
     fn new() -> Self {
-        #[cfg(not(loom))]
-        let spins = if processors::allowed() > 1 { SPINS } else { 0 };
-        #[cfg(loom)]
-        let spins = SPINS;
+        let spins = if MODEL || processors::allowed() > 1 { SPINS } else { 0 };
         AdaptiveLock { state: ThreeStates::new(), spins }
     }
 
@@ -71,8 +64,10 @@ impl AdaptiveLock {
     #[inline(never)]
     fn lock_contended(&self) {
         for _ in 0..self.spins {
-            #[cfg(not(loom))] // loom's would be a yield, after which the holder always comes first
-            spin_loop();
+            // Loom's would be a yield, after which the holder always comes first.
+            if !MODEL {
+                spin_loop();
+            }
             if self.state.looks_free() && self.state.try_lock() {
                 return;
             }

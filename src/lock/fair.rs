@@ -116,7 +116,6 @@ impl FairLock {
     #[inline(never)]
     fn wait_in_line(&self) {
         let waiter = Waiter { word: SpentWord::new(WAITING), next: UnsafeCell::new(ptr::null()) };
-        #[cfg(not(loom))]
         crate::sys::detector::own(&waiter);
         // SAFETY: the node is new, and this function returns when it is granted.
         if unsafe { self.line.lock_or_link(&raw const waiter) } {

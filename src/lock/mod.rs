@@ -6,9 +6,10 @@ pub mod bell;
 pub mod fair;
 pub mod handover;
 pub mod monitor;
+#[cfg_attr(loom, path = "../sys/model/mutex.rs")]
 pub mod mutex;
-#[cfg(not(loom))]
 pub mod posix;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
+pub mod three_states;
 pub mod trylock;

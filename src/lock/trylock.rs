@@ -15,32 +15,29 @@
 //! | `try_lock`: first load | Relaxed | none: a hint that spares the swap |
 
 use crate::lock::monitor::RawLock;
-use crate::sys::atomic::{AtomicBool, Ordering, spin_loop};
-#[cfg(not(loom))]
+use crate::sys::atomic::{AtomicBool, MODEL, Ordering, spin_loop};
 use crate::sys::time;
 
 pub struct TryLock(AtomicBool);
 
-#[cfg(not(loom))]
 const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
-#[cfg(not(loom))]
 const YIELDS_BEFORE_SLEEPING: u32 = 4096;
 
 /// The waiting times of a thread that repeatedly tries to take a lock of this kind.
 #[derive(Default)]
 pub struct Backoff {
     /// The number of pauses in the next round, as a power of two.
-    #[cfg(not(loom))]
     pauses: u32,
-    #[cfg(not(loom))]
     yields: u32,
 }
 
 impl Backoff {
     /// Waits between two tries.
-    #[cfg(not(loom))]
     #[cold]
     pub fn wait(&mut self) {
+        if MODEL {
+            return spin_loop();
+        }
         let pauses = 1 << self.pauses;
         if pauses <= PAUSES_BEFORE_GIVING_WAY {
             (0..pauses).for_each(|_| spin_loop());
@@ -51,11 +48,6 @@ impl Backoff {
         } else {
             time::sleep(std::time::Duration::from_micros(50));
         }
-    }
-
-    #[cfg(loom)]
-    pub fn wait(&mut self) {
-        spin_loop();
     }
 }
 
@@ -76,16 +68,14 @@ impl TryLock {
         !self.is_held() && self.try_set()
     }
 
-    #[cfg(not(loom))]
     #[inline(always)]
     fn try_set(&self) -> bool {
-        !self.0.swap(true, Ordering::Acquire)
-    }
-
-    /// In loom, a failing swap may be ordered after the unlocking store without end.
-    #[cfg(loom)]
-    fn try_set(&self) -> bool {
-        self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        if MODEL {
+            // In loom, a failing swap may be ordered after the unlocking store without end.
+            self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        } else {
+            !self.0.swap(true, Ordering::Acquire)
+        }
     }
 
     #[inline]
@@ -102,19 +92,12 @@ impl TryLock {
         self.0.store(false, Ordering::Release); // pairs with the Acquire of `try_set`
     }
 
-    #[cfg(not(loom))]
     #[cold]
     fn lock_contended(&self) {
         let mut backoff = Backoff::default();
-        while !self.try_lock() {
+        // In the models the hint would be one more step.
+        while !MODEL && self.is_held() || !self.try_set() {
             backoff.wait();
-        }
-    }
-
-    #[cfg(loom)]
-    fn lock_contended(&self) {
-        while !self.try_set() {
-            spin_loop();
         }
     }
 }

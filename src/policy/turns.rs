@@ -10,6 +10,7 @@
 //!
 //! Only the worker uses its record. It reads the clock only while a task from outside waits.
 
+use crate::sys::atomic::MODEL;
 use crate::sys::time::Instant;
 use std::cell::Cell;
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl Turns {
     /// tasks from outside, at least one.
     #[cold]
     pub fn is_due(&self, waiting: usize) -> bool {
-        if cfg!(loom) {
+        if MODEL {
             return true; // models have no clock
         }
         let now = Instant::now();
@@ -57,7 +58,7 @@ impl Turns {
     /// True if a turn is not over yet.
     #[cold]
     pub fn lasts(&self) -> bool {
-        cfg!(loom) || self.lasts_at(Instant::now())
+        MODEL || self.lasts_at(Instant::now())
     }
 
     fn lasts_at(&self, now: Instant) -> bool {

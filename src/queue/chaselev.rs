@@ -74,7 +74,7 @@
 use crate::queue::length::Length;
 use crate::queue::{Deque, Full, Steal};
 use crate::stats::Counter;
-use crate::sys::atomic::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
+use crate::sys::atomic::{AtomicIsize, AtomicPtr, MODEL, Ordering, Pad, fence};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
@@ -83,17 +83,14 @@ use std::mem::offset_of;
 use std::sync::atomic::AtomicBool;
 
 /// The capacity of a new deque: small in models, so that they reach growth and wrap-around.
-#[cfg(not(loom))]
-const FIRST_CAPACITY: usize = 256;
-#[cfg(loom)]
-const FIRST_CAPACITY: usize = 2;
+const FIRST_CAPACITY: usize = if MODEL { 2 } else { 256 };
 
 /// After giving memory back, the owner passes this many positions before it does so again.
-const FEW: isize = if cfg!(loom) { 1 } else { 4096 };
+const FEW: isize = if MODEL { 1 } else { 4096 };
 
 /// True if returning the pages of a buffer with `slots` slots is worth a system call.
 fn is_long(slots: usize) -> bool {
-    if cfg!(loom) {
+    if MODEL {
         return slots > FIRST_CAPACITY;
     }
     slots * size_of::<Slot>() >= memory::LONG
@@ -130,11 +127,8 @@ struct Buffer {
 impl Buffer {
     fn new(capacity: usize, outgrown: *mut Buffer) -> Result<*mut Buffer, NoMemory> {
         let room = memory::allocate::<Buffer>()?;
-        #[cfg(not(loom))]
         // SAFETY: a slot consists of two pointer-sized atomics, for which zero is valid.
         let slots = unsafe { memory::zeroed(capacity) };
-        #[cfg(loom)]
-        let slots = memory::slice(capacity, |_| Ok(Slot::default()));
         match slots {
             Ok(slots) => {
                 // SAFETY: `room` is uninitialised memory for a buffer.
@@ -156,14 +150,12 @@ impl Buffer {
     /// # Safety
     /// The caller is the deque's owner. Nobody takes a task that is in the buffer now.
     unsafe fn discard(&self) {
-        #[cfg(not(loom))]
-        {
-            let (at, bytes) = (self.slots.as_ptr().cast_mut(), size_of_val(&*self.slots));
-            // SAFETY: the bytes are the slots', which nobody needs, by the caller's promise.
-            unsafe { memory::discard_within(at.cast(), bytes) };
+        if MODEL {
+            return self.slots.iter().for_each(Slot::clear);
         }
-        #[cfg(loom)]
-        self.slots.iter().for_each(Slot::clear);
+        let (at, bytes) = (self.slots.as_ptr().cast_mut(), size_of_val(&*self.slots));
+        // SAFETY: the bytes are the slots', which nobody needs, by the caller's promise.
+        unsafe { memory::discard_within(at.cast(), bytes) };
     }
 
     #[inline]

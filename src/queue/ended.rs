@@ -7,13 +7,14 @@
 //! the others. So after every [`TURNS`] tasks of this FIFO a worker takes one of the others.
 
 use crate::queue::length::Length;
+use crate::sys::atomic::MODEL;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
 /// The number of tasks of this FIFO that go before one of the others.
-pub const TURNS: u32 = if cfg!(loom) { 2 } else { 61 };
+pub const TURNS: u32 = if MODEL { 2 } else { 61 };
 
 #[derive(Default)]
 pub struct Ended {
@@ -64,7 +65,7 @@ impl Ended {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::ptr;

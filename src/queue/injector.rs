@@ -285,7 +285,6 @@ impl Injector {
 
     /// Takes the oldest task if `fit` accepts it, in exchange for a task that will be added at the
     /// end. The queue is then locked until `end_exchange`, which must follow on the same thread.
-    #[cfg(not(loom))]
     #[inline]
     pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {
         if self.exchangeable.load(Ordering::Relaxed) == 0 {
@@ -304,7 +303,6 @@ impl Injector {
 
     /// # Safety
     /// `begin_exchange` has given the calling thread a task.
-    #[cfg(not(loom))]
     #[inline]
     pub unsafe fn end_exchange(&self, task: Task) {
         // SAFETY: by the caller's promise this thread holds the lock, and has no other reference.

@@ -168,7 +168,7 @@ pub const LAYOUT: [(&str, usize); 17] = [
     ("task.size", task::LAYOUT[2]),
 ];
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::VecDeque;

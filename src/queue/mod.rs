@@ -40,7 +40,7 @@ pub mod room;
 pub mod run_gate;
 pub mod run_waits;
 pub mod split;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
 pub use self::owner::Owner;

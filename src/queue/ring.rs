@@ -69,7 +69,7 @@ use self::word::Word;
 use crate::queue::length::Length;
 use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
-use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering, Pad};
+use crate::sys::atomic::{AtomicU32, AtomicU64, MODEL, Ordering, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
@@ -80,7 +80,7 @@ use std::mem::offset_of;
 const SLOTS: usize = 256;
 
 /// The first position: each ring passes 2^32 early in its life, in models after one push.
-const FIRST: u32 = 0u32.wrapping_sub(if cfg!(loom) { 1 } else { 100 });
+const FIRST: u32 = 0u32.wrapping_sub(if MODEL { 1 } else { 100 });
 
 pub struct Ring<const N: usize = SLOTS> {
     /// A [`Word`].
@@ -268,11 +268,8 @@ impl<const N: usize> Deque for Ring<N> {
     }
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
-        #[cfg(not(loom))]
         // SAFETY: a slot consists of two pointer-sized atomics, for which zero is valid.
         let slots = unsafe { memory::zeroed(N) }?;
-        #[cfg(loom)]
-        let slots = memory::slice(N, |_| Ok(Slot::default()))?;
         Ok(Ring {
             word: Pad(AtomicU64::new(Word::at(FIRST).0)),
             tail: Pad(AtomicU32::new(FIRST)),

@@ -37,12 +37,9 @@ pub struct Long<T = Task>(Vec<T>);
 impl<T> Long<T> {
     /// Returns its pages to the system. This may take milliseconds.
     pub fn discard(&mut self) {
-        #[cfg(not(loom))]
-        {
-            let room = self.0.spare_capacity_mut();
-            // SAFETY: the bytes are the buffer's, which has no tasks.
-            unsafe { memory::discard_within(room.as_mut_ptr().cast(), size_of_val(room)) };
-        }
+        let room = self.0.spare_capacity_mut();
+        // SAFETY: the bytes are the buffer's, which has no tasks.
+        unsafe { memory::discard_within(room.as_mut_ptr().cast(), size_of_val(room)) };
     }
 }
 
@@ -116,7 +113,7 @@ impl<T> DerefMut for QueueOf<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

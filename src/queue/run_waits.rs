@@ -63,7 +63,6 @@
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::RestAwaited;
 use std::cell::Cell;
-#[cfg(not(loom))]
 use std::mem::offset_of;
 use std::ptr;
 
@@ -93,7 +92,6 @@ pub struct RunWait<'a> {
     keeps: Cell<bool>,
 }
 
-#[cfg(not(loom))]
 impl RunWait<'_> {
     pub const FOR_DEBUGGER: [(&'static str, usize); 3] = [
         ("run_wait.next", offset_of!(RunWait, next)),
@@ -164,20 +162,12 @@ impl List {
 }
 
 impl RunWaits {
-    #[cfg(not(loom))]
     #[allow(clippy::new_without_default, reason = "one constructor is enough")]
     pub const fn new() -> Self {
         RunWaits(Mutex::new(List(ptr::null())))
     }
 
-    #[cfg(loom)]
-    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
-    pub fn new() -> Self {
-        RunWaits(Mutex::new(List(ptr::null())))
-    }
-
     /// Where a debugger finds the first wait.
-    #[cfg(not(loom))]
     pub const fn first(&self) -> *const () {
         (&raw const self.0).wrapping_byte_add(Mutex::<List>::VALUE).cast()
     }
@@ -212,7 +202,6 @@ impl RunWaits {
     ///
     /// # Safety
     /// No other thread of this process uses the list.
-    #[cfg(not(loom))]
     pub unsafe fn forget(&self) {
         // SAFETY: by the caller's promise.
         unsafe { self.0.reset(List(ptr::null())) };

@@ -154,9 +154,7 @@ mod join;
 mod record;
 mod room;
 
-#[cfg(not(loom))]
-pub use record::LAYOUT;
-pub use record::Split;
+pub use record::{LAYOUT, Split};
 
 use crate::lock::trylock::TryLock;
 use crate::queue::length::Length;
@@ -165,7 +163,7 @@ use crate::queue::split::record::{
 };
 use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
-use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
+use crate::sys::atomic::{AtomicPtr, MODEL, Ordering, Pad, UnsafeCell};
 use crate::sys::fence::Mode;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -294,8 +292,9 @@ impl<M: Mode> Deque for Split<M> {
     #[inline(always)]
     unsafe fn put(&self, task: Task) -> bool {
         let bot = self.bot();
-        #[cfg(loom)]
-        self.assert_room(bot);
+        if MODEL {
+            self.assert_room(bot);
+        }
         // SAFETY: `bot` is at most the spare slot, and only the owner uses it.
         unsafe { (*bot).write(task) };
         // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded again, because

@@ -1,15 +1,10 @@
 //! What a run reports about itself. Each worker counts on its own cache line with plain stores; the
 //! reader makes the sums, so counting disturbs no other worker.
 
-#[cfg(not(loom))]
 pub mod bars;
-#[cfg(not(loom))]
 pub mod file;
-#[cfg(not(loom))]
 pub mod live;
-#[cfg(not(loom))]
 pub mod phases;
-#[cfg(not(loom))]
 pub mod report;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -82,7 +82,7 @@ state!(over, join_of_over, "when its task had ended, but was not joined");
 
 /// A join that finds its task in its own queue calls the function in the state, and leaves this
 /// function there, as does sched_inline.h. So a second join of the same task calls this function.
-#[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
+#[unsafe(export_name = "sched_inline_joined")]
 pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
     joins_one_of_two("before its task was joined")
 }

@@ -49,13 +49,11 @@ pub use crate::lock::handover::NotLocked;
 
 use crate::lock::handover::Handover;
 use crate::sync::node::Node;
-#[cfg(not(loom))]
-use crate::sys::atomic::spin_loop;
 use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{MODEL, spin_loop};
 use std::mem::offset_of;
 
 /// The number of looks of a caller, with a pause of the processor in between.
-#[cfg(not(loom))]
 const LOOKS: u32 = 32;
 
 /// The C side's `sched_mutex`. All bytes zero is a free mutex.
@@ -151,15 +149,14 @@ pub enum Look {
 impl Look {
     /// True as soon as `attempt` returns true.
     fn until(self, attempt: impl Fn() -> bool) -> bool {
-        #[cfg(not(loom))] // in the models one look reaches every interleaving that more would
-        if self == Look::Awhile {
+        // In the models one look reaches every interleaving that more would.
+        if self == Look::Awhile && !MODEL {
             return attempt() || (1..LOOKS).any(|_| pause_and(&attempt));
         }
         attempt()
     }
 }
 
-#[cfg(not(loom))]
 fn pause_and(attempt: impl Fn() -> bool) -> bool {
     spin_loop();
     attempt()

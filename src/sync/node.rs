@@ -54,8 +54,7 @@
 
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
-use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
-#[cfg(not(loom))]
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, MODEL, Ordering, UnsafeCell};
 use crate::sys::time;
 use std::ptr;
 
@@ -63,13 +62,9 @@ const WAITING: usize = 0;
 const GRANTED: usize = 1;
 
 /// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
-#[cfg(not(loom))]
-pub const PATIENCE: u32 = 4096;
 /// At least 2: then a model also frees the lock a second time before its oldest waiter has run.
-#[cfg(loom)]
-pub const PATIENCE: u32 = 2;
+pub const PATIENCE: u32 = if MODEL { 2 } else { 4096 };
 /// For how many nanoseconds the oldest waiter may be overtaken, or a little more than twice that.
-#[cfg(not(loom))]
 const PATIENT_FOR: u64 = 500_000;
 
 /// The bit in a name that stays until the node is granted.
@@ -88,7 +83,6 @@ pub struct Node {
 struct Overtaken {
     times: u32,
     /// The time of the first overtaking in nanoseconds; valid if `times` is not 0.
-    #[cfg(not(loom))]
     since: u64,
 }
 
@@ -202,17 +196,14 @@ impl Overtaken {
 
     /// True if the waiter has been overtaken for too long. Reads the clock only if the count is 0
     /// or a power of two.
-    #[cfg(not(loom))]
     fn takes_long(&mut self) -> bool {
+        if MODEL {
+            return false;
+        }
         if self.times == 0 {
             self.since = time::nanos();
         }
         self.times.is_power_of_two() && time::nanos() - self.since > PATIENT_FOR
-    }
-
-    #[cfg(loom)]
-    fn takes_long(&self) -> bool {
-        false
     }
 }
 

@@ -36,7 +36,7 @@
 //!
 //! The kernel orders the waker's end before the count of the threads that lacks the waker.
 
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicUsize, Ordering, const_fn};
 
 const HALF: u32 = usize::BITS / 2;
 
@@ -55,14 +55,10 @@ impl Count {
 }
 
 impl Outside {
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Outside(AtomicUsize::new(0))
-    }
-
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Outside(AtomicUsize::new(0))
+    const_fn! {
+        pub fn new() -> Self {
+            Outside(AtomicUsize::new(0))
+        }
     }
 
     /// The calling thread has left its name, for the first time in this wait.

@@ -1,6 +1,11 @@
 //! The gate for atomics and cells. The library gets the real types; `--cfg loom` replaces them by
 //! loom's, so that the models run the shipped code, and `--cfg sched_fuzz` by delayed ones
-//! (`sys::fuzz`).
+//! (`sys::fuzz`). Four files have a twin for the models in `sys/model`. All other code that differs
+//! in the models tests [`MODEL`].
+
+/// True in the models. They take fewer rounds and smaller capacities where these reach every
+/// interleaving, and have no clock.
+pub const MODEL: bool = cfg!(loom);
 
 #[cfg(not(loom))]
 mod real {
@@ -14,6 +19,19 @@ mod real {
     pub use core::sync::atomic::{
         AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
+
+    /// The types for statics.
+    pub mod statics {
+        pub use super::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    }
+
+    /// Makes a function `const`, except in the models: loom's types have no `const` functions.
+    macro_rules! const_fn {
+        ($(#[$attribute:meta])* $visibility:vis fn $($function:tt)*) => {
+            $(#[$attribute])* $visibility const fn $($function)*
+        };
+    }
+    pub(crate) use const_fn;
 
     /// `core`'s cell with the interface of loom's cell.
     #[derive(Default)]
@@ -43,6 +61,18 @@ mod real {
     pub use loom::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
+
+    /// Loom's types cannot be in statics. No model explores these.
+    pub mod statics {
+        pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    }
+
+    macro_rules! const_fn {
+        ($($function:tt)*) => {
+            $($function)*
+        };
+    }
+    pub(crate) use const_fn;
 }
 
 pub use real::*;

@@ -17,90 +17,80 @@
 //! 2017); D. Dice and others got the same effect from page protection (2001).
 //!
 //! Where the kernel or a seccomp filter refuses membarrier, `light` is a real fence. This is
-//! decided once per process. Membarrier lies outside the memory models of C11 and Rust; under loom
-//! both sides are full fences.
+//! decided once per process. Membarrier lies outside the memory models of C11 and Rust; in the
+//! models (`sys/model/fence.rs`) both sides are full fences.
 
-use crate::sys::atomic::{Ordering, fence};
+use crate::sys::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::compiler_fence;
 
-#[cfg(not(loom))]
-pub use real::{heavy, is_free, light, prepare};
+/// membarrier is not registered yet, or not available: `light` is a real fence.
+const FENCED: u32 = 0;
+/// membarrier works: `light` is free.
+const ASYMMETRIC: u32 = 1;
+/// membarrier worked and no longer does. `light` is a real fence again, but some thread may be
+/// in the middle of a free `light`, so `heavy` guarantees nothing from now on.
+const BROKEN: u32 = 2;
 
-#[cfg(not(loom))]
-mod real {
-    use crate::sys::atomic::{AtomicU32, Ordering, fence};
-    use crate::sys::fence::Mode;
+/// `prepare` sets the mode before the threads of a run start. Only BROKEN may come later; a
+/// thread that has not seen BROKEN yet counts as one in the middle of a free `light`.
+#[unsafe(link_section = "sched_words")]
+static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
-    /// membarrier is not registered yet, or not available: `light` is a real fence.
-    const FENCED: u32 = 0;
-    /// membarrier works: `light` is free.
-    const ASYMMETRIC: u32 = 1;
-    /// membarrier worked and no longer does. `light` is a real fence again, but some thread may be
-    /// in the middle of a free `light`, so `heavy` guarantees nothing from now on.
-    const BROKEN: u32 = 2;
+const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
+const PRIVATE_EXPEDITED: i32 = 1 << 3;
 
-    /// `prepare` sets the mode before the threads of a run start. Only BROKEN may come later; a
-    /// thread that has not seen BROKEN yet counts as one in the middle of a free `light`.
+fn membarrier(command: i32) -> bool {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Registers the process with the kernel. Called before the threads of a run start. Two threads
+/// may call this at once, and a fork may come in between: each step is complete in itself.
+pub fn prepare() {
     #[unsafe(link_section = "sched_words")]
-    static MODE: AtomicU32 = AtomicU32::new(FENCED);
-
-    const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
-    const PRIVATE_EXPEDITED: i32 = 1 << 3;
-
-    fn membarrier(command: i32) -> bool {
-        // SAFETY: the call takes no pointer.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-    }
-
-    /// Registers the process with the kernel. Called before the threads of a run start. Two threads
-    /// may call this at once, and a fork may come in between: each step is complete in itself.
-    pub fn prepare() {
-        #[unsafe(link_section = "sched_words")]
-        static TRIED: AtomicU32 = AtomicU32::new(0);
-        // Acquire: pairs with the Release store of TRIED below, so that no run starts with a mode
-        // that is about to change. Otherwise the run's `heavy` would rely on real fences that its
-        // frequent side no longer executes.
-        if TRIED.load(Ordering::Acquire) == 0 {
-            if membarrier(REGISTER_PRIVATE_EXPEDITED) {
-                let (from, to) = (FENCED, ASYMMETRIC);
-                let _ = MODE.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-            }
-            TRIED.store(1, Ordering::Release);
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    // Acquire: pairs with the Release store of TRIED below, so that no run starts with a mode
+    // that is about to change. Otherwise the run's `heavy` would rely on real fences that its
+    // frequent side no longer executes.
+    if TRIED.load(Ordering::Acquire) == 0 {
+        if membarrier(REGISTER_PRIVATE_EXPEDITED) {
+            let (from, to) = (FENCED, ASYMMETRIC);
+            let _ = MODE.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
         }
+        TRIED.store(1, Ordering::Release);
     }
+}
 
-    /// True if `light` is free.
-    #[inline(always)]
-    pub fn is_free() -> bool {
-        MODE.load(Ordering::Relaxed) == ASYMMETRIC
+/// True if `light` is free.
+#[inline(always)]
+pub fn is_free() -> bool {
+    MODE.load(Ordering::Relaxed) == ASYMMETRIC
+}
+
+/// The frequent side's half of the fence.
+#[inline(always)]
+pub fn light() {
+    if is_free() {
+        Asymmetric::light();
+    } else {
+        Fenced::light();
     }
+}
 
-    /// The frequent side's half of the fence.
-    #[inline(always)]
-    pub fn light() {
-        if is_free() {
-            super::Asymmetric::light();
-        } else {
-            super::Fenced::light();
+/// The rare side's half of the fence. False if membarrier fails because it was forbidden after
+/// the first run had started. Then the caller must not wait without a time limit.
+pub fn heavy() -> bool {
+    fence(Ordering::SeqCst);
+    match MODE.load(Ordering::Relaxed) {
+        FENCED => true,
+        ASYMMETRIC if membarrier(PRIVATE_EXPEDITED) => true,
+        // A child of fork inherits the registration, but kernels may differ: register again.
+        ASYMMETRIC if membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED) => {
+            true
         }
-    }
-
-    /// The rare side's half of the fence. False if membarrier fails because it was forbidden after
-    /// the first run had started. Then the caller must not wait without a time limit.
-    pub fn heavy() -> bool {
-        fence(Ordering::SeqCst);
-        match MODE.load(Ordering::Relaxed) {
-            FENCED => true,
-            ASYMMETRIC if membarrier(PRIVATE_EXPEDITED) => true,
-            // A child of fork inherits the registration, but kernels may differ: register again.
-            ASYMMETRIC
-                if membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED) =>
-            {
-                true
-            }
-            _ => {
-                MODE.store(BROKEN, Ordering::SeqCst);
-                false
-            }
+        _ => {
+            MODE.store(BROKEN, Ordering::SeqCst);
+            false
         }
     }
 }
@@ -125,10 +115,7 @@ impl Mode for Asymmetric {
 
     #[inline(always)]
     fn light() {
-        #[cfg(loom)]
-        light();
-        #[cfg(not(loom))]
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
     }
 
     fn heavy() -> bool {
@@ -144,9 +131,6 @@ impl Mode for Fenced {
 
     #[inline(always)]
     fn light() {
-        #[cfg(loom)]
-        light();
-        #[cfg(not(loom))]
         fence(Ordering::SeqCst);
     }
 
@@ -154,27 +138,4 @@ impl Mode for Fenced {
         fence(Ordering::SeqCst);
         true
     }
-}
-
-/// Loom switches threads before an access, not before a fence. Without this access, a store and the
-/// fence after it would be a single step.
-#[cfg(loom)]
-fn turn() {
-    loom::lazy_static! {
-        static ref TURN: crate::sys::atomic::AtomicU32 = crate::sys::atomic::AtomicU32::new(0);
-    }
-    TURN.fetch_add(1, Ordering::Relaxed);
-}
-
-#[cfg(loom)]
-pub fn light() {
-    turn();
-    fence(Ordering::SeqCst);
-}
-
-#[cfg(loom)]
-pub fn heavy() -> bool {
-    turn();
-    fence(Ordering::SeqCst);
-    true
 }

@@ -1,6 +1,7 @@
 //! Memory that may be refused. Every allocation of the library goes through this file or through
 //! `try_reserve`; a refusal becomes an errno, never an abort.
 
+use crate::sys::atomic::MODEL;
 use std::alloc::Layout;
 use std::fmt;
 
@@ -111,11 +112,14 @@ pub fn allocate<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
 }
 
 /// A boxed slice of `n` values of zero bytes. A large slice costs no memory until it is touched.
+/// (In the models, whose types cannot be made of zeroes, `Default` makes the values.)
 ///
 /// # Safety
 /// All bytes zero must be a valid `T`, and the size of `T` must not be zero.
-#[cfg(not(loom))]
-pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
+pub unsafe fn zeroed<T: Default>(n: usize) -> Result<Box<[T]>, NoMemory> {
+    if MODEL {
+        return slice(n, |_| Ok(T::default()));
+    }
     let layout = Layout::array::<T>(n).map_err(|_| NoMemory)?;
     assert!(layout.size() > 0);
     // SAFETY: the layout's size is not zero.
@@ -188,7 +192,6 @@ pub const LONG: usize = 256 << 10;
 ///
 /// # Safety
 /// The pages belong to private memory of ours, and their contents are not needed.
-#[cfg(not(loom))]
 pub unsafe fn discard(at: *mut u8, bytes: usize) {
     /// Linux 5.18.
     const MADV_DONTNEED_LOCKED: i32 = 24;
@@ -204,7 +207,6 @@ pub unsafe fn discard(at: *mut u8, bytes: usize) {
 ///
 /// # Safety
 /// The bytes belong to private memory of ours, and their contents are not needed.
-#[cfg(not(loom))]
 pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
     let page = page_size();
     let before = at.align_offset(page);

@@ -1,59 +1,45 @@
 //! What Linux and the processor provide: one file for each facility, without policy.
+//!
+//! In the models (`--cfg loom`) a file of the directory `model` takes the place of the file of the
+//! same name here, or of `lock/mutex.rs`. The two have the same items.
 
 pub mod address_space;
 pub mod atomic;
 pub mod cgroup;
+pub mod clock;
+pub mod demangle;
+pub mod detector;
 pub mod errno;
+#[cfg_attr(loom, path = "model/fence.rs")]
 pub mod fence;
+pub mod float;
+#[cfg_attr(loom, path = "model/futex.rs")]
 pub mod futex;
 #[cfg(sched_fuzz)]
 pub mod fuzz;
-pub mod memory;
-pub mod output;
-pub mod processors;
-pub mod region;
-pub mod registers;
-pub mod stack_room;
-pub mod thread;
-pub mod time;
-
-#[cfg(not(loom))]
-pub mod clock;
-#[cfg(not(loom))]
-pub mod demangle;
-#[cfg(not(loom))]
-pub mod detector;
-#[cfg(not(loom))]
-pub mod float;
-#[cfg(not(loom))]
 pub mod heap;
-#[cfg(not(loom))]
+pub mod memory;
 pub mod names;
-#[cfg(not(loom))]
+pub mod output;
 pub mod peek;
 #[cfg(not(loom))]
 pub mod probe;
-#[cfg(not(loom))]
 pub mod process;
-#[cfg(not(loom))]
 pub mod process_mask;
-#[cfg(not(loom))]
+pub mod processors;
+#[cfg_attr(loom, path = "model/region.rs")]
+pub mod region;
+pub mod registers;
 pub mod signal;
-#[cfg(not(loom))]
+pub mod stack_room;
 pub mod symbol;
-#[cfg(not(loom))]
 pub mod system_call;
-#[cfg(not(loom))]
 pub mod terminal;
-#[cfg(not(loom))]
+pub mod thread;
 pub mod thread_memory;
-#[cfg(not(loom))]
+pub mod time;
 pub mod unwind;
-#[cfg(not(loom))]
 pub mod valgrind;
-#[cfg(not(loom))]
 pub mod weak;
-#[cfg(not(loom))]
 pub mod word;
-#[cfg(not(loom))]
 pub mod zlib;

@@ -226,19 +226,13 @@ pub fn say(what: fmt::Arguments) {
 
 /// Adds the name of the program's function that has called the library, if it is known.
 pub fn add_caller(out: &mut Out) {
-    #[cfg(not(loom))]
     let _ = write!(out, "{}", crate::sys::symbol::Caller);
-    #[cfg(loom)]
-    let _ = out;
 }
 
 /// Like `die`, for an error in a call from the program: the line also names the calling function.
 #[cold]
 pub fn die_in_call(cause: fmt::Arguments) -> ! {
-    #[cfg(not(loom))]
-    die(format_args!("{cause}{}", crate::sys::symbol::Caller));
-    #[cfg(loom)]
-    die(cause)
+    die(format_args!("{cause}{}", crate::sys::symbol::Caller))
 }
 
 /// Writes a line to stderr and aborts the process.

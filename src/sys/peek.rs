@@ -1,7 +1,7 @@
 //! Reads memory of this process that may be gone: the kernel reads it for us, and returns an error
 //! where a load would raise SIGSEGV.
 
-use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::atomic::statics::{AtomicBool, Ordering};
 use crate::sys::errno;
 use std::mem::MaybeUninit;
 

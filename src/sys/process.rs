@@ -28,7 +28,7 @@
 //! alone.) Threads with the same hash share a slot and overwrite each other's pointers, so a reader
 //! must be able to recognize its own.
 
-use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sys::atomic::statics::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sys::{detector, registers, time};
 use std::cell::Cell;
 use std::ptr;

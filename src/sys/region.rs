@@ -4,258 +4,177 @@
 //! block of some megabytes or more is aligned for huge pages and asks for them, because the page
 //! faults of small pages took more than half of the time of a flood of spawns.
 
-use crate::sys::memory::NoMemory;
+use crate::sys::detector;
+use crate::sys::memory::{self, NoMemory, page_size};
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr::{self, NonNull};
 
-#[cfg(not(loom))]
-pub use real::Block;
+/// Blocks of at least this many bytes are mapped; smaller ones come from the allocator.
+const MAPPED: usize = memory::LONG;
 
-#[cfg(not(loom))]
-mod real {
-    use super::NoMemory;
-    use crate::sys::memory::page_size;
-    use crate::sys::{detector, memory};
-    use std::alloc::Layout;
-    use std::marker::PhantomData;
-    use std::mem;
-    use std::ptr::{self, NonNull};
+/// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
+const HUGE: usize = 2 << 20;
+/// Blocks of at least this many bytes ask for huge pages; each wastes at most one huge page.
+const HUGE_FROM: usize = 4 * HUGE;
 
-    /// Blocks of at least this many bytes are mapped; smaller ones come from the allocator.
-    const MAPPED: usize = memory::LONG;
-
-    /// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
-    const HUGE: usize = 2 << 20;
-    /// Blocks of at least this many bytes ask for huge pages; each wastes at most one huge page.
-    const HUGE_FROM: usize = 4 * HUGE;
-
-    /// Room for `len` values of `T`.
-    pub struct Block<T> {
-        start: NonNull<T>,
-        len: usize,
-        values: PhantomData<T>,
-    }
-
-    // SAFETY: the block owns its values, as a boxed slice does.
-    unsafe impl<T: Send> Send for Block<T> {}
-    // SAFETY: the block owns its values, as a boxed slice does.
-    unsafe impl<T: Sync> Sync for Block<T> {}
-
-    impl<T> Block<T> {
-        /// # Safety
-        /// Any bytes must be a valid `T`; `T` has a size and nothing to drop.
-        pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
-            let layout = Self::layout(len)?;
-            let start = if layout.size() >= MAPPED {
-                let pages = pages(layout.size())?;
-                detector::own_bytes(pages.addr(), layout.size());
-                pages
-            } else {
-                // SAFETY: the layout's size is not zero.
-                unsafe { std::alloc::alloc(layout) }
-            };
-            let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
-            Ok(Block { start, len, values: PhantomData })
-        }
-
-        fn layout(len: usize) -> Result<Layout, NoMemory> {
-            let layout = Layout::array::<T>(len).map_err(|_| NoMemory)?;
-            assert!(layout.size() > 0);
-            Ok(layout)
-        }
-
-        pub fn start(&self) -> *mut T {
-            self.start.as_ptr()
-        }
-
-        pub fn count(&self) -> usize {
-            self.len
-        }
-
-        /// Grows the block to `len` values. The block may move; on failure nothing changes.
-        pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
-            assert!(len >= self.len);
-            let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);
-            if old.size() < MAPPED {
-                // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
-                let fresh = unsafe { Self::new(len) }?;
-                // SAFETY: both blocks hold at least `self.len` values and do not overlap.
-                unsafe { ptr::copy_nonoverlapping(self.start(), fresh.start(), self.len) };
-                *self = fresh;
-                return Ok(());
-            }
-            // SAFETY: the block is a whole mapping of ours, which nothing else refers to.
-            let at = unsafe { move_pages(self.start().cast(), old.size(), new.size()) }?;
-            detector::own_bytes(at.addr(), new.size());
-            self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
-            self.len = len;
-            Ok(())
-        }
-
-        /// Replaces the memory by a new block of `len` values. Returns the old memory; on failure
-        /// nothing changes.
-        pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
-            // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
-            Ok(mem::replace(self, unsafe { Self::new(len) }?))
-        }
-    }
-
-    fn map(size: usize, access: i32) -> Result<*mut u8, NoMemory> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at no fixed address.
-        let at = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
-        if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
-    }
-
-    /// Maps `size` bytes of new pages.
-    fn pages(size: usize) -> Result<*mut u8, NoMemory> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        if size < HUGE_FROM {
-            return map(size, access);
-        }
-        // SAFETY: nobody uses the mapping yet.
-        Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
-    }
-
-    /// Cuts a mapping of `size` + `HUGE` bytes to `size` aligned bytes, and asks for huge pages.
-    ///
-    /// # Safety
-    /// `mapping` is a whole mapping; afterwards only the returned part is used.
-    unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
-        let before = mapping.align_offset(HUGE);
-        let at = mapping.wrapping_add(before);
-        // SAFETY: by the caller's promise the cut parts are mapped and unused.
-        unsafe {
-            unmap(mapping, before);
-            // munmap needs whole pages; mmap has rounded the end of the mapping up in the same way.
-            unmap(at.wrapping_add(size.next_multiple_of(page_size())), HUGE - before);
-            libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // a refusal does no harm
-        }
-        at
-    }
-
-    /// Resizes a mapping from `old` to `new` bytes, perhaps at another address.
-    ///
-    /// # Safety
-    /// The `old` bytes at `from` are a whole mapping.
-    unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, NoMemory> {
-        if new >= HUGE_FROM
-            && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
-        {
-            // SAFETY: the reserved mapping is new and ours alone; the pages are moved into it.
-            unsafe {
-                let to = align_mapping(reserved, new);
-                let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-                let at = libc::mremap(from.cast(), old, new, flags, to.cast::<libc::c_void>());
-                if at != libc::MAP_FAILED {
-                    libc::madvise(at, new, libc::MADV_HUGEPAGE); // a refusal does no harm
-                    return Ok(to);
-                }
-                // The reserved mapping is not unmapped here: the kernel may have unmapped it before
-                // it failed, and another thread may have received the address since.
-            }
-        }
-        // SAFETY: by the caller's promise `from` is a whole mapping of `old` bytes.
-        let at = unsafe { libc::mremap(from.cast(), old, new, libc::MREMAP_MAYMOVE) };
-        if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
-    }
-
-    /// # Safety
-    /// The pages belong to a mapping of ours that nobody uses, or `size` is 0.
-    unsafe fn unmap(at: *mut u8, size: usize) {
-        if size > 0 {
-            // SAFETY: by the caller's promise nobody uses the pages.
-            let result = unsafe { libc::munmap(at.cast(), size) };
-            debug_assert_eq!(result, 0);
-        }
-    }
-
-    impl<T> Drop for Block<T> {
-        fn drop(&mut self) {
-            let Ok(layout) = Self::layout(self.len) else { return };
-            // SAFETY: `new` or `grow` allocated the block in this way, and it is dropped once.
-            unsafe {
-                if layout.size() >= MAPPED {
-                    libc::munmap(self.start().cast(), layout.size());
-                } else {
-                    std::alloc::dealloc(self.start().cast(), layout);
-                }
-            }
-        }
-    }
-}
-
-/// The model's block. Its values are of loom's types, which cannot be made of zeroes. Growing moves
-/// the values to lower addresses and adds fresh ones behind them. The second growth, or one soon
-/// after it, is refused.
-#[cfg(loom)]
+/// Room for `len` values of `T`.
 pub struct Block<T> {
-    /// The block's `len` values begin at `start`.
-    memory: Box<[std::mem::MaybeUninit<T>]>,
-    start: usize,
+    start: NonNull<T>,
     len: usize,
+    values: PhantomData<T>,
 }
 
-#[cfg(loom)]
-impl<T: Default> Block<T> {
+// SAFETY: the block owns its values, as a boxed slice does.
+unsafe impl<T: Send> Send for Block<T> {}
+// SAFETY: the block owns its values, as a boxed slice does.
+unsafe impl<T: Sync> Sync for Block<T> {}
+
+impl<T> Block<T> {
     /// # Safety
-    /// None is needed here; the real block's function is unsafe.
+    /// Any bytes must be a valid `T`; `T` has a size and nothing to drop.
     pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
-        let memory = Box::new_uninit_slice(3 * len);
-        let mut block = Block { start: memory.len(), memory, len: 0 };
-        block.grow(len)?;
-        Ok(block)
+        let layout = Self::layout(len)?;
+        let start = if layout.size() >= MAPPED {
+            let pages = pages(layout.size())?;
+            detector::own_bytes(pages.addr(), layout.size());
+            pages
+        } else {
+            // SAFETY: the layout's size is not zero.
+            unsafe { std::alloc::alloc(layout) }
+        };
+        let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
+        Ok(Block { start, len, values: PhantomData })
+    }
+
+    fn layout(len: usize) -> Result<Layout, NoMemory> {
+        let layout = Layout::array::<T>(len).map_err(|_| NoMemory)?;
+        assert!(layout.size() > 0);
+        Ok(layout)
     }
 
     pub fn start(&self) -> *mut T {
-        self.memory[self.start..].as_ptr().cast_mut().cast()
+        self.start.as_ptr()
     }
 
     pub fn count(&self) -> usize {
         self.len
     }
 
+    /// Grows the block to `len` values. The block may move; on failure nothing changes.
     pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
-        let new = self.start.checked_sub(len).ok_or(NoMemory)?;
-        for i in 0..len {
-            let value = if i < self.len {
-                // SAFETY: the block has a value at each index below `len`.
-                std::mem::take(unsafe { self.memory[self.start + i].assume_init_mut() })
-            } else {
-                T::default()
-            };
-            self.memory[new + i].write(value);
+        assert!(len >= self.len);
+        let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);
+        if old.size() < MAPPED {
+            // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
+            let fresh = unsafe { Self::new(len) }?;
+            // SAFETY: both blocks hold at least `self.len` values and do not overlap.
+            unsafe { ptr::copy_nonoverlapping(self.start(), fresh.start(), self.len) };
+            *self = fresh;
+            return Ok(());
         }
-        (self.start, self.len) = (new, len);
+        // SAFETY: the block is a whole mapping of ours, which nothing else refers to.
+        let at = unsafe { move_pages(self.start().cast(), old.size(), new.size()) }?;
+        detector::own_bytes(at.addr(), new.size());
+        self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
+        self.len = len;
         Ok(())
     }
 
-    /// Drops the values, and makes room for `len` new ones at the first addresses of the memory. Returns
-    /// an empty block.
+    /// Replaces the memory by a new block of `len` values. Returns the old memory; on failure
+    /// nothing changes.
     pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
-        self.drop_values();
-        (self.start, self.len) = (self.memory.len(), 0);
-        self.grow(len)?;
-        Ok(Block { memory: Box::new_uninit_slice(0), start: 0, len: 0 })
+        // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
+        Ok(mem::replace(self, unsafe { Self::new(len) }?))
     }
 }
 
-#[cfg(loom)]
-impl<T> Block<T> {
-    fn drop_values(&mut self) {
-        for value in &mut self.memory[self.start..] {
-            // SAFETY: every place from `start` on holds a value.
-            unsafe { value.assume_init_drop() };
+fn map(size: usize, access: i32) -> Result<*mut u8, NoMemory> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at no fixed address.
+    let at = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
+    if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
+}
+
+/// Maps `size` bytes of new pages.
+fn pages(size: usize) -> Result<*mut u8, NoMemory> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    if size < HUGE_FROM {
+        return map(size, access);
+    }
+    // SAFETY: nobody uses the mapping yet.
+    Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
+}
+
+/// Cuts a mapping of `size` + `HUGE` bytes to `size` aligned bytes, and asks for huge pages.
+///
+/// # Safety
+/// `mapping` is a whole mapping; afterwards only the returned part is used.
+unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
+    let before = mapping.align_offset(HUGE);
+    let at = mapping.wrapping_add(before);
+    // SAFETY: by the caller's promise the cut parts are mapped and unused.
+    unsafe {
+        unmap(mapping, before);
+        // munmap needs whole pages; mmap has rounded the end of the mapping up in the same way.
+        unmap(at.wrapping_add(size.next_multiple_of(page_size())), HUGE - before);
+        libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // a refusal does no harm
+    }
+    at
+}
+
+/// Resizes a mapping from `old` to `new` bytes, perhaps at another address.
+///
+/// # Safety
+/// The `old` bytes at `from` are a whole mapping.
+unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, NoMemory> {
+    if new >= HUGE_FROM
+        && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
+    {
+        // SAFETY: the reserved mapping is new and ours alone; the pages are moved into it.
+        unsafe {
+            let to = align_mapping(reserved, new);
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            let at = libc::mremap(from.cast(), old, new, flags, to.cast::<libc::c_void>());
+            if at != libc::MAP_FAILED {
+                libc::madvise(at, new, libc::MADV_HUGEPAGE); // a refusal does no harm
+                return Ok(to);
+            }
+            // The reserved mapping is not unmapped here: the kernel may have unmapped it before
+            // it failed, and another thread may have received the address since.
+        }
+    }
+    // SAFETY: by the caller's promise `from` is a whole mapping of `old` bytes.
+    let at = unsafe { libc::mremap(from.cast(), old, new, libc::MREMAP_MAYMOVE) };
+    if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
+}
+
+/// # Safety
+/// The pages belong to a mapping of ours that nobody uses, or `size` is 0.
+unsafe fn unmap(at: *mut u8, size: usize) {
+    if size > 0 {
+        // SAFETY: by the caller's promise nobody uses the pages.
+        let result = unsafe { libc::munmap(at.cast(), size) };
+        debug_assert_eq!(result, 0);
+    }
+}
+
+impl<T> Drop for Block<T> {
+    fn drop(&mut self) {
+        let Ok(layout) = Self::layout(self.len) else { return };
+        // SAFETY: `new` or `grow` allocated the block in this way, and it is dropped once.
+        unsafe {
+            if layout.size() >= MAPPED {
+                libc::munmap(self.start().cast(), layout.size());
+            } else {
+                std::alloc::dealloc(self.start().cast(), layout);
+            }
         }
     }
 }
 
-#[cfg(loom)]
-impl<T> Drop for Block<T> {
-    fn drop(&mut self) {
-        self.drop_values();
-    }
-}
-
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::Block;
     use std::mem::MaybeUninit;

@@ -1,11 +1,9 @@
 //! Threads as this library needs them. Direct calls of pthreads create them, so that failures are
 //! values, and so that a new thread has the right signal mask and name before it runs anything.
 
-#[cfg(not(loom))]
 use crate::sys::detector;
 use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
-#[cfg(not(loom))]
 use crate::sys::thread_memory::ThreadMemory;
 use crate::sys::{cgroup, futex, stack_room, time};
 use std::ffi::{CStr, c_int, c_void};
@@ -266,23 +264,18 @@ pub unsafe fn create(
         // SAFETY: the mask has that length. Without memory for it the thread gets no mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
-    #[cfg(not(loom))]
     let Ok(memory) = ThreadMemory::give(&mut attributes, stack) else {
         // SAFETY: the attributes were initialised above.
         unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
         return Err(Errno(libc::EAGAIN));
     };
     // The C library reuses the stack of a joined thread for a new one.
-    #[cfg(not(loom))]
     detector::acquire(create as *const ());
     // SAFETY: the places are valid, and the attributes are initialised.
     let error = unsafe { libc::pthread_create(&raw mut id, &raw const attributes, main, arg) };
-    #[cfg(not(loom))]
-    {
-        detector::ignore_still();
-        // SAFETY: no thread was created.
-        memory.filter(|_| error != 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
-    }
+    detector::ignore_still();
+    // SAFETY: no thread was created.
+    memory.filter(|_| error != 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
     // SAFETY: the attributes were initialised above.
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
@@ -330,7 +323,6 @@ pub fn is_detached() -> bool {
 /// # Safety
 /// `id` comes from `create` and is joined once.
 pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
-    #[cfg(not(loom))]
     // SAFETY: by the caller's promise.
     let memory = unsafe { ThreadMemory::of(id) };
     let error = if futex::probe() {
@@ -345,12 +337,9 @@ pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
             }
         }
     };
-    #[cfg(not(loom))]
-    {
-        detector::ignore_still();
-        detector::release(create as *const ());
-        // SAFETY: the thread was joined.
-        memory.filter(|_| error == 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
-    }
+    detector::ignore_still();
+    detector::release(create as *const ());
+    // SAFETY: the thread was joined.
+    memory.filter(|_| error == 0).into_iter().for_each(|memory| unsafe { memory.unmap() });
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }

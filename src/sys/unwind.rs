@@ -27,7 +27,7 @@
 //! also see a symbol or an environment variable; but the linker may hide the symbol, and the
 //! program may change the variable.)
 
-use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::atomic::statics::{AtomicU32, Ordering};
 use crate::sys::output::die;
 use std::ffi::{c_int, c_void};
 

@@ -15,7 +15,7 @@
 //! | `dismiss`: swap | Release | `next_step` |
 //! | `has_thread` | not atomic | the cache's lock, or the run that has the slot |
 
-use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
+use crate::sys::atomic::{MODEL, Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 use std::time::Duration;
@@ -32,7 +32,7 @@ const DISMISSED: u32 = 3;
 const ASLEEP: u32 = 4;
 
 /// How often a waiter reads the word before it sleeps: some microseconds.
-const PATIENCE: u32 = if cfg!(loom) { 1 } else { 100 };
+const PATIENCE: u32 = if MODEL { 1 } else { 100 };
 
 pub struct JobState {
     word: Pad<Futex>,

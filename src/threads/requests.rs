@@ -39,7 +39,7 @@
 //!    `add` returns false, and the handler does not wait. If it is `DIES`, the `take` that finds
 //!    `END` also finds `DIES`, or an earlier `take` has found it: the thread answers.
 
-use crate::sys::atomic::Ordering;
+use crate::sys::atomic::{Ordering, const_fn};
 use crate::sys::futex::Futex;
 use std::time::Duration;
 
@@ -65,16 +65,11 @@ impl Taken {
 }
 
 impl Requests {
-    #[cfg(not(loom))]
-    #[allow(clippy::new_without_default, reason = "the models' futex has no default")]
-    pub const fn new() -> Self {
-        Requests(Futex::new(0))
-    }
-
-    #[cfg(loom)]
-    #[allow(clippy::new_without_default, reason = "the models' futex has no default")]
-    pub fn new() -> Self {
-        Requests(Futex::new(0))
+    const_fn! {
+        #[allow(clippy::new_without_default, reason = "the models' futex has no default")]
+        pub fn new() -> Self {
+            Requests(Futex::new(0))
+        }
     }
 
     /// Adds a request, and wakes the thread. False if the thread was told to end before.

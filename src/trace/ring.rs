@@ -18,7 +18,7 @@
 //! | `events`: load of `end` | Acquire | `push`, `truncate` |
 //! | the words, `highest` | Relaxed | none: a reader that is late finds a newer event in the slot |
 
-use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicU64, AtomicUsize, MODEL, Ordering};
 use crate::sys::memory::{self, NoMemory};
 use crate::trace::event::Event;
 
@@ -33,7 +33,7 @@ pub struct Ring {
 
 pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
 
-const LEAST: usize = if cfg!(loom) { 2 } else { 64 };
+const LEAST: usize = if MODEL { 2 } else { 64 };
 
 impl Ring {
     /// A ring for the greatest power of two of events that fits into `bytes` bytes, and at least
@@ -41,11 +41,8 @@ impl Ring {
     pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
         let events = (bytes / EVENT_BYTES).max(LEAST);
         let events = 1 << events.ilog2();
-        #[cfg(not(loom))]
         // SAFETY: a slot whose bytes are all zero is valid, and its size is not zero.
         let slots = unsafe { memory::zeroed(events) }?;
-        #[cfg(loom)]
-        let slots = memory::slice(events, |_| Ok(Slot::default()))?;
         Ok(Ring { slots, end: AtomicUsize::new(0), highest: AtomicUsize::new(0) })
     }
 
@@ -106,7 +103,7 @@ impl Ring {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::trace::event::Kind;

@@ -1,7 +1,7 @@
 //! How a searcher gets at the private tasks of other workers, at a bounded cost to the owners.
 
 use crate::queue::Raid;
-use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicUsize, MODEL, Ordering, Pad};
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::{Instant, nanos};
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Demands {
 
     /// Which tasks the next search takes.
     pub(super) fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
-        if cfg!(loom) {
+        if MODEL {
             return Reach::Raid; // models have no clock
         }
         if now < self.next {

@@ -13,7 +13,7 @@
 //! While a worker searches, every owner is eager, as long as its pushes are far apart. So the first
 //! task of a parallel phase is stolen at once.
 
-use crate::sys::atomic::{AtomicBool, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, MODEL, Ordering, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -72,7 +72,7 @@ impl Eagerness {
 
 impl Publisher {
     fn is_far(&self) -> bool {
-        if cfg!(loom) {
+        if MODEL {
             return self.last.replace(Some(Instant::now())).is_none(); // models have no clock
         }
         let now = Instant::now();

@@ -31,9 +31,7 @@ use self::demands::{Demands, RaidCost, Reach, Requests};
 use self::eager::Eagerness;
 use self::search::Until;
 use self::state::Token;
-use crate::idle::eventcount::EventCount;
-#[cfg(loom)]
-use crate::idle::eventcount::Role;
+use crate::idle::eventcount::{EventCount, Role};
 use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
@@ -47,7 +45,7 @@ use crate::queue::run_gate::{RestAwaited, Rests};
 use crate::queue::{Deque, End, Full, Portion, PrivatePart};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
-use crate::sys::atomic::{AtomicUsize, Pad};
+use crate::sys::atomic::{AtomicUsize, MODEL, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -137,7 +135,6 @@ impl<D: Deque> Stealing<D> {
 }
 
 /// Parts of the policy, for the models.
-#[cfg(loom)]
 impl<D: Deque> Stealing<D> {
     pub fn deque(&self, index: usize) -> &D {
         &self.deques[index]
@@ -309,7 +306,7 @@ impl<D: Deque> Policy for Stealing<D> {
             // which loops of 5 µs on 4 workers took 7.5 µs instead of 5.8; the whole wait, with
             // which loops of 100 µs took 34 µs instead of 33.)
             let patience = match others {
-                _ if cfg!(loom) => Duration::ZERO,
+                _ if MODEL => Duration::ZERO,
                 0 => SUSPENSION / 2,
                 _ => SUSPENSION,
             };
@@ -321,7 +318,7 @@ impl<D: Deque> Policy for Stealing<D> {
                     Found::Part => begun = Instant::now(),
                     Found::Other => break,
                     // (Models have no clock, so there each look is the last one.)
-                    Found::Nothing if waited >= most || cfg!(loom) => break,
+                    Found::Nothing if waited >= most || MODEL => break,
                     Found::Nothing => (),
                 }
             } else if waited >= most || waited >= patience && self.work_visible() {
@@ -385,7 +382,6 @@ impl<D: Deque> Policy for Stealing<D> {
         self.next_in_line_slowly(place, first)
     }
 
-    #[cfg(not(loom))]
     fn begin_exchange(&self, place: Mine<'_, impl Place>) -> Option<Task> {
         fn fits<P: Place>(_place: &P) -> impl FnOnce(Task) -> bool + use<P> {
             P::is_continuation
@@ -397,7 +393,6 @@ impl<D: Deque> Policy for Stealing<D> {
         self.injector.begin_exchange(fits(&*place))
     }
 
-    #[cfg(not(loom))]
     unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, task: Task) {
         // SAFETY: by the caller's promise. Wakes nobody: the number of tasks is unchanged.
         unsafe { self.injector.end_exchange(task) };

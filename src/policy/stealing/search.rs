@@ -16,7 +16,7 @@ use crate::policy::stealing::state::Stealing;
 use crate::policy::{Activity, Awaited, DequePolicy, Mine, Place, Step, UNAWAITED, wait_once};
 use crate::queue::{Deque, PrivatePart, Raid, Steal};
 use crate::stats::Phase;
-use crate::sys::atomic::{Ordering, fence, spin_loop};
+use crate::sys::atomic::{MODEL, Ordering, fence, spin_loop};
 use crate::sys::time::Instant;
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
@@ -25,11 +25,11 @@ use std::time::Duration;
 
 /// The most attempts at one deque while other threads interfere. Then the search continues with the
 /// next victim, because one of these threads may be preempted.
-const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+const MOST_TRIES: u32 = if MODEL { 2 } else { 64 };
 
 /// The same if searches follow each other closely, when many thieves may contend. (64 attempts took
 /// up to 3 µs.)
-const MOST_TRIES_OF_MANY: u32 = if cfg!(loom) { 2 } else { 4 };
+const MOST_TRIES_OF_MANY: u32 = if MODEL { 2 } else { 4 };
 
 /// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
 /// the cost of waking a worker.
@@ -508,8 +508,9 @@ impl<D: Deque> Stealing<D> {
             }
             if self.work_visible() {
                 self.sleepers.cancel(me);
-                #[cfg(loom)]
-                spin_loop(); // the holder of the deque's lock must run
+                if MODEL {
+                    spin_loop(); // the holder of the deque's lock must run
+                }
                 return true;
             }
         }

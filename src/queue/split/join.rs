@@ -2,7 +2,7 @@
 //! youngest task. The second half takes that task, or undoes the claim.
 
 use crate::queue::PrivatePart;
-#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[cfg(target_arch = "x86_64")]
 use crate::queue::split::record::LAYOUT;
 use crate::queue::split::record::{ABANDONED, Held, Slot, Split};
 use crate::sys::atomic::Ordering;
@@ -24,18 +24,18 @@ impl<M: Mode> Split<M> {
     /// True if `last` is at or above `split`.
     #[inline(always)]
     fn is_private(&self, last: *mut Slot) -> bool {
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (The
-        // compiler would use two instructions for load and comparison.)
-        unsafe {
-            std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
-                            const LAYOUT[1], label { return false }, options(nostack, readonly));
-            true
+        #[cfg(target_arch = "x86_64")]
+        if !crate::sys::atomic::MODEL {
+            // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does.
+            // (The compiler would use two instructions for load and comparison.)
+            unsafe {
+                std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
+                                const LAYOUT[1], label { return false },
+                                options(nostack, readonly));
+            }
+            return true;
         }
-        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-        {
-            last >= self.split()
-        }
+        last >= self.split()
     }
 
     /// Completes a claim that failed. If the youngest task is `task`, is public, and was not

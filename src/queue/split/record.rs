@@ -5,10 +5,8 @@ use crate::lock::trylock::TryLock;
 use crate::queue::PrivatePart;
 use crate::queue::length::Length;
 use crate::stats::Counter;
-use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell, spin_loop};
-#[cfg(not(loom))]
-use crate::sys::fence::Asymmetric;
-use crate::sys::fence::Mode;
+use crate::sys::atomic::{AtomicPtr, MODEL, Ordering, Pad, UnsafeCell, spin_loop};
+use crate::sys::fence::{Asymmetric, Mode};
 use crate::sys::region::Block;
 use crate::task::{Pair, Task};
 use std::cell::Cell;
@@ -20,18 +18,14 @@ use std::sync::atomic::AtomicBool;
 
 /// The number of times that the owner tries to get the lock before it waits longer, or continues
 /// without it. A thief holds the lock for a fraction of a microsecond, a raid for ten.
-const TRIES: u32 = if cfg!(loom) { 0 } else { 64 };
+const TRIES: u32 = if MODEL { 0 } else { 64 };
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
-#[cfg(not(loom))]
-pub(super) const FIRST_SLOTS: usize = 256;
-#[cfg(loom)]
-pub(super) const FIRST_SLOTS: usize = 3;
+pub(super) const FIRST_SLOTS: usize = if MODEL { 3 } else { 256 };
 
 /// A slot: room for a task.
 pub(super) struct Slot(UnsafeCell<MaybeUninit<Pair>>);
 
-#[cfg(loom)]
 impl Default for Slot {
     fn default() -> Self {
         Slot(UnsafeCell::new(MaybeUninit::new(Pair::empty())))
@@ -83,7 +77,6 @@ pub struct Split<M: Mode> {
 }
 
 /// The offsets at which sched_inline.h finds `bot`, `split` and `lim`.
-#[cfg(not(loom))]
 pub const LAYOUT: [usize; 3] = [
     offset_of!(Split<Asymmetric>, own) + offset_of!(Own, bot),
     offset_of!(Split<Asymmetric>, watched) + offset_of!(Watched, split),
@@ -160,9 +153,7 @@ pub(super) struct Held<'a>(&'a Thieves);
 impl<'a> Held<'a> {
     /// For the owner: waits for the lock.
     pub(super) fn wait(thieves: &'a Thieves) -> Self {
-        if !cfg!(loom)
-            && let Some(held) = Self::try_now(thieves).or_else(|| Self::try_often(thieves))
-        {
+        if !MODEL && let Some(held) = Self::try_now(thieves).or_else(|| Self::try_often(thieves)) {
             return held;
         }
         thieves.lock.lock();

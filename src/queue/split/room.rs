@@ -3,7 +3,7 @@
 
 use crate::queue::split::record::{ABANDONED, FIRST_SLOTS, Held, Seldom, Slot, Split, slots};
 use crate::queue::{Full, PrivatePart};
-use crate::sys::atomic::Ordering;
+use crate::sys::atomic::{MODEL, Ordering};
 use crate::sys::fence::Mode;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::region::Block;
@@ -85,7 +85,7 @@ impl<M: Mode> Split<M> {
 
     /// True if the block is longer than that of a new deque, by enough to be worth a replacement.
     pub(super) fn is_long(block: &Block<Slot>) -> bool {
-        if cfg!(loom) {
+        if MODEL {
             return block.count() > FIRST_SLOTS;
         }
         block.count() * size_of::<Slot>() >= memory::LONG
@@ -116,7 +116,7 @@ impl<M: Mode> Split<M> {
         drop(old); // after unlocking: the system may take milliseconds for its pages
     }
 
-    #[cfg(loom)]
+    /// For the models.
     pub(super) fn assert_room(&self, bot: *mut Slot) {
         // SAFETY: the caller is the owner, and only the owner replaces `block`.
         let (start, count) = self
