@@ -614,6 +614,89 @@ CASE(outside_turns)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
+/* close_joins: A task from outside starts within about a millisecond, too, if the job of each worker forks and joins
+ * without a pause, and the task comes just after another one had its turn.
+ * ctest: matrix with=deques deque=split,chaselev threads=1,2 timeout=120 */
+enum { CLOSE_TASKS = 20 };
+
+static atomic_int close_busy, close_started;
+
+static void no_task(void *closure, struct scheduler *s)
+{
+}
+
+static void small_tree(void *closure, struct scheduler *s)
+{
+    size_t leaves = (size_t)closure;
+    if (leaves > 1) {
+        sched_task other;
+        sched_fork(&other, small_tree, (void *)(leaves / 2), s);
+        small_tree((void *)(leaves - leaves / 2), s);
+        sched_join(&other, s);
+    }
+}
+
+/* Forks and joins one task after the other, until all tasks from outside have started. */
+static void one_by_one(struct scheduler *s)
+{
+    for (struct patience p = patience_of(20); close_started < CLOSE_TASKS && is_patient(&p);)
+        for (int i = 0; i < 100; i++) {
+            sched_task task;
+            sched_fork(&task, no_task, NULL, s);
+            sched_join(&task, s);
+        }
+}
+
+static void above_another(struct scheduler *s)
+{
+    sched_task other;
+    sched_fork(&other, no_task, NULL, s);
+    one_by_one(s);
+    sched_join(&other, s);
+}
+
+static void tree_by_tree(struct scheduler *s)
+{
+    for (struct patience p = patience_of(20); close_started < CLOSE_TASKS && is_patient(&p);)
+        small_tree((void *)(size_t)64, s);
+}
+
+static void (*const close_jobs[])(struct scheduler *) = {one_by_one, above_another, tree_by_tree};
+
+static void call_close_job(void *closure, struct scheduler *s)
+{
+    close_busy++;
+    (*(void (*const *)(struct scheduler *))closure)(s);
+    CHECK_EQ(close_started, CLOSE_TASKS);
+}
+
+static void close_start(void *closure, struct scheduler *s)
+{
+    close_started++;
+}
+
+CASE(close_joins)
+{
+    int threads = threads_of(1);
+    struct sched_options options = {.size = sizeof options, .nthreads = threads};
+    struct sched_pool *pool = sched_pool_create(&options);
+    CHECK(pool);
+    for (size_t job = 0; job < sizeof close_jobs / sizeof close_jobs[0]; job++) {
+        close_busy = close_started = 0;
+        for (int i = 0; i < threads; i++)
+            CHECK_EQ(sched_pool_submit(pool, call_close_job, (void *)&close_jobs[job]), 0);
+        while (close_busy < threads)
+            pause_us(100);
+        for (int i = 0; i < CLOSE_TASKS; i++) {
+            CHECK_EQ(sched_pool_submit(pool, close_start, NULL), 0);
+            while (close_started <= i)
+                sched_yield();
+        }
+        CHECK_EQ(sched_pool_wait(pool), 0);
+    }
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+}
+
 /* overlap: More workers than processors are of use to tasks that sleep: 64 tasks on 64 workers all
  * sleep at the same time, whether one task spawns them or each spawns the next.
  * ctest: matrix with=threads deque=split,mutex,chaselev idle=park,nap threads=64

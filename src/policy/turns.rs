@@ -18,9 +18,6 @@ use std::time::Duration;
 /// The longest turn, and the least time between two turns.
 pub const TURN: Duration = Duration::from_millis(1);
 
-/// If two alarms are closer than this, their cost matters: see `queue::PrivatePart::defer_alarm`.
-const OFTEN: Duration = Duration::from_micros(10);
-
 #[derive(Default)]
 pub struct Turns {
     /// The start of the current turn; None between turns.
@@ -31,7 +28,6 @@ pub struct Turns {
     ended: Cell<Option<Instant>>,
     /// The worker has not yet noted that the last task of the last turn has returned.
     runs: Cell<bool>,
-    last_alarm: Cell<Option<Instant>>,
 }
 
 impl Turns {
@@ -95,13 +91,5 @@ impl Turns {
         if let Some(begun) = self.begun.take() {
             self.ended.set(Some(begun));
         }
-    }
-
-    /// Notes that the worker has found an alarm although no turn was due. True if the previous such
-    /// alarm was less than `OFTEN` ago.
-    #[cold]
-    pub fn alarms_often(&self) -> bool {
-        let now = Instant::now();
-        self.last_alarm.replace(Some(now)).is_some_and(|last| now - last < OFTEN)
     }
 }

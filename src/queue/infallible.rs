@@ -27,7 +27,6 @@ impl PrivatePart for Infallible {
         fn is_alarmed() -> bool;
         fn is_asked() -> bool;
         unsafe fn silence();
-        unsafe fn defer_alarm();
         unsafe fn publish(Portion) -> Published;
         unsafe fn rearm();
     }

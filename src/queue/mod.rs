@@ -264,11 +264,10 @@ pub trait PrivatePart: Sized {
     /// Publishes private tasks without the owner's help. Expensive. True if thieves can steal now.
     fn raid(&self) -> bool;
 
-    /// Sets an alarm, unless an alarm that stops each pop is set already. From the owner's next pop
-    /// or join on, each pop and join takes its slow path, and `pop_into` takes nothing, until the
-    /// owner silences or defers the alarm. The caller is the owner, or has written the reason of
-    /// the alarm and then executed a full fence. So the owner sees the reason after it has silenced
-    /// the alarm.
+    /// Sets an alarm, unless one is set already. From the owner's next pop or join on, each pop and
+    /// join takes its slow path, and `pop_into` takes nothing, until the owner silences the alarm.
+    /// The caller is the owner, or has written the reason of the alarm and then executed a full
+    /// fence. So the owner sees the reason after it has silenced the alarm.
     fn alarm(&self);
 
     // --- the owner -------------------------------------------------------------------
@@ -281,12 +280,6 @@ pub trait PrivatePart: Sized {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn silence(&self);
-
-    /// From now on the alarm stops only the pops of tasks that are queued now.
-    ///
-    /// # Safety
-    /// The caller is the one [`Owner`].
-    unsafe fn defer_alarm(&self);
 
     /// Publishes tasks: all, or a portion of them if thieves have none to steal.
     ///

@@ -69,7 +69,6 @@ impl<P: PrivatePart> Owner<'_, P> {
         fn publish(portion: Portion) -> Published;
         fn rearm();
         fn silence();
-        fn defer_alarm();
     }
 
     pub fn is_asked(&self) -> bool {

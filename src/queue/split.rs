@@ -68,10 +68,9 @@
 //!
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
 //! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
-//! `alarm` until the owner removes it. So the next pop or join takes the slow path, and the owner
-//! looks at what the alarm was set for. If it is too early for that, the owner may lower the alarm
-//! to the present `bot`: then only the pops of the tasks that are queued now take the slow path. To
-//! thieves an alarm looks like a request, so they can raid an owner that computes.
+//! `alarm` until the owner removes it. So each pop and join takes the slow path, and the owner
+//! looks at what the alarm was set for. To thieves an alarm looks like a request, so they can raid
+//! an owner that computes.
 //!
 //! # The bad interleavings
 //!

@@ -82,22 +82,3 @@ fn an_alarm_beside_a_raid() {
         shared.check(owner);
     });
 }
-
-/// A deferred alarm stops the pops of the tasks that were queued, and of no others.
-#[test]
-fn a_deferred_alarm() {
-    explore("split, a deferred alarm", 3, 1, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        let raider = raider(&shared, 1);
-        shared.deque.alarm();
-        owner.private_part().expect("a split deque").defer_alarm();
-        shared.push(&mut owner, 1);
-        assert!(owner.pop_into(take), "the alarm stops a pop of a younger task");
-        assert!(!owner.pop_into(take), "the alarm does not stop the pop");
-        assert!(shared.deque.is_alarmed());
-        join([raider]);
-        shared.check(owner);
-    });
-}

@@ -67,11 +67,6 @@ impl<M: Mode> PrivatePart for Split<M> {
         processor_fence(Ordering::SeqCst); // with the alarming thread's: see the essay, 6
     }
 
-    unsafe fn defer_alarm(&self) {
-        let _held = Held::wait(&self.thieves);
-        self.set_alarm(self.bot());
-    }
-
     unsafe fn publish(&self, portion: Portion) -> Published {
         let part_of = |tasks: isize| match portion {
             Portion::Half => tasks / 2,

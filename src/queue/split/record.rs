@@ -63,7 +63,7 @@ impl Slot {
 /// The value of `split` in a forked child.
 pub(super) const ABANDONED: *mut Slot = ptr::without_provenance_mut(usize::MAX);
 
-/// The value of `alarm` for which each pop takes the slow path. No slot has this address.
+/// The value of a set `alarm`: each pop takes the slow path. No slot has this address.
 pub(super) const EACH: *mut Slot = ptr::without_provenance_mut(usize::MAX - 1);
 
 /// `M`: how the fences between the owner and the raiders are made.
@@ -110,8 +110,8 @@ pub(super) struct Watched {
     pub(super) split: AtomicPtr<Slot>,
     /// A push here or beyond takes the slow path; null: somebody has asked.
     pub(super) lim: AtomicPtr<Slot>,
-    /// `split` is not below this: a pop below it takes the slow path, where the owner finds the
-    /// alarm. Null: no alarm is set.
+    /// [`EACH`]: an alarm is set. Then `split` is `EACH`, too, and the owner finds the alarm on the
+    /// slow path of each pop. Null: no alarm is set.
     pub(super) alarm: AtomicPtr<Slot>,
 }
 
