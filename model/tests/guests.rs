@@ -5,8 +5,8 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::policy::Policy;
 use sched::policy::guests::Purpose;
+use sched::policy::{Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
@@ -108,11 +108,44 @@ fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_le
     });
 }
 
+/// The guest sleeps twice, each time with a task in its queue. A worker that looks only at the queue
+/// for all workers holds the token meanwhile. It does not drop the token for the second task.
+fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("guests over {}, sleeps again", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let scene = Scene::<D>::held_for_guests(1, 1, 2);
+        let index = scene.scheduler.come(1, Purpose::Work).expect("nobody else comes");
+        let worker = Scene::thread(&scene, move |scene| {
+            let place = scene.places[0].mine();
+            for task in [scene.scheduler.rob(index, place), scene.scheduler.take_outside(place)] {
+                task.into_iter().for_each(|task| scene.places[0].call(task));
+            }
+        });
+        let place = &scene.places[index];
+        let add = |cell: usize| {
+            let task = Task { f: count, closure: scene.cells[cell].closure() };
+            scene.scheduler.spawn(place.mine(), task).expect("there is memory");
+        };
+        add(0);
+        scene.scheduler.sleep_as_guest(place.mine(), &mut || ());
+        add(1);
+        let mut worker = Some(worker);
+        scene.scheduler.sleep_as_guest(place.mine(), &mut || {
+            join(worker.take());
+            let left = !scene.scheduler.deque(index).looks_empty();
+            assert!(!left || scene.scheduler.queued_for_all() > 0, "a task that no token tells of");
+        });
+        scene.scheduler.run_own(place.on_stack(), &|_| true);
+        all_ran(&scene);
+    });
+}
+
 models! {
     chaselev: ChaseLev {
         left: tasks_are_left(1, 1, 3, 10_000);
         again: a_guest_comes_again(1, 2, 3_000);
         beside: a_guest_beside_the_end(1, 3, 5_000);
+        asleep: a_guest_sleeps_again(2, 1_000);
     }
     split: Split<Asymmetric> {
         left: tasks_are_left(1, 1, 2, 10_000);

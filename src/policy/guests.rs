@@ -45,6 +45,12 @@
 //! dropped when they are gone. A worker that serves a LEFT place owns it: the worker takes the
 //! place before it looks at the deque, so no guest adds a task in between.
 //!
+//! *The second sleep.* A worker holds the token of a SLEEPING place and finds the deque empty. The
+//! guest wakes up, adds a task, sleeps again, and relies on the token. The worker's
+//! compare-and-swap succeeds and drops the token. Therefore the worker looks once more after it has
+//! dropped the token. If there are tasks, it takes the token back, unless the guest has woken up or
+//! has queued a new one.
+//!
 //! *Two owners.* The worker that serves a LEFT place and the guest that comes again both change
 //! LEFT to TAKEN by a compare-and-swap; one fails. A guest that fails takes another place.
 //!
@@ -61,7 +67,9 @@
 //! | --- | --- | --- |
 //! | to TAKEN: compare-and-swap | Acquire | the Release of the change to FREE or LEFT |
 //! | to LEFT, to FREE | Release | that compare-and-swap |
-//! | to SLEEPING, `drop_token` | AcqRel; Relaxed would do | the injector's lock orders the token |
+//! | to SLEEPING | Release | `drop_token`, `sleeping`: they see the tasks that are stealable now |
+//! | `drop_token` | Acquire | the change to SLEEPING |
+//! | `take_token_back` | Relaxed | the injector's lock orders the token |
 //! | `sleeping`: load | Acquire | the change to SLEEPING |
 //! | `thread` | Relaxed | none: a thread compares it with the number that it has stored itself |
 //! | `seen` | Relaxed | the fences of a sleeper and of a spawn; otherwise a hint |
@@ -275,6 +283,13 @@ impl Guests {
     /// guest do. False if that has changed; then the caller serves the place again.
     pub fn drop_token(&self, index: usize, guest: Guest) -> bool {
         self.drop_token_of(index, if guest == Guest::Works { TAKEN } else { SLEEPING })
+    }
+
+    /// The caller has dropped the token of the place, and the deque has stealable tasks after all.
+    /// True if the guest sleeps and there is no token: then the caller has it again.
+    pub fn take_token_back(&self, index: usize) -> bool {
+        let (new, relaxed) = (SLEEPING | TOKEN, Ordering::Relaxed);
+        self.place(index).state.compare_exchange(SLEEPING, new, relaxed, relaxed).is_ok()
     }
 
     fn drop_token_of(&self, index: usize, state: u32) -> bool {

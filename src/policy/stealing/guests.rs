@@ -95,7 +95,10 @@ impl<D: Deque> Stealing<D> {
                 }
                 Served::Stranger(guest) => {
                     task = task.or_else(|| Self::stolen_from(deque));
-                    if !deque.has_public() && self.guests.drop_token(index, guest) {
+                    if !deque.has_public()
+                        && self.guests.drop_token(index, guest)
+                        && !(deque.has_public() && self.guests.take_token_back(index))
+                    {
                         break;
                     }
                 }

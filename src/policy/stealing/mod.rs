@@ -156,6 +156,12 @@ impl<D: Deque> Stealing<D> {
     pub fn wake_for_more(&self, place: Mine<'_, impl Place>) {
         self.found(place);
     }
+
+    /// Takes the oldest task from outside. The worker is active.
+    pub fn take_outside(&self, place: Mine<'_, impl Place>) -> Option<Task> {
+        let token = self.injector.take()?;
+        self.resolved(token, place)
+    }
 }
 
 impl<D: Deque> Policy for Stealing<D> {
