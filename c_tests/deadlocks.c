@@ -283,9 +283,9 @@ static void with_word_and_handler(void *word)
     with_word(word);
 }
 
-static void with_option(void *value)
+static void with_option(void *settings)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = 2, .deadlock = *(int *)value};
+    struct sched_options options = {.size = sizeof options, .nthreads = 2, .settings = settings};
     struct sched_pool *pool = sched_pool_create(&options);
     sched_sem_init(&never, 0);
     alarm(20);
@@ -310,13 +310,12 @@ static void silent(void (*body)(void *), void *arg)
 
 static void words(void)
 {
-    int off = SCHED_DEADLOCK_OFF, report = SCHED_DEADLOCK_REPORT;
     child.status = told(with_word, "report", "deadlock: a task waits for ever", SIGTERM);
     CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGTERM);
-    child.status = told(with_option, &report, "deadlock: a task waits for ever", SIGTERM);
+    child.status = told(with_option, "SCHED_DEADLOCK=report", "deadlock: a task waits for ever", SIGTERM);
     CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGTERM);
     silent(with_word, "off");
-    silent(with_option, &off);
+    silent(with_option, "SCHED_DEADLOCK=off");
     in_child(with_word_and_handler, "abort");
     CHECK_CHILD_ABORTED("nothing is left that could help but the handler of SIGTERM\n");
     in_child(with_word, "auto");

@@ -530,7 +530,7 @@ CASE(pool_fork)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* pool_full: SCHED_OVERFLOW_REFUSE: a pool that holds qlen tasks from outside refuses further ones,
+/* pool_full: SCHED_OVERFLOW=refuse: a pool that holds qlen tasks from outside refuses further ones,
  * by EAGAIN, and all that it has accepted run.
  * ctest: matrix idle=park threads=1,4 plain */
 enum { QLEN = 10 };
@@ -549,7 +549,7 @@ COUNTING_TASK(full_task, full_ran)
 CASE(pool_full)
 {
     struct sched_options options = {.size = sizeof options, .nthreads = 4, .qlen = QLEN,
-                                    .overflow = SCHED_OVERFLOW_REFUSE};
+                                    .settings = "SCHED_OVERFLOW=refuse"};
     struct sched_pool *pool = sched_pool_create(&options);
     int workers = threads_of(4), accepted = 0;
     CHECK(pool != NULL);
@@ -850,27 +850,37 @@ static void check_says(const char *kind, const char *deque, const char *idle, in
 static void values(void)
 {
     check_says("steal", "split", "park", 0);
-    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem", "queue", "fair", "adaptive"};
-    for (int i = 1; i <= 9; i++) {
-        options = (struct sched_options){.deque = i, .nthreads = i};
-        check_says("steal", deques[i], "park", i);
+    static const char *const deques[] = {"split", "chaselev", "ring", "mutex", "spin", "sem", "queue", "fair", "adaptive"};
+    for (int i = 0; i < 9; i++) {
+        char settings[64];
+        snprintf(settings, sizeof settings, "SCHED_DEQUE=%s", deques[i]);
+        options = (struct sched_options){.settings = settings, .nthreads = i + 1};
+        check_says("steal", deques[i], "park", i + 1);
     }
-    options = (struct sched_options){.kind = SCHED_KIND_LIFO, .deque = SCHED_DEQUE_SEM};
+    options = (struct sched_options){.kind = SCHED_KIND_LIFO, .settings = "SCHED_DEQUE=sem"};
     check_says("lifo", "sem", "park", 0);
-    options = (struct sched_options){.kind = SCHED_KIND_FIFO, .idle = SCHED_IDLE_SPIN, .nthreads = 3};
+    options = (struct sched_options){.kind = SCHED_KIND_FIFO, .settings = " SCHED_IDLE=spin\t\n", .nthreads = 3};
     check_says("fifo", "mutex", "spin", 3);
+    options = (struct sched_options){.kind = SCHED_KIND_FIFO, .nthreads = 3,
+                                     .settings = "SCHED_KIND=lifo  SCHED_THREADS=2 SCHED_IDLE=nap SCHED_IDLE=spin"};
+    check_says("lifo", "mutex", "spin", 2); /* settings go before members, and later ones before earlier ones */
+    options = (struct sched_options){.settings = ""};
+    check_says("steal", "split", "park", 0);
+    options = (struct sched_options){.settings = "SCHED_DEQUE=queue SCHED_STEAL=half SCHED_GLOBAL=one SCHED_JOIN=help "
+                                                 "SCHED_STACK=128K SCHED_WARM=10ms SCHED_SEED=7 SCHED_BLOCKING=3"};
+    check_says("steal", "queue", "park", 0);
     options = (struct sched_options){.kind = SCHED_KIND_SERIAL, .nthreads = 3};
     check_says("serial", "none", "park", 1);
-    options = (struct sched_options){.kind = SCHED_KIND_STEAL, .idle = SCHED_IDLE_NAP,
-                                     .deque = SCHED_DEQUE_CHASELEV, .nthreads = -1};
+    options = (struct sched_options){.kind = SCHED_KIND_STEAL, .settings = "SCHED_IDLE=nap SCHED_DEQUE=chaselev",
+                                     .nthreads = -1};
     check_says("steal", "chaselev", "nap", sched_default_threads());
-    options = (struct sched_options){.idle = SCHED_IDLE_BACKOFF};
+    options = (struct sched_options){.settings = "SCHED_IDLE=backoff"};
     check_says("steal", "split", "backoff", 0);
-    options = (struct sched_options){.idle = SCHED_IDLE_PARK, .overflow = SCHED_OVERFLOW_GROW};
+    options = (struct sched_options){.settings = "SCHED_IDLE=park SCHED_OVERFLOW=grow"};
     check_says("steal", "split", "park", 0);
-    options = (struct sched_options){.deque = SCHED_DEQUE_RING, .overflow = SCHED_OVERFLOW_ONE};
+    options = (struct sched_options){.settings = "SCHED_DEQUE=ring SCHED_OVERFLOW=one"};
     check_says("steal", "ring", "park", 0);
-    options = (struct sched_options){.deque = SCHED_DEQUE_SPIN, .overflow = SCHED_OVERFLOW_HALF};
+    options = (struct sched_options){.settings = "SCHED_DEQUE=spin SCHED_OVERFLOW=half"};
     check_says("steal", "spin", "park", 0);
 }
 
@@ -879,18 +889,23 @@ static void environment(void)
     setenv("SCHED_KIND", "lifo", 1);
     setenv("SCHED_IDLE", "nap", 1);
     setenv("SCHED_THREADS", "2", 1);
-    options = (struct sched_options){.kind = SCHED_KIND_STEAL, .deque = SCHED_DEQUE_CHASELEV,
-                                     .idle = SCHED_IDLE_SPIN, .nthreads = 5};
+    options = (struct sched_options){.kind = SCHED_KIND_STEAL, .settings = "SCHED_DEQUE=chaselev SCHED_IDLE=spin",
+                                     .nthreads = 5};
     check_says("lifo", "mutex", "nap", 2); /* a deque of another kind does not count */
     setenv("SCHED_KIND", "steal", 1);
-    options = (struct sched_options){.deque = SCHED_DEQUE_CHASELEV};
+    options = (struct sched_options){.settings = "SCHED_DEQUE=chaselev"};
     check_says("steal", "chaselev", "nap", 2);
     setenv("SCHED_DEQUE", "mutex", 1);
-    options = (struct sched_options){.deque = SCHED_DEQUE_CHASELEV};
+    options = (struct sched_options){.settings = "SCHED_DEQUE=chaselev"};
     check_says("steal", "mutex", "nap", 2);
     setenv("SCHED_DEQUE", "ring", 1); /* which does not grow: nor does an overflow of another deque count */
-    options = (struct sched_options){.deque = SCHED_DEQUE_CHASELEV, .overflow = SCHED_OVERFLOW_GROW};
+    options = (struct sched_options){.settings = "SCHED_DEQUE=chaselev SCHED_OVERFLOW=grow"};
     check_says("steal", "ring", "nap", 2);
+    options = (struct sched_options){.settings = "SCHED_DEQUE=queue SCHED_GLOBAL=all"};
+    check_says("steal", "ring", "nap", 2);
+    setenv("SCHED_DEQUE", "chaselev", 1);
+    options = (struct sched_options){.settings = "SCHED_DEQUE=ring SCHED_STEAL=half"};
+    check_says("steal", "chaselev", "nap", 2);
     setenv("SCHED_DEQUE", "nonesuch", 1);
     CHECK_NO_POOL(NULL, EINVAL);
     unsetenv("SCHED_KIND");
@@ -921,23 +936,36 @@ static void check_refused(const char *says, const char *accepted)
 
 static void options_refused(void)
 {
-    static const struct {
-        int *member;
-        const char *name, *accepted;
-    } members[] = {
-        {&options.kind, "options.kind is ", "SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to 5"},
-        {&options.deque, "options.deque is ", "SCHED_DEQUE_SPLIT to SCHED_DEQUE_ADAPTIVE, which are 1 to 9"},
-        {&options.idle, "options.idle is ", "SCHED_IDLE_PARK to SCHED_IDLE_SPIN, which are 1 to 4"},
-        {&options.overflow, "options.overflow is ", "SCHED_OVERFLOW_GROW to SCHED_OVERFLOW_REFUSE, which are 1 to 4"},
-    };
-    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
-        for (int bad = 0; bad < 4; bad++) {
-            char says[64];
-            *members[m].member = (int[]){-1, 10, INT_MAX, INT_MIN}[bad];
-            snprintf(says, sizeof says, "%s%d;", members[m].name, *members[m].member);
-            check_refused(says, members[m].accepted);
-        }
+    for (int bad = 0; bad < 4; bad++) {
+        char says[64];
+        options.kind = (int[]){-1, 10, INT_MAX, INT_MIN}[bad];
+        snprintf(says, sizeof says, "options.kind is %d;", options.kind);
+        check_refused(says, "SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to 5");
     }
+    static const struct {
+        const char *settings, *says, *accepted;
+    } bad[] = {
+        {"SCHED_DEQUE=rung", "options.settings: SCHED_DEQUE=rung: no such value;", "accepted: split chaselev ring"},
+        {"SCHED_IDLE=park SCHED_IDLE=", "options.settings: SCHED_IDLE=: no such value;", "accepted: park nap backoff spin"},
+        {"SCHED_OVERFLOW", "options.settings: SCHED_OVERFLOW: no such value;", "accepted: grow one half refuse"},
+        {"SCHED_DEQE=ring", "options.settings: SCHED_DEQE=ring: no such variable", ""},
+        {"deque=ring", "options.settings: deque=ring: no such variable", ""},
+        {"=", "options.settings: =: no such variable", ""},
+        {"SCHED_TRACE=a.json", "options.settings: SCHED_TRACE=a.json: only the environment can name a file", ""},
+        {"SCHED_STATS_FILE=a", "SCHED_STATS_FILE=a: only the environment", ""},
+        {"SCHED_SEED=99999999999999999999999999999999999999999999999999999999999999999999999999999999",
+         "options.settings: SCHED_SEED=99999999999999999999999999999999999999999999999999999: no such value;", "accepted: N"},
+        {"SCHED_THREADS=0", "SCHED_THREADS=0: no such value;", "accepted: N (1 to 4096) auto"},
+        {"SCHED_KIND=l\303\274fo", "SCHED_KIND=l\\xc3\\xbcfo: no such value;", "accepted: steal lifo"},
+        {"SCHED_DEQUE=ring SCHED_STEAL=half SCHED_OVERFLOW=grow",
+         "options.settings: SCHED_OVERFLOW=grow: not with SCHED_KIND=steal SCHED_DEQUE=ring;", "accepted: half one refuse"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        options.settings = bad[i].settings;
+        check_refused(bad[i].says, bad[i].accepted);
+    }
+    options.reserved = 1;
+    check_refused("options.reserved is 1", "accepted: 0");
     options.nthreads = 4097;
     check_refused("options.nthreads is 4097", "at most 4096");
     options.kind = SCHED_KIND_SERIAL + 1;
@@ -945,16 +973,14 @@ static void options_refused(void)
     options.blocking = 65537;
     check_refused("options.blocking is 65537", "1 to 65536");
     options.kind = SCHED_KIND_LIFO;
-    options.deque = SCHED_DEQUE_CHASELEV;
-    check_refused("options.deque is SCHED_DEQUE_CHASELEV: not with SCHED_KIND_LIFO;",
-                  "accepted: SCHED_DEQUE_MUTEX SCHED_DEQUE_SPIN SCHED_DEQUE_SEM SCHED_DEQUE_FAIR SCHED_DEQUE_ADAPTIVE");
-    options.overflow = SCHED_OVERFLOW_HALF;
-    check_refused("options.overflow is SCHED_OVERFLOW_HALF: not with SCHED_KIND_STEAL SCHED_DEQUE_SPLIT;",
-                  "accepted: SCHED_OVERFLOW_GROW SCHED_OVERFLOW_REFUSE");
-    options.deque = SCHED_DEQUE_RING;
-    options.overflow = SCHED_OVERFLOW_GROW;
-    check_refused("options.overflow is SCHED_OVERFLOW_GROW: not with SCHED_KIND_STEAL SCHED_DEQUE_RING;",
-                  "accepted: SCHED_OVERFLOW_HALF SCHED_OVERFLOW_ONE SCHED_OVERFLOW_REFUSE");
+    options.settings = "SCHED_DEQUE=chaselev";
+    check_refused("options.settings: SCHED_DEQUE=chaselev: not with SCHED_KIND=lifo;",
+                  "accepted: mutex spin sem fair adaptive");
+    options.settings = "SCHED_OVERFLOW=half";
+    check_refused("options.settings: SCHED_OVERFLOW=half: not with SCHED_KIND=steal SCHED_DEQUE=split;",
+                  "accepted: grow refuse");
+    options.settings = "SCHED_STEAL=half";
+    check_refused("options.settings: SCHED_STEAL=half: not with SCHED_KIND=steal SCHED_DEQUE=split;", "accepted: one");
 }
 
 static atomic_int began, refused_one;
@@ -1006,17 +1032,11 @@ static void sizes(void)
     CHECK_NO_POOL(&big.now, EINVAL);
     big.now.size = 0;
     CHECK_NO_POOL(&big.now, EINVAL);
-    big.now.size = offsetof(struct sched_options, blocking) - 1; /* of the first version's */
+    big.now.size = sizeof big.now - 1; /* less than the first version */
     CHECK_NO_POOL(&big.now, EINVAL);
-    big.now.size = offsetof(struct sched_options, blocking);
-    big.now.blocking = SIZE_MAX; /* not the caller's */
-    pool = sched_pool_create(&big.now);
-    CHECK(pool != NULL);
-    CHECK_EQ(sched_pool_destroy(pool), 0);
-    big.now.blocking = 0;
     big.now.size = SIZE_MAX;
     CHECK_NO_POOL(&big.now, EINVAL);
-    big.now.size = sizeof big.now;
+    big.now.size = sizeof big.now; /* what follows is no member of the caller's struct */
     pool = sched_pool_create(&big.now);
     CHECK(pool != NULL);
     CHECK_EQ(sched_pool_destroy(pool), 0);

@@ -7,9 +7,9 @@
  *
  * SCHED_SORT(f, T, LESS) defines a static function
  *
- *     void f(T *base, size_t n, struct scheduler *s)
+ *     int f(T *base, size_t n, struct scheduler *s)
  *
- * which sorts the n elements from base on. s is the caller's, or NULL as sched_tasks.h says. A call
+ * which sorts the n elements from base on, and returns 0: this sort cannot fail. s is the caller's, or NULL as sched_tasks.h says. A call
  * is a suspension point. LESS is an expression: true if *a belongs before *b, where a and b are of
  * type const T *. With a comparison cmp for qsort, LESS is cmp(a, b) < 0. LESS must be an order:
  * false for equal elements, and if a is before b and b before c, then a is before c. If LESS is not
@@ -507,17 +507,18 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         f##_append_(base, run, n - run, room);                                                     \
     }                                                                                              \
                                                                                                    \
-    SCHED_TYPED_STATIC_ void f(T *base, size_t n, struct scheduler *s)                             \
+    SCHED_TYPED_STATIC_ int f(T *base, size_t n, struct scheduler *s)                              \
     {                                                                                              \
         size_t run = f##_look_(base, n, s);                                                        \
         if (run >= n)                                                                              \
-            return;                                                                                \
+            return 0;                                                                              \
         if (n - run <= SCHED_SORT_TAIL_ / sizeof(T) && n - run <= n / 16)                          \
             f##_tail_(base, run, n);                                                               \
         else if (n < SCHED_SORT_TASK_)                                                             \
             f##_serial_(base, n, sched_sort_limit_(n), 0);                                         \
         else                                                                                       \
             f##_part_(base, n, sched_sort_limit_(n), 0, s);                                        \
+        return 0;                                                                                  \
     }
 
 #include "sched_stable_sort.h"

@@ -73,35 +73,6 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_KIND_CONT 4
 #define SCHED_KIND_SERIAL 5
 
-/* Values of the member deque: the words of SCHED_DEQUE. */
-#define SCHED_DEQUE_SPLIT 1
-#define SCHED_DEQUE_CHASELEV 2
-#define SCHED_DEQUE_RING 3
-#define SCHED_DEQUE_MUTEX 4
-#define SCHED_DEQUE_SPIN 5
-#define SCHED_DEQUE_SEM 6
-#define SCHED_DEQUE_QUEUE 7
-#define SCHED_DEQUE_FAIR 8
-#define SCHED_DEQUE_ADAPTIVE 9
-
-/* Values of the member idle: the words of SCHED_IDLE. */
-#define SCHED_IDLE_PARK 1
-#define SCHED_IDLE_NAP 2
-#define SCHED_IDLE_BACKOFF 3
-#define SCHED_IDLE_SPIN 4
-
-/* Values of the member overflow: the words of SCHED_OVERFLOW. */
-#define SCHED_OVERFLOW_GROW 1
-#define SCHED_OVERFLOW_ONE 2
-#define SCHED_OVERFLOW_HALF 3
-#define SCHED_OVERFLOW_REFUSE 4
-
-/* Values of the member deadlock: the words of SCHED_DEADLOCK. */
-#define SCHED_DEADLOCK_AUTO 1
-#define SCHED_DEADLOCK_ABORT 2
-#define SCHED_DEADLOCK_REPORT 3
-#define SCHED_DEADLOCK_OFF 4
-
 /* A scheduler that lives until it is destroyed. */
 struct sched_pool;
 
@@ -168,18 +139,14 @@ struct sched_options {
   int nthreads;
   /* The qlen of sched_init. */
   int qlen;
-  /* SCHED_DEQUE_SPLIT and so on. */
-  int deque;
-  /* SCHED_IDLE_PARK and so on. */
-  int idle;
-  /* SCHED_OVERFLOW_GROW and so on. */
-  int overflow;
-  /* How many tasks may be in blocking sections at once; at most 65536. */
-  size_t blocking;
-  /* SCHED_DEADLOCK_AUTO and so on. */
-  int deadlock;
   /* Must be 0. */
   int reserved;
+  /* Values of environment variables, separated by blanks, for instance "SCHED_DEQUE=ring
+   * SCHED_IDLE=spin"; each variable of libsched(7) whose value is not the name of a file.
+   * sched_pool_create only reads the text. */
+  const char *settings;
+  /* How many tasks may be in blocking sections at once; at most 65536. */
+  size_t blocking;
 };
 
 /* What all workers of a run did together. */
@@ -818,10 +785,9 @@ int sched_barrier_wait(struct sched_barrier *b,
  * pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
  * as they override the arguments of sched_init.
  *
- * Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, the kind
- * does not have the deque, the deque does not have the overflow, size is 0 or less than that of
- * the struct of version 1.0.0, a member is set that this version does not know, or an environment
- * variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
+ * Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, two
+ * settings do not suit each other, size is 0 or less than that of the struct of version 1.0.0, a
+ * member is set that this version does not know, or an environment variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
  * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
  * what is refused. If only some of the threads can be created, the pool runs with those.
  * Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);

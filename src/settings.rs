@@ -9,6 +9,7 @@
 //! | `variables` | the table of variables |
 //! | `environment` | a walk through the environment |
 //! | `told` | the lines that were printed already |
+//! | `program` | a program's settings, in a pool's options |
 //! | `typos` | names that are nearly a variable's |
 //! | `resolve` | from what is asked for to what is in force |
 //!
@@ -19,6 +20,7 @@
 mod config;
 mod environment;
 mod messages;
+mod program;
 mod resolve;
 mod suits;
 mod told;
@@ -27,7 +29,8 @@ mod variables;
 mod words;
 
 pub use self::config::{Config, Threads};
-pub use self::messages::{Constant, Refused, Shown};
+pub use self::messages::{Refused, Shown};
+pub use self::program::read as read_settings;
 pub use self::resolve::{Resolved, resolve};
 pub use self::suits::{Accepted, Combination, Transfers};
 pub use self::variables::{LEAST_STACK, MOST_BLOCKING};

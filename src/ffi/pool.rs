@@ -5,11 +5,11 @@ use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
 use crate::settings;
-use crate::settings::{Config, Deadlock, DequeOrLock, Idle, Kind, Overflow, Refused};
+use crate::settings::{Config, Kind, Refused};
 use crate::sys::errno::Errno;
 use crate::sys::{detector, errno, memory, output, probe, symbol, thread};
 use crate::task::Scheduler;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr;
 
@@ -23,35 +23,6 @@ pub const SCHED_KIND_FIFO: c_int = 3;
 pub const SCHED_KIND_CONT: c_int = 4;
 pub const SCHED_KIND_SERIAL: c_int = 5;
 
-/// Values of the member deque: the words of SCHED_DEQUE.
-pub const SCHED_DEQUE_SPLIT: c_int = 1;
-pub const SCHED_DEQUE_CHASELEV: c_int = 2;
-pub const SCHED_DEQUE_RING: c_int = 3;
-pub const SCHED_DEQUE_MUTEX: c_int = 4;
-pub const SCHED_DEQUE_SPIN: c_int = 5;
-pub const SCHED_DEQUE_SEM: c_int = 6;
-pub const SCHED_DEQUE_QUEUE: c_int = 7;
-pub const SCHED_DEQUE_FAIR: c_int = 8;
-pub const SCHED_DEQUE_ADAPTIVE: c_int = 9;
-
-/// Values of the member idle: the words of SCHED_IDLE.
-pub const SCHED_IDLE_PARK: c_int = 1;
-pub const SCHED_IDLE_NAP: c_int = 2;
-pub const SCHED_IDLE_BACKOFF: c_int = 3;
-pub const SCHED_IDLE_SPIN: c_int = 4;
-
-/// Values of the member overflow: the words of SCHED_OVERFLOW.
-pub const SCHED_OVERFLOW_GROW: c_int = 1;
-pub const SCHED_OVERFLOW_ONE: c_int = 2;
-pub const SCHED_OVERFLOW_HALF: c_int = 3;
-pub const SCHED_OVERFLOW_REFUSE: c_int = 4;
-
-/// Values of the member deadlock: the words of SCHED_DEADLOCK.
-pub const SCHED_DEADLOCK_AUTO: c_int = 1;
-pub const SCHED_DEADLOCK_ABORT: c_int = 2;
-pub const SCHED_DEADLOCK_REPORT: c_int = 3;
-pub const SCHED_DEADLOCK_OFF: c_int = 4;
-
 /// The options of a pool. Each member except size may be 0, which means the default.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -64,18 +35,14 @@ pub struct sched_options {
     pub nthreads: c_int,
     /// The qlen of sched_init.
     pub qlen: c_int,
-    /// SCHED_DEQUE_SPLIT and so on.
-    pub deque: c_int,
-    /// SCHED_IDLE_PARK and so on.
-    pub idle: c_int,
-    /// SCHED_OVERFLOW_GROW and so on.
-    pub overflow: c_int,
-    /// How many tasks may be in blocking sections at once; at most 65536.
-    pub blocking: usize,
-    /// SCHED_DEADLOCK_AUTO and so on.
-    pub deadlock: c_int,
     /// Must be 0.
     pub reserved: c_int,
+    /// Values of environment variables, separated by blanks, for instance "SCHED_DEQUE=ring
+    /// SCHED_IDLE=spin"; each variable of libsched(7) whose value is not the name of a file.
+    /// sched_pool_create only reads the text.
+    pub settings: *const c_char,
+    /// How many tasks may be in blocking sections at once; at most 65536.
+    pub blocking: usize,
 }
 
 /// A scheduler that lives until it is destroyed.
@@ -85,19 +52,16 @@ pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] 
 impl sched_options {
     /// The size of the struct in its first version. No version has padding, so the next member
     /// begins here.
-    const FIRST_SIZE: usize = 32;
+    const FIRST_SIZE: usize = 40;
 
     const DEFAULTS: sched_options = sched_options {
         size: size_of::<sched_options>(),
         kind: 0,
         nthreads: 0,
         qlen: 0,
-        deque: 0,
-        idle: 0,
-        overflow: 0,
-        blocking: 0,
-        deadlock: 0,
         reserved: 0,
+        settings: ptr::null(),
+        blocking: 0,
     };
 
     /// The caller's options, as far as both versions know them. Options are refused, with a line on
@@ -132,8 +96,11 @@ impl sched_options {
         Ok(known)
     }
 
-    /// Refuses values that are not among the constants above.
-    fn config(&self) -> Result<Config, Refused> {
+    /// Refuses values that are not accepted.
+    ///
+    /// # Safety
+    /// `settings` is NULL or a string of C.
+    unsafe fn config(&self) -> Result<Config, Refused> {
         const KINDS: &[(c_int, Kind)] = &[
             (SCHED_KIND_STEAL, Kind::Steal),
             (SCHED_KIND_LIFO, Kind::Lifo),
@@ -141,40 +108,8 @@ impl sched_options {
             (SCHED_KIND_CONT, Kind::Cont),
             (SCHED_KIND_SERIAL, Kind::Serial),
         ];
-        const DEQUES: &[(c_int, DequeOrLock)] = &[
-            (SCHED_DEQUE_SPLIT, DequeOrLock::Split),
-            (SCHED_DEQUE_CHASELEV, DequeOrLock::ChaseLev),
-            (SCHED_DEQUE_RING, DequeOrLock::Ring),
-            (SCHED_DEQUE_MUTEX, DequeOrLock::Mutex),
-            (SCHED_DEQUE_SPIN, DequeOrLock::Spin),
-            (SCHED_DEQUE_SEM, DequeOrLock::Sem),
-            (SCHED_DEQUE_QUEUE, DequeOrLock::Queue),
-            (SCHED_DEQUE_FAIR, DequeOrLock::Fair),
-            (SCHED_DEQUE_ADAPTIVE, DequeOrLock::Adaptive),
-        ];
-        const {
-            assert!(KINDS.len() == Kind::ALL.len(), "each kind has a constant");
-            assert!(DEQUES.len() == DequeOrLock::ALL.len(), "each deque and lock has a constant");
-        }
-        const IDLES: &[(c_int, Idle)] = &[
-            (SCHED_IDLE_PARK, Idle::Park),
-            (SCHED_IDLE_NAP, Idle::Nap),
-            (SCHED_IDLE_BACKOFF, Idle::Backoff),
-            (SCHED_IDLE_SPIN, Idle::Spin),
-        ];
-        const OVERFLOWS: &[(c_int, Overflow)] = &[
-            (SCHED_OVERFLOW_GROW, Overflow::Grow),
-            (SCHED_OVERFLOW_ONE, Overflow::One),
-            (SCHED_OVERFLOW_HALF, Overflow::Half),
-            (SCHED_OVERFLOW_REFUSE, Overflow::Refuse),
-        ];
-        const DEADLOCKS: &[(c_int, Deadlock)] = &[
-            (SCHED_DEADLOCK_AUTO, Deadlock::Auto),
-            (SCHED_DEADLOCK_ABORT, Deadlock::Abort),
-            (SCHED_DEADLOCK_REPORT, Deadlock::Report),
-            (SCHED_DEADLOCK_OFF, Deadlock::Off),
-        ];
-        let defaults = Config::defaults();
+        const { assert!(KINDS.len() == Kind::ALL.len(), "each kind has a constant") };
+        let mut config = Config::defaults();
         if self.reserved != 0 {
             let value = self.reserved;
             return Err(refuse(format_args!("options.reserved is {value}; accepted: 0")));
@@ -187,39 +122,24 @@ impl sched_options {
                 "options.blocking is {n}; accepted: 1 to {most}, or 0: the default"
             )));
         }
-        Ok(Config {
-            kind: chosen("kind", self.kind, KINDS, Kind::word)?.unwrap_or(defaults.kind),
-            deque: chosen("deque", self.deque, DEQUES, DequeOrLock::word)?,
-            idle: chosen("idle", self.idle, IDLES, Idle::word)?.unwrap_or(defaults.idle),
-            overflow: chosen("overflow", self.overflow, OVERFLOWS, Overflow::word)?,
-            blocking,
-            deadlock: chosen("deadlock", self.deadlock, DEADLOCKS, Deadlock::word)?
-                .unwrap_or(defaults.deadlock),
-            ..defaults
-        })
+        if self.kind != 0 {
+            let kind = KINDS.iter().find(|(number, _)| *number == self.kind);
+            let Some(&(_, kind)) = kind else {
+                let kind = self.kind;
+                return Err(refuse(format_args!(
+                    "options.kind is {kind}; accepted: SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to {}, or 0: the default",
+                    KINDS.len()
+                )));
+            };
+            config.kind = kind;
+        }
+        config.blocking = blocking;
+        if !self.settings.is_null() {
+            // SAFETY: by the caller's promise.
+            settings::read_settings(unsafe { CStr::from_ptr(self.settings) }, &mut config)?;
+        }
+        Ok(config)
     }
-}
-
-/// The choice that a member's value stands for; None: the default.
-fn chosen<T: Copy>(
-    member: &'static str,
-    value: c_int,
-    choices: &[(c_int, T)],
-    word: fn(T) -> &'static str,
-) -> Result<Option<T>, Refused> {
-    if value == 0 {
-        return Ok(None);
-    }
-    let choice = choices.iter().find(|(number, _)| *number == value);
-    choice.map(|&(_, choice)| Some(choice)).ok_or_else(|| {
-        let (first, last) = (choices[0].1, choices[choices.len() - 1].1);
-        refuse(format_args!(
-            "options.{member} is {value}; accepted: {} to {}, which are 1 to {}, or 0: the default",
-            settings::Constant(member, word(first)),
-            settings::Constant(member, word(last)),
-            choices.len()
-        ))
-    })
 }
 
 const _: () = assert!(settings::MOST_BLOCKING == 65536, "the number in the text");
@@ -238,10 +158,9 @@ fn refuse(why: fmt::Arguments) -> Refused {
 /// pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
 /// as they override the arguments of sched_init.
 ///
-/// Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, the kind
-/// does not have the deque, the deque does not have the overflow, size is 0 or less than that of
-/// the struct of version 1.0.0, a member is set that this version does not know, or an environment
-/// variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
+/// Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, two
+/// settings do not suit each other, size is 0 or less than that of the struct of version 1.0.0, a
+/// member is set that this version does not know, or an environment variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
 /// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
 /// what is refused. If only some of the threads can be created, the pool runs with those.
 /// Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
@@ -266,7 +185,8 @@ fn refuse(why: fmt::Arguments) -> Refused {
 pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
     // SAFETY: `options` is NULL, or has as many bytes as its `size` says.
     let asked = unsafe { sched_options::read(options) };
-    let created = match asked.and_then(|asked| Ok((asked.config()?, asked))) {
+    // SAFETY: by the program's promise.
+    let created = match asked.and_then(|asked| Ok((unsafe { asked.config() }?, asked))) {
         Ok((config, asked)) => Pool::create(&config, asked.nthreads, asked.qlen),
         Err(Refused) => Err(Errno(libc::EINVAL)),
     };

@@ -24,21 +24,10 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The constant in sched_tasks.h for a member of `struct sched_options` and one of its words.
-pub struct Constant(pub &'static str, pub &'static str);
-
-impl fmt::Display for Constant {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let mut letters = self.0.chars().chain(['_']).chain(self.1.chars());
-        f.write_str("SCHED_")?;
-        letters.try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))
-    }
-}
-
 /// The author of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// The program, in `struct sched_options`.
+    /// The program, in `sched_options.settings`.
     Program,
     /// The user, in the environment.
     User,
@@ -51,55 +40,44 @@ impl Author {
     }
 }
 
-/// A choice as its author wrote it.
+/// A variable with one of its words.
 pub struct Choice {
     pub by: Author,
-    pub member: &'static str,
+    /// The name of the variable in small letters, without `SCHED_`.
+    pub name: &'static str,
     pub word: &'static str,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.by == Author::Program {
-            f.write_str("sched_pool_create: options.")?;
-            return write!(f, "{} is {}", self.member, Constant(self.member, self.word));
-        }
         f.write_str("SCHED_")?;
-        self.member.chars().try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))?;
+        self.name.chars().try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))?;
         write!(f, "={}", self.word)
     }
 }
 
 impl Choice {
     /// Prints a line on stderr: the other choices that this one does not suit, and the accepted
-    /// values. A choice of the user is refused with a line only once.
+    /// words. A choice of the user is refused with a line only once.
     pub fn refuse(
         &self,
         others: impl Iterator<Item = (&'static str, &'static str)> + Clone,
         accepted: impl Iterator<Item = &'static str>,
     ) -> Refused {
+        let others = others.map(|(name, word)| Choice { by: self.by, name, word });
         let text = |hash: &mut told::Hash| {
             write!(hash, "{self}")?;
-            others.clone().try_for_each(|(member, word)| write!(hash, " {member}={word}"))
+            others.clone().try_for_each(|other| write!(hash, " {other}"))
         };
         if self.by == Author::User && told::note(text) == Told::Before {
             return Refused;
         }
         let mut out = Out::stderr();
-        let _ = write!(out, "libsched: {self}: not with");
-        for (member, word) in others {
-            let _ = match self.by {
-                Author::Program => write!(out, " {}", Constant(member, word)),
-                Author::User => write!(out, " {}", Choice { by: self.by, member, word }),
-            };
-        }
+        let program = if self.by == Author::Program { SETTINGS } else { "" };
+        let _ = write!(out, "libsched: {program}{self}: not with");
+        others.for_each(|other| _ = write!(out, " {other}"));
         let _ = out.write_str("; accepted:");
-        for word in accepted {
-            let _ = match self.by {
-                Author::Program => write!(out, " {}", Constant(self.member, word)),
-                Author::User => write!(out, " {word}"),
-            };
-        }
+        accepted.for_each(|word| _ = write!(out, " {word}"));
         if self.by == Author::Program {
             output::add_caller(&mut out);
         }
@@ -107,3 +85,6 @@ impl Choice {
         Refused
     }
 }
+
+/// What a line begins with that refuses a program's settings.
+pub const SETTINGS: &str = "sched_pool_create: options.settings: ";

@@ -8,7 +8,7 @@ use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::suits::{Accepted, Combination, Transfers};
 use crate::settings::typos;
 use crate::settings::variables::{InForce, VARS, Var};
-use crate::settings::words::{DequeOrLock, Overflow, Switch};
+use crate::settings::words::{DequeOrLock, Switch};
 use crate::sys::output::Out;
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -17,10 +17,10 @@ use std::fmt::Write;
 fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)> {
     let mut refused = None;
     environment::visit_all(|name, value| {
-        let Some(var) = VARS.iter().find(|v| v.name == name) else {
+        let Some(var) = Var::named(name.as_bytes()) else {
             return typos::look_at(name, VARS.iter().map(|v| v.name));
         };
-        if (var.set)(config, value).is_none() && refused.is_none() {
+        if var.set(config, value).is_none() && refused.is_none() {
             refused = Some((var, value));
         }
     });
@@ -43,18 +43,20 @@ pub fn resolve<R: AsRef<Combination>>(
 ) -> Result<Resolved<R>, Refused> {
     let row_of = |config: &Config| table.iter().copied().find(|&row| row.as_ref().is(config));
     let deque_of = |config: &Config| config.deque.or_else(|| row_of(config)?.as_ref().deque);
-    let mut config = Config { deque: None, overflow: None, ..*asked };
+    let mut config = Config { deque: None, steal: None, overflow: None, global: None, ..*asked };
     let refused = read_environment(&mut config);
-    // A deque that was asked for with one kind may not suit another kind, and an overflow that was
-    // asked for with one deque may not suit another deque.
+    // A deque that was asked for with one kind may not suit another kind. What was asked for with
+    // one deque (how much a thief takes, for instance) may not suit another deque.
     if config.kind == asked.kind {
         config.deque = config.deque.or(asked.deque);
     }
     let row = row_of(&config);
     let as_asked = (config.kind, deque_of(&config)) == (asked.kind, deque_of(asked));
     let accepted = row.map_or(&Accepted::ONE_BY_ONE, |row| row.as_ref().accepted);
-    let keeps = |overflow: &Overflow| as_asked || accepted.overflow.contains(overflow);
-    config.overflow = config.overflow.or(asked.overflow.filter(keeps));
+    let Accepted { steal, overflow, global } = *accepted;
+    config.steal = config.steal.or(kept(asked.steal, as_asked, steal));
+    config.overflow = config.overflow.or(kept(asked.overflow, as_asked, overflow));
+    config.global = config.global.or(kept(asked.global, as_asked, global));
 
     let transfers = Transfers::of(&config, accepted);
     let help = || {
@@ -73,6 +75,11 @@ pub fn resolve<R: AsRef<Combination>>(
     row.as_ref().check(&config, asked)?;
     help();
     Ok(Resolved { config, transfers, row })
+}
+
+/// What the program has asked for, if it stays or suits the row.
+fn kept<T: PartialEq>(asked: Option<T>, as_asked: bool, accepted: &[T]) -> Option<T> {
+    asked.filter(|value| as_asked || accepted.contains(value))
 }
 
 /// Prints the table of variables on stderr, with the values in force.
@@ -100,6 +107,6 @@ fn refuse_combination(
     let by = Author::of(config.deque, asked.deque);
     // (Some deque was asked for: without one, the first row of the kind would have been found.)
     let word = config.deque.map_or("", DequeOrLock::word);
-    let deque = Choice { by, member: "deque", word };
+    let deque = Choice { by, name: "deque", word };
     deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(DequeOrLock::word))
 }

@@ -47,24 +47,23 @@ impl Combination {
     /// for `asked`.
     pub fn check(&self, config: &Config, asked: &Config) -> Result<(), Refused> {
         let &Accepted { steal, overflow, global } = self.accepted;
-        let by = Author::of(config.overflow, asked.overflow);
-        self.check_one(Author::User, "steal", config.steal, steal, Steal::word)?;
-        self.check_one(by, "overflow", config.overflow, overflow, Overflow::word)?;
-        self.check_one(Author::User, "global", config.global, global, Global::word)
+        self.check_one("steal", (config.steal, asked.steal), steal, Steal::word)?;
+        self.check_one("overflow", (config.overflow, asked.overflow), overflow, Overflow::word)?;
+        self.check_one("global", (config.global, asked.global), global, Global::word)
     }
 
     fn check_one<T: Copy + PartialEq>(
         &self,
-        by: Author,
-        member: &'static str,
-        value: Option<T>,
+        name: &'static str,
+        (value, asked): (Option<T>, Option<T>),
         accepted: &[T],
         word: fn(T) -> &'static str,
     ) -> Result<(), Refused> {
+        let by = Author::of(value, asked);
         let Some(value) = value.filter(|value| !accepted.contains(value)) else { return Ok(()) };
         let deque = self.deque.map(|deque| ("deque", deque.word()));
         let others = [("kind", self.kind.word())].into_iter().chain(deque);
-        let choice = Choice { by, member, word: word(value) };
+        let choice = Choice { by, name, word: word(value) };
         Err(choice.refuse(others, accepted.iter().map(|&value| word(value))))
     }
 }

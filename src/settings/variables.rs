@@ -22,9 +22,16 @@ pub struct Var {
     words: &'static [&'static str],
     /// The other values that the variable takes, described for the reader.
     form: &'static str,
-    /// Stores an accepted value; None: not accepted.
-    pub set: fn(&mut Config, &'static CStr) -> Option<()>,
+    set: Set,
     meaning: &'static str,
+}
+
+/// Stores an accepted value; None: not accepted.
+#[derive(Clone, Copy)]
+enum Set {
+    Value(fn(&mut Config, &CStr) -> Option<()>),
+    /// The value is the name of a file, which the configuration refers to.
+    Path(fn(&mut Config, &'static CStr)),
 }
 
 /// Only the build for `SCHED_FUZZ` has that variable.
@@ -35,14 +42,14 @@ pub static VARS: [Var; COUNT] = [
         name: "SCHED_KIND",
         words: Kind::WORDS,
         form: "",
-        set: |c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k),
+        set: Set::Value(|c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k)),
         meaning: "the scheduler: work stealing, one shared stack, one shared queue, continuation stealing, or one thread",
     },
     Var {
         name: "SCHED_THREADS",
         words: &[],
         form: "N (1 to 4096) auto",
-        set: |c, v| {
+        set: Set::Value(|c, v| {
             c.threads = Some(match v.to_bytes() {
                 b"auto" => Threads::Auto,
                 _ => Threads::Count(
@@ -50,152 +57,146 @@ pub static VARS: [Var; COUNT] = [
                 ),
             });
             Some(())
-        },
+        }),
         meaning: "N workers whatever the program asked; auto: the default count",
     },
     Var {
         name: "SCHED_DEQUE",
         words: DequeOrLock::WORDS,
         form: "",
-        set: |c, v| DequeOrLock::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
+        set: Set::Value(|c, v| DequeOrLock::parse(v.to_bytes()).map(|d| c.deque = Some(d))),
         meaning: "the deque of steal and cont; the lock of lifo and fifo (from mutex on)",
     },
     Var {
         name: "SCHED_STEAL",
         words: Steal::WORDS,
         form: "",
-        set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
+        set: Set::Value(|c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s))),
         meaning: "how much a thief takes: a task, or half of them (ring, queue, and the locks)",
     },
     Var {
         name: "SCHED_IDLE",
         words: Idle::WORDS,
         form: "",
-        set: |c, v| Idle::parse(v.to_bytes()).map(|i| c.idle = i),
+        set: Set::Value(|c, v| Idle::parse(v.to_bytes()).map(|i| c.idle = i)),
         meaning: "a worker without work: sleeps until woken, 1 ms, adaptively, or never",
     },
     Var {
         name: "SCHED_OVERFLOW",
         words: Overflow::WORDS,
         form: "",
-        set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = Some(o)),
+        set: Set::Value(|c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = Some(o))),
         meaning: "a full queue: grows, moves one task or half to the queue for all, or gives EAGAIN",
     },
     Var {
         name: "SCHED_GLOBAL",
         words: Global::WORDS,
         form: "",
-        set: |c, v| Global::parse(v.to_bytes()).map(|g| c.global = Some(g)),
+        set: Set::Value(|c, v| Global::parse(v.to_bytes()).map(|g| c.global = Some(g))),
         meaning: "how much a worker without tasks takes from the queue for all",
     },
     Var {
         name: "SCHED_JOIN",
         words: Join::WORDS,
         form: "",
-        set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
+        set: Set::Value(|c, v| Join::parse(v.to_bytes()).map(|j| c.join = j)),
         meaning: "a task that waits for another: is suspended, or others run on top of it",
     },
     Var {
         name: "SCHED_STACK",
         words: &[],
         form: "a size, at least 32K (64K, 8M, 1G)",
-        set: |c, v| {
+        set: Set::Value(|c, v| {
             let accepted = |size: &usize| (LEAST_STACK..=MOST_STACK).contains(size);
             size(v).filter(accepted).map(|n| c.stack = Some(n))
-        },
+        }),
         meaning: "size of a task's stack; unset: that of a new thread",
     },
     Var {
         name: "SCHED_WARM",
         words: &["100ms", "0"],
         form: "a time (500us, 2s, 1min)",
-        set: |c, v| time(v).map(|warm| c.warm = Some(warm)),
+        set: Set::Value(|c, v| time(v).map(|warm| c.warm = Some(warm))),
         meaning: "how long idle threads, and the memory of long queues, are kept",
     },
     Var {
         name: "SCHED_BLOCKING",
         words: &["512"],
         form: "N (1 to 65536)",
-        set: |c, v| {
+        set: Set::Value(|c, v| {
             let n = usize::try_from(number(v)?).ok()?;
             c.blocking = (1..=MOST_BLOCKING).contains(&n).then_some(n);
             c.blocking.map(drop)
-        },
+        }),
         meaning: "how many tasks of a run may be in blocking sections at once",
     },
     Var {
         name: "SCHED_STATS",
         words: Stats::WORDS,
         form: "",
-        set: |c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s),
+        set: Set::Value(|c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s)),
         meaning: "statistics of each run: none, a table, a table and a line while it goes on, or JSON",
     },
     Var {
         name: "SCHED_STATS_FILE",
         words: &[],
         form: "PATH",
-        set: |c, v| {
-            c.stats_file = Some(v);
-            Some(())
-        },
+        set: Set::Path(|c, v| c.stats_file = Some(v)),
         meaning: "with SCHED_STATS: where they are appended; unset: stderr",
     },
     Var {
         name: "SCHED_TRACE",
         words: &[],
         form: "PATH",
-        set: |c, v| {
-            c.trace = Some(v);
-            Some(())
-        },
+        set: Set::Path(|c, v| c.trace = Some(v)),
         meaning: "write a timeline of the runs to this file, for Perfetto or speedscope; compressed if its name ends with .gz",
     },
     Var {
         name: "SCHED_TRACE_SIZE",
         words: &["16M"],
         form: "a size, at least 4K (64K, 8M, 1G)",
-        set: |c, v| {
+        set: Set::Value(|c, v| {
             let accepted = |size: &usize| (LEAST_TRACE..=MOST_STACK).contains(size);
             size(v).filter(accepted).map(|n| c.trace_size = n)
-        },
+        }),
         meaning: "with SCHED_TRACE: memory for each worker's events; the youngest are kept",
     },
     Var {
         name: "SCHED_TRACE_MERGE",
         words: &["0"],
         form: "a time (1us, 2ms, 1s)",
-        set: |c, v| time(v).map(|least| c.trace_merge = least),
+        set: Set::Value(|c, v| time(v).map(|least| c.trace_merge = least)),
         meaning: "with SCHED_TRACE: neighbouring tasks shorter than this are shown as one",
     },
     Var {
         name: "SCHED_TRACE_LIVES",
         words: Switch::WORDS,
         form: "",
-        set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.trace_lives = s),
+        set: Set::Value(|c, v| Switch::parse(v.to_bytes()).map(|s| c.trace_lives = s)),
         meaning: "with SCHED_TRACE: a track for each task that was left in the middle, from its begin to its end",
     },
     Var {
         name: "SCHED_PROFILE",
         words: Profile::WORDS,
         form: "",
-        set: |c, v| Profile::parse(v.to_bytes()).map(|p| c.profile = p),
+        set: Set::Value(|c, v| Profile::parse(v.to_bytes()).map(|p| c.profile = p)),
         meaning: "work, span and parallelism of each run: none, as text, as JSON, or for flame graphs",
     },
     Var {
         name: "SCHED_PROFILE_BURDEN",
         words: &[],
         form: "a time (1us, 2ms, 1s)",
-        set: |c, v| time(v).map(|burden| c.profile_burden = Some(burden)),
+        set: Set::Value(|c, v| time(v).map(|burden| c.profile_burden = Some(burden))),
         meaning: "with SCHED_PROFILE: the cost of a task's move to another worker; default: measured",
     },
     Var {
         name: "SCHED_SEED",
         words: &[],
         form: "N (0 to 2^64-1)",
-        set: |c, v| {
+        set: Set::Value(|c, v| {
             c.seed = Some(number(v)?);
             Some(())
-        },
+        }),
         meaning: "seed of every random choice; with serial, of the order of the ready tasks",
     },
     #[cfg(sched_fuzz)]
@@ -203,31 +204,33 @@ pub static VARS: [Var; COUNT] = [
         name: "SCHED_FUZZ",
         words: &[],
         form: "N (0 to 2^64-1)",
-        set: |_, v| {
+        set: Set::Value(|_, v| {
             crate::sys::fuzz::seed(number(v)?);
             Some(())
-        },
+        }),
         meaning: "seed of delays between the steps of the protocols; unset: none",
     },
     Var {
         name: "SCHED_WATCHDOG",
         words: &["0"],
         form: "a time (500ms, 5s, 1min)",
-        set: |c, v| time(v).map(|time| c.watchdog = Some(time).filter(|time| !time.is_zero())),
+        set: Set::Value(|c, v| {
+            time(v).map(|time| c.watchdog = Some(time).filter(|time| !time.is_zero()))
+        }),
         meaning: "show what all tasks wait for, after so long without the end of one, and at SIGQUIT; 0: never",
     },
     Var {
         name: "SCHED_DEADLOCK",
         words: Deadlock::WORDS,
         form: "",
-        set: |c, v| Deadlock::parse(v.to_bytes()).map(|d| c.deadlock = d),
+        set: Set::Value(|c, v| Deadlock::parse(v.to_bytes()).map(|d| c.deadlock = d)),
         meaning: "when no task can go on: end the process if nothing could help, end it always, say so once, or do nothing",
     },
     Var {
         name: "SCHED_HELP",
         words: Switch::WORDS,
         form: "",
-        set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.help = s),
+        set: Set::Value(|c, v| Switch::parse(v.to_bytes()).map(|s| c.help = s)),
         meaning: "print this table at each sched_init, and go on",
     },
 ];
@@ -239,7 +242,36 @@ pub struct InForce {
 }
 
 impl Var {
-    fn accepted(&self, out: &mut Out) -> fmt::Result {
+    pub fn named(name: &[u8]) -> Option<&'static Var> {
+        VARS.iter().find(|var| var.name.as_bytes() == name)
+    }
+
+    /// Stores the user's value. None: not accepted.
+    pub fn set(&self, config: &mut Config, value: &'static CStr) -> Option<()> {
+        match self.set {
+            Set::Value(set) => set(config, value),
+            Set::Path(set) => {
+                set(config, value);
+                Some(())
+            }
+        }
+    }
+
+    /// Stores a value of the program's. None: not accepted.
+    pub fn set_by_program(&self, config: &mut Config, value: &[u8]) -> Option<()> {
+        const MOST: usize = 64; // no value that is accepted is as long
+        let Set::Value(set) = self.set else { return None };
+        let mut text = [0; MOST];
+        text.get_mut(..value.len())?.copy_from_slice(value);
+        set(config, CStr::from_bytes_with_nul(text.get(..=value.len())?).ok()?)
+    }
+
+    /// True if a program may set the variable: its value is not the name of a file.
+    pub fn is_for_programs(&self) -> bool {
+        matches!(self.set, Set::Value(_))
+    }
+
+    pub fn accepted(&self, out: &mut Out) -> fmt::Result {
         for word in self.words {
             write!(out, " {word}")?;
         }

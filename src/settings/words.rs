@@ -1,5 +1,4 @@
-//! The words that the variables take, as enums. `struct sched_options` has a constant for each word
-//! that a pool's options can contain.
+//! The words that the variables take, as enums. `sched_tasks.h` has a constant for each kind.
 
 /// Declares the words of a variable as an enum; the first is the default.
 macro_rules! words {

@@ -17,7 +17,7 @@ use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
 /// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
-/// HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
+/// ALL for libsched.h, HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
 ///
 /// How a header is found decides what it finds when it includes the header of POSIX and the headers
 /// beside it; the rest of an order means the same wherever the header was found.
@@ -28,6 +28,7 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
     ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
     ("typed", &["TASKS", "INLINE", "TYPED", "SORT", "<pthread.h>", "OURS", "INLINE", "TYPED"]),
+    ("all", &["ALL", "<pthread.h>", "OURS", "ALL"]),
     ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
     ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
     ("lambdas", &["LAMBDAS", "<pthread.h>", "OURS", "HPP", "TYPED", "LAMBDAS"]),
@@ -224,13 +225,14 @@ impl Snippet {
                 "INLINE" => named("sched_inline.h"),
                 "TYPED" => named("sched_typed.h"),
                 "SORT" => named("sched_sort.h"),
+                "ALL" => named("libsched.h"),
                 "HPP" => named("sched.hpp"),
                 "LAMBDAS" => named("sched_typed.hpp"),
                 other => other.to_string(),
             };
             text += &format!("#include {name}\n");
         }
-        if self.order.contains(&"SORT") {
+        if self.order.contains(&"SORT") || self.order.contains(&"ALL") {
             text += SORTS;
         }
         if !self.cpp || self.gnu {

@@ -1,0 +1,6 @@
+/* libsched.h: everything that libsched has for C: sched.h, sched_tasks.h, sched_inline.h, sched_typed.h, sched_sort.h
+ * and sched_stable_sort.h, whose first comments describe them. For C++ there are sched.hpp and sched_typed.hpp, too. */
+#ifndef LIBSCHED_LIBSCHED_H
+#define LIBSCHED_LIBSCHED_H
+#include "sched_sort.h" /* includes all others */
+#endif
