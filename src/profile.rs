@@ -16,7 +16,7 @@
 //! # What is measured
 //!
 //! The *work* T1 is the time that all tasks ran. The *span* T∞ is the length of the longest path
-//! through the run, where a path goes on
+//! through the run. A path continues
 //!
 //! - within a task, except while the task waits;
 //! - from a spawn or a fork to the task that is spawned or forked;
@@ -29,10 +29,10 @@
 //! computations by work stealing", 1999; Y. He, C. Leiserson and W. Leiserson, "The Cilkview
 //! scalability analyzer", 2010.)
 //!
-//! The *burdened span* is the longest path if each of these edges, but for those within a task,
-//! costs what the move of a task to another worker costs, whether or not it has moved in this run.
-//! In kind `cont` a new task is called at once, and it is the rest of its spawner that may move. A
-//! path through a loop has as many such edges as the loop has halvings, there and back.
+//! The *burdened span* is the longest path if each step from one task to another costs what the
+//! move of a task to another worker costs, whether or not a task has moved there in this run. In
+//! kind `cont` a new task is called at once, and it is the rest of its spawner that may move. A
+//! path through a loop has two such steps for each halving: to the half, and back.
 //!
 //! The units of `sched_for` count as parallel, each as long as the average unit of its chunk,
 //! although a worker does the units of a chunk one by one.

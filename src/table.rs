@@ -126,9 +126,9 @@ impl Entry {
 
 /// The first row of a kind has its default deque or lock.
 static TABLE: [&Entry; 22] = {
-    use DequeOrLock::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as Pl};
+    use DequeOrLock::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as S};
     [
-        const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
+        const { &steal::<BuiltIn>(S).or_without_membarrier(&STEAL_FENCED) },
         const { &steal::<ChaseLev>(C) },
         const { &steal::<Ring>(R) },
         const { &steal::<Locked<PthreadMutex, Oldest>>(Queue).or_without_c_locks(&STEAL_SPIN_QUEUE) },
@@ -148,7 +148,7 @@ static TABLE: [&Entry; 22] = {
         const { &fifo::<Fair>(DequeOrLock::Fair) },
         const { &fifo::<Adaptive>(DequeOrLock::Adaptive) },
         const {
-            let with_split = cont::<BuiltIn, Plain>(Pl).or_without_membarrier(&CONT_FENCED);
+            let with_split = cont::<BuiltIn, Plain>(S).or_without_membarrier(&CONT_FENCED);
             &with_split.or_instrumented(&CONT_INSTRUMENTED)
         },
         const { &cont::<ChaseLev, Plain>(C).or_instrumented(&CONT_CHASELEV_INSTRUMENTED) },

@@ -12,7 +12,7 @@
 //! | [`output`] | the file, which the runs of a process share |
 //! | [`gzip`] | its compressed form |
 //!
-//! A run that is traced has rows of its own in the table of kinds (`Row::observed`), whose
+//! A run that is traced has rows of its own in the table of kinds (`table::Entry::observed`), whose
 //! functions record what happens. So other runs need not test for it when they spawn, fork, join or
 //! run a task.
 //!

@@ -23,7 +23,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::ptr;
 
-/// How far below the stack pointer a frame may reach, in bytes: the size of the guard.
+/// A fault this near the stack pointer of a thread's own stack, in bytes, counts as its overflow.
 const NEAR: usize = 64 << 10;
 
 /// The stack of a calling thread that serves a worker.

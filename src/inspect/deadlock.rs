@@ -68,7 +68,7 @@
 //! | at the places of guests | by the other lines | |
 //! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
-//! | waiting for an object | `waiter::threads` | whoever wakes them takes them out of the count |
+//! | waiting for an object | `waiter::while_threads_wait` | whoever wakes them takes them out of the count |
 //! | resting, without a run | `cache::resting` | whoever gives them a job is a thread |
 //! | the watcher | `watcher::threads` | it only looks |
 //!

@@ -22,7 +22,8 @@
 //! | kind `cont`: a child is called on another stack, and has returned | `around_child` |
 //! | a task begins a blocking section | `Worker::tell_section` |
 //! | a suspended task is woken | `tell_resumable` |
-//! | a task begins to wait, and has waited | `Fiber::while_waiting` |
+//! | a task begins to wait for tasks, a condition or a barrier, and has waited | `Fiber::while_waiting` |
+//! | a task begins to wait for a mutex or a semaphore, and has waited | `api::nodes::wait_for` |
 //! | a forked task is joined | `joined` |
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
@@ -30,7 +31,8 @@
 //! worker runs. So a run with that variable alone reads no clock, and is not told of switches. In a
 //! plain row, spawns, forks, and joins of tasks that nobody has taken execute no code for
 //! observers. Without observed runs, a process pays one load (`listeners`) where a task is
-//! suspended, which the sanitizers need anyway, and one (`Fiber::observed`) where a task is woken.
+//! suspended, which the sanitizers need anyway, and a few (`Worker::watch`, `Fiber::observed`) where
+//! a worker steals, runs out of tasks or wakes a task, and where a task waits.
 
 use crate::runtime::arg_blocks::CLASS_MASK;
 use crate::runtime::forked::{self, misuse};

@@ -5,9 +5,9 @@
 //! needs a lock that this task holds, it cannot wait for the lock there. So the task is suspended,
 //! as if it yielded, and its worker begins a loop on another stack, with tasks from outside.
 //!
-//! The suspended task is the youngest of its worker's own tasks, which the worker runs after the
-//! turn. So a tree of forks and joins is interrupted, not reordered, and the interruption takes at
-//! most one stack at a time. But a task that has itself come from outside and has had its turn is
+//! The suspended task becomes the youngest task in its worker's own queue, so it resumes first
+//! after the turn. So a tree of forks and joins is interrupted, not reordered, and the interruption
+//! costs each worker at most one stack at a time. But a task that has itself come from outside and has had its turn is
 //! queued behind the others from outside, and they take turns with each other. (Rejected: to queue
 //! every task that gives way behind the others from outside. Each turn then suspends another branch
 //! of a tree, and a flood from outside costs a stack each millisecond.)

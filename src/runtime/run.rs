@@ -1,8 +1,9 @@
 //! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool. This is
 //! one file because a run's end takes back, step by step, what its start has made.
 //!
-//! In a run of `sched_init` the caller's thread is worker 0 at first. In a run of a pool all
-//! workers have threads of the run; the run ends when the pool has released it and no task is left.
+//! In a run of `sched_init` the caller's thread occupies worker 0 at first. In a run of a pool each
+//! worker, also worker 0, gets a thread that the library makes; the run ends when the pool has
+//! released it and no task is left.
 //!
 //! The run ends when the loop of worker 0 returns: the thread that occupies worker 0 then announces
 //! the end. The caller of `sched_init` may have left worker 0 to another thread

@@ -110,7 +110,8 @@ pub struct Watched {
 const _: () = assert!(size_of::<Watched>() <= MAX_BYTES);
 
 impl Watched {
-    /// Where an observer finds the program's function, and the record below.
+    /// The offsets of the program's function, and of the pointer to the record of the task below on
+    /// the same stack.
     pub const FUNCTION: usize = offset_of!(Watched, slice) + Observed::FUNCTION;
     pub const BELOW: usize = offset_of!(Watched, slice) + Observed::BELOW;
 
