@@ -793,6 +793,156 @@ CASE(hpp_sort)
     sort_all(); /* in the default pool */
 }
 
+/* hpp_ranges: sched.hpp: loops, reductions and sorts of whole ranges, with a grain; a negative number beside an
+ * unsigned one is refused; stop ends a loop, and so does an exception.
+ * ctest: static
+ * ctest: matrix few threads=1,4 */
+static void ranges()
+{
+    std::vector<int> v(1000);
+    CHECK(sched::parallel_for(v, [](int &x) { x = 3; }));
+    CHECK(sched::parallel_for(v, [](int &x) { x++; }, 7));
+    CHECK(sched::parallel_for(v.begin() + 500, v.end(), [](int &x) { x++; }, 7));
+    CHECK(sched::parallel_for(std::int8_t(-128), std::int8_t(127), [&](std::int8_t i) { v[size_t(i + 128)] += i; }));
+    for (int i = 0; i < 1000; i++) CHECK_EQ(v[size_t(i)], 4 + (i >= 500) + (i < 255 ? i - 128 : 0));
+    auto add = [](long a, long b) { return a + b; };
+    long sum = std::accumulate(v.begin(), v.end(), 0L);
+    CHECK_EQ(sched::parallel_reduce(v, 0L, add, add), sum);
+    CHECK_EQ(sched::parallel_reduce(v, 0L, add, add, 10), sum);
+    CHECK_EQ(sched::parallel_reduce_relaxed(std::as_const(v), 0L, add, add, 10), sum);
+    int array[] = {3, 1, 2};
+    CHECK(sched::parallel_for(array, [](int &x) { x += 0; }, 2));
+    sched::sort(array);
+    CHECK(array[0] == 1 && array[1] == 2 && array[2] == 3);
+    sched::sort(v, std::greater<>());
+    CHECK(std::is_sorted(v.rbegin(), v.rend()));
+    try {
+        sched::parallel_for(-1, v.size(), [](size_t) { CHECK(!"called"); });
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+    }
+    std::atomic<long> calls{0};
+    CHECK(!sched::parallel_for(0L, std::numeric_limits<long>::max(), [&](long) { if (++calls == 100) sched::stop(); }, 1));
+    CHECK(calls >= 100);
+    CHECK(sched::parallel_for(0, 10, [&](int) { sched::parallel_for(0, 10, [&](int) { sched::stop(); }); }));
+    try {
+        sched::parallel_for(0L, std::numeric_limits<long>::max(), [&](long) { if (++calls > 200) throw 5; }, 1);
+        CHECK(!"no exception");
+    } catch (int five) {
+        CHECK_EQ(five, 5);
+    }
+}
+
+CASE(hpp_ranges)
+{
+    sched::run(4, ranges);
+    ranges();
+}
+
+/* hpp_pool: sched.hpp: a pool's tasks have futures: a task that gets one is suspended, a thread blocks, and an exception
+ * comes out once. Values and functions are moved, not copied; all are gone at the end. Loops and groups by the pool's
+ * scheduler run in it.
+ * ctest: static debug
+ * ctest: matrix few threads=1,4 */
+static void futures(sched::pool &pool)
+{
+    sched::future<int> none;
+    CHECK(!none.valid());
+    auto seven = pool.submit([] { return std::make_unique<int>(7); });
+    CHECK(seven.valid());
+    seven.wait();
+    CHECK(seven.ready());
+    CHECK_EQ(*seven.get(), 7);
+    CHECK(!seven.valid());
+    auto moved = pool.submit([p = std::make_unique<int>(8)] { return *p; });
+    none = std::move(moved);
+    CHECK(!moved.valid());
+    CHECK_EQ(none.get(), 8);
+    auto throws = pool.submit([]() -> std::string { throw 3; });
+    try {
+        throws.get();
+        CHECK(!"no exception");
+    } catch (int three) {
+        CHECK_EQ(three, 3);
+    }
+    auto within = pool.submit([&] { return pool.submit([] { return 5; }).get() + 1; });
+    CHECK_EQ(within.get(), 6);
+    std::atomic<int> ran{0};
+    pool.submit([&] { ran++; }).get();
+    for (int i = 0; i < 100; i++) pool.submit([&, kept = Counted()] { ran++; });
+    std::vector<sched::future<int>> many;
+    for (int i = 0; i < 100; i++) many.push_back(pool.submit([i] { return i; }));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; t++)
+        threads.emplace_back([&, t] { for (int i = t; i < 100; i += 2) CHECK_EQ(many[size_t(i)].get(), i); });
+    for (auto &thread : threads) thread.join();
+    pool.wait();
+    CHECK_EQ(ran, 101);
+    CHECK_EQ(alive, 0);
+    CHECK_EQ(sched_worker_index(pool.scheduler()), -1);
+    sched::group group(pool.scheduler());
+    for (int i = 0; i < 10; i++) group.spawn([&] { ran += sched_worker_index(pool.scheduler()) >= 0; });
+    CHECK(group.wait());
+    CHECK(sched::parallel_for(0, 10, [&](int) { ran += sched_worker_index(pool.scheduler()) >= 0; }, 1, pool.scheduler()));
+    CHECK_EQ(ran, 121);
+}
+
+CASE(hpp_pool)
+{
+    sched::pool pool(4), other(2, "SCHED_IDLE=park");
+    futures(pool);
+    sched_options options = {};
+    options.size = sizeof options;
+    options.nthreads = 3;
+    sched::pool third(options);
+    sched::run(2, [&] { futures(third); });
+    third.submit([&] { return other.submit([] {}).get(); }).get();
+    try {
+        sched::pool bad(1, "SCHED_IDLE=sometimes");
+        CHECK(!"no exception");
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::invalid_argument);
+    }
+}
+
+/* hpp_worker_local: sched.hpp: a value for each worker, which the bodies of loops change without atomics.
+ * ctest: static
+ * ctest: matrix few threads=1,4 */
+static void locals(::scheduler *s)
+{
+    sched::worker_local<long> sums(1, s);
+    sched::parallel_for(0, 100000, [&](int i) { sums.local() += i; }, 0, s);
+    long all = 0;
+    int values = 0;
+    for (long &sum : sums) {
+        CHECK_EQ(reinterpret_cast<uintptr_t>(&sum) % 64, 0);
+        all += sum;
+        values++;
+    }
+    CHECK_EQ(values, sched_worker_count(s));
+    CHECK_EQ(all, 4999950000L + values);
+    sched::worker_local<std::vector<int>> lists({}, s);
+    sched::parallel_for(0, 1000, [&](int i) { lists.local().push_back(i); }, 0, s);
+    auto list = lists.combine([](std::vector<int> &into, std::vector<int> &&from) { into.insert(into.end(), from.begin(), from.end()); });
+    CHECK_EQ(list.size(), 1000);
+    sched::sort(list, {}, s);
+    for (int i = 0; i < 1000; i++) CHECK_EQ(list[size_t(i)], i);
+}
+
+CASE(hpp_worker_local)
+{
+    sched::run(4, [] { locals(nullptr); });
+    locals(nullptr);
+    sched::pool pool(3);
+    locals(pool.scheduler());
+    try {
+        sched::worker_local<int>().local();
+        CHECK(!"no exception");
+    } catch (const std::out_of_range &) {
+    }
+}
+
 /* hpp_stress: sched.hpp: all of it at once, chosen at random: what is counted is right, and what
  * was made is gone.
  * ctest: debug

@@ -1,8 +1,8 @@
 /* sched.hpp: libsched for C++17 and later: tasks that are closures, and have values and exceptions. It needs only
  * sched_tasks.h. The manual page sched.hpp(3) has examples.
  *
- * No function takes an s. In a task a function acts in the task's own run, elsewhere in the default pool of the process
- * (libsched(7)): sched::parallel_for works in main, without a run.
+ * A function that takes an s takes it last. Without one it acts in the run of the calling task, elsewhere in the default
+ * pool of the process (libsched(7)): sched::parallel_for works in main, without a run.
  *
  * Errors: std::system_error with errno where the C function returns -1, and std::bad_alloc. The function that waits for
  * a task rethrows an exception that leaves the task. If several tasks throw, the first exception is rethrown; the
@@ -32,6 +32,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 namespace sched {
 using std::size_t;
 namespace detail {
@@ -39,6 +40,9 @@ namespace detail {
 [[noreturn, gnu::noinline, gnu::cold]] inline void fail(const char *call)
 { throw std::system_error(errno, std::generic_category(), call); }
 inline int check(int result, const char *call) { return result < 0 ? (fail(call), 0) : result; }
+[[gnu::noinline, gnu::cold]] inline bool was_stopped() noexcept { return errno == ECANCELED; } /* as fail */
+/* True if a loop has done all; false if it was stopped. */
+inline bool whole(int result, const char *call) { return result == 0 || (was_stopped() ? false : (fail(call), false)); }
 struct fixed { constexpr fixed() noexcept = default; fixed(fixed &&) = delete; }; /* neither copied nor moved */
 struct first_error : fixed { /* the first exception of several tasks */
     std::atomic<bool> any{false};
@@ -64,8 +68,9 @@ template <class F> struct outcome { /* of a forked call */
 };
 struct fork_guard : fixed {
     sched_task task;
-    fork_guard(taskfunc f, void *p) { sched_fork(&task, f, p, nullptr); }
-    ~fork_guard() { sched_join(&task, nullptr); }
+    ::scheduler *s;
+    fork_guard(taskfunc f, void *p, ::scheduler *in) : s(in) { sched_fork(&task, f, p, s); }
+    ~fork_guard() { sched_join(&task, s); }
 };
 /* Adds a task that calls call(): by copy(f, pointer, size) if C++ guarantees that a copy of its bytes is the object.
  * Other objects go to the heap: C++17 does not tell which of them may be moved byte by byte (unique_ptr may,
@@ -121,17 +126,39 @@ template <class F, class T, class X> void fold(F &f, T &into, X &&x)
     if constexpr (std::is_invocable_r_v<T, F &, T, X>) into = f(std::move(into), std::forward<X>(x));
     else f(into, std::forward<X>(x));
 }
+/* A number, or an iterator: where a range begins or ends. */
+template <class At, class = void> struct position : std::is_integral<At> {};
+template <class At> struct position<At, std::void_t<typename std::iterator_traits<At>::iterator_category>> : std::true_type {
+    static_assert(std::is_base_of_v<std::random_access_iterator_tag, typename std::iterator_traits<At>::iterator_category>,
+                  "libsched divides a range between workers: it needs iterators of random access, as a vector's");
+};
+template <class I, class J, class R> using if_positions = std::enable_if_t<position<I>::value && position<J>::value, R>;
+template <class C, class R>
+using if_range = std::enable_if_t<!position<std::remove_cv_t<std::remove_reference_t<C>>>::value, R>;
 template <class At> struct range { /* the numbers first to last - 1, or the elements at iterators, counted from 0 */
     At first, last;
-    template <class I, class J> range(I from, J to) : first(At(from)), last(At(to)) {}
+    template <class I, class J> range(I from, J to) : first(At(from)), last(At(to))
+    {
+        if constexpr (std::is_integral_v<I> && std::is_integral_v<J>)
+            if ((std::is_signed_v<I> && std::is_unsigned_v<At> && from < I(0)) ||
+                (std::is_signed_v<J> && std::is_unsigned_v<At> && to < J(0)))
+                throw std::system_error(EINVAL, std::generic_category(), "sched: a negative number beside an unsigned one");
+    }
     size_t size() const
     {
         if constexpr (std::is_integral_v<At>) return first < last ? size_t(last) - size_t(first) : 0;
         else return first < last ? size_t(last - first) : 0;
     }
+    At at(size_t n) const
+    {
+        if constexpr (std::is_integral_v<At>) { /* without overflow: modulo 2 to the number of bits */
+            using bits = std::make_unsigned_t<At>;
+            return At(bits(bits(first) + bits(n)));
+        } else return first + std::ptrdiff_t(n);
+    }
     template <class Call> void each(size_t lo, size_t hi, Call &&call) const
     {
-        for (At x = At(first + std::ptrdiff_t(lo)), end = At(first + std::ptrdiff_t(hi)); x != end; ++x)
+        for (At x = at(lo), end = at(hi); x != end; ++x)
             if constexpr (std::is_integral_v<At>) call(std::as_const(x));
             else call(*x);
     }
@@ -160,23 +187,23 @@ template <class F> auto run(F &&f) { return run(0, f); }
 /* Adds the task f(), for which run waits. In other runs and pools nothing waits for it, and an exception that leaves f
  * calls std::terminate. If spawn throws, there is no task, and f may have been moved. Cost: that of sched_spawn_copy,
  * and an allocation if f is not trivially copyable or has more than SCHED_COPY_MAX bytes. */
-template <class F> void spawn(F &&f)
+template <class F> void spawn(F &&f, ::scheduler *s = nullptr)
 {
     struct task {
         std::decay_t<F> f;
         void operator()() { try { f(); } catch (...) { detail::root::keep_in_run(); } }
     };
-    detail::add(task{std::forward<F>(f)}, "sched_spawn", [](auto... a) { return sched_spawn_copy(a..., nullptr); },
-                [](auto... a) { return sched_spawn(a..., nullptr); });
+    detail::add(task{std::forward<F>(f)}, "sched_spawn", [s](auto... a) { return sched_spawn_copy(a..., s); },
+                [s](auto... a) { return sched_spawn(a..., s); });
 }
 
 /* Calls f() here, and g() here or on another worker. When both have ended, returns nothing, the value of the one that
  * has a value, or a std::pair of both (by value). If both throw, rethrows f's exception. Cost: that of sched_fork and
  * sched_join. */
-template <class F, class G> auto fork_join(F &&f, G &&g)
+template <class F, class G> auto fork_join(F &&f, G &&g, ::scheduler *s = nullptr)
 {
     detail::outcome<std::remove_reference_t<G>> other{g, {}, {}};
-    auto mine = [&] { detail::fork_guard joined(other.call, &other); return detail::value_of(f); }();
+    auto mine = [&] { detail::fork_guard joined(other.call, &other, s); return detail::value_of(f); }();
     if (other.thrown) std::rethrow_exception(other.thrown);
     constexpr bool f_has_value = !std::is_void_v<decltype(f())>, g_has_value = !std::is_void_v<decltype(g())>;
     if constexpr (f_has_value && g_has_value) return std::pair(std::move(mine), std::move(*other.value));
@@ -188,10 +215,12 @@ template <class F, class G> auto fork_join(F &&f, G &&g)
  * rethrown. */
 class group : detail::fixed {
     sched_group tasks = SCHED_GROUP_INIT;
+    ::scheduler *const s;
     std::atomic<bool> stop{false};
     detail::first_error error;
 public:
-    ~group() { sched_group_wait(&tasks, nullptr); }
+    explicit group(::scheduler *in = nullptr) noexcept : s(in) {}
+    ~group() { sched_group_wait(&tasks, s); }
     /* As sched::spawn, for the group. sched_group_spawn says who may call it, and when. */
     template <class F> void spawn(F &&f)
     {
@@ -201,12 +230,12 @@ public:
             void operator()() { try { if (!to->cancelled()) f(); } catch (...) { to->error.keep(); } }
         };
         detail::add(task{this, std::forward<F>(f)}, "sched_group_spawn",
-                    [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., nullptr); },
-                    [this](auto... a) { return sched_group_spawn(&tasks, a..., nullptr); });
+                    [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., s); },
+                    [this](auto... a) { return sched_group_spawn(&tasks, a..., s); });
     }
     bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
     {
-        detail::check(sched_group_wait(&tasks, nullptr), "sched_group_wait");
+        detail::check(sched_group_wait(&tasks, s), "sched_group_wait");
         bool whole = !stop.exchange(false);
         return error.rethrow(), whole;
     }
@@ -215,19 +244,25 @@ public:
 };
 
 /* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
- * range, in any order. After an exception some calls may be left out. grain and the cost are those of sched_for. */
-template <class I, class J, class Body> void parallel_for(I first, J last, Body &&body, size_t grain = 0)
+ * range, in any order. False if a body has called sched::stop: then some calls are left out, and also after an
+ * exception. grain and the cost are those of sched_for. */
+template <class I, class J, class Body>
+detail::if_positions<I, J, bool> parallel_for(I first, J last, Body &&body, size_t grain = 0, ::scheduler *s = nullptr)
 {
     detail::range all(first, last);
     detail::first_error error;
     auto part = [&](size_t lo, size_t hi) {
-        try { if (!error.any) all.each(lo, hi, body); } catch (...) { error.keep(); }
+        try { all.each(lo, hi, body); } catch (...) { error.keep(); sched_stop(nullptr); }
     };
     auto call = [](size_t lo, size_t hi, void *p, ::scheduler *) { (*static_cast<decltype(part) *>(p))(lo, hi); };
-    detail::check(sched_for(0, all.size(), grain, call, &part, nullptr), "sched_for");
+    bool whole = detail::whole(sched_for(0, all.size(), grain, call, &part, s), "sched_for");
     error.rethrow();
+    return whole;
 }
-template <class R, class B> void parallel_for(R &&all, B &&body) { parallel_for(std::begin(all), std::end(all), body); }
+template <class R, class Body>
+detail::if_range<R, bool> parallel_for(R &&all, Body &&body, size_t grain = 0, ::scheduler *s = nullptr)
+{ return parallel_for(std::begin(all), std::end(all), body, grain, s); }
+inline void stop() noexcept { sched_stop(nullptr); } /* the innermost parallel_for whose body the caller is in */
 
 /* Reduces numbers, or the elements at iterators, to one T. Each part of grain elements (0: at most 1024 parts) begins
  * with a copy of identity, to which each x is added by acc = body(acc, x), or if that gives no T, by body(acc, x)
@@ -235,14 +270,15 @@ template <class R, class B> void parallel_for(R &&all, B &&body) { parallel_for(
  * commutative. The values that it gets depend only on the range and on grain, not on workers. Cost: for each part a
  * fork_join, and moves of T. */
 template <class I, class J, class T, class Body, class Combine>
-T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
+detail::if_positions<I, J, T> parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0,
+                                          ::scheduler *s = nullptr)
 {
     detail::range all(first, last);
     size_t size = all.size(), each = grain ? grain : size / 1024 + 1;
     auto reduce = [&](auto &self, size_t lo, size_t hi) -> T {
         if (hi - lo > each) {
             size_t middle = lo + ((hi - lo - 1) / each + 1) / 2 * each;
-            auto both = fork_join([&] { return self(self, lo, middle); }, [&] { return self(self, middle, hi); });
+            auto both = fork_join([&] { return self(self, lo, middle); }, [&] { return self(self, middle, hi); }, s);
             detail::fold(combine, both.first, std::move(both.second));
             return std::move(both.first);
         }
@@ -253,11 +289,17 @@ T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, s
     return reduce(reduce, 0, size);
 }
 
+template <class R, class T, class Body, class Combine>
+detail::if_range<R, T> parallel_reduce(R &&all, T identity, Body &&body, Combine &&combine, size_t grain = 0,
+                                       ::scheduler *s = nullptr)
+{ return parallel_reduce(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
+
 /* As parallel_reduce, but the combinations depend on the course of the run: there is one T, and another one for each
  * part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: that of
  * parallel_for, an allocation for each T, and a call of combine for each T but the first. */
 template <class I, class J, class T, class Body, class Combine>
-T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
+detail::if_positions<I, J, T> parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine,
+                                                  size_t grain = 0, ::scheduler *s = nullptr)
 {
     detail::range all(first, last);
     detail::first_error error;
@@ -285,17 +327,23 @@ T parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&co
         { (*static_cast<calls *>(p)->first)(lo, hi, static_cast<value *>(acc)); },
         [](void *into, const void *from, void *p)
         { (*static_cast<calls *>(p)->second)(static_cast<value *>(into), static_cast<const value *>(from)); },
-        &both, &sum, nullptr), "sched_reduce_relaxed");
+        &both, &sum, s), "sched_reduce_relaxed");
     std::unique_ptr<T> owned(sum.at);
     error.rethrow();
     if (owned) return std::move(*owned);
     return identity;
 }
 
+template <class R, class T, class Body, class Combine>
+detail::if_range<R, T> parallel_reduce_relaxed(R &&all, T identity, Body &&body, Combine &&combine, size_t grain = 0,
+                                               ::scheduler *s = nullptr)
+{ return parallel_reduce_relaxed(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
+
 /* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is unspecified, and the
  * elements that comp was called for may be moved from. Cost: that of std::sort; one worker makes the first partition,
  * two the next, and so on. */
-template <class It, class Comp = std::less<>> void sort(It first, It last, Comp comp = {})
+template <class It, class Comp = std::less<>>
+detail::if_positions<It, It, void> sort(It first, It last, Comp comp = {}, ::scheduler *s = nullptr)
 {
     auto median = [&](It a, It b, It c) {
         if (comp(*b, *a)) std::swap(a, b);
@@ -310,10 +358,13 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
         std::iter_swap(begin, left); /* the pivot is in its place */
         if (left - begin < n / 8)    /* and now the elements equal to it */
             right = std::partition(right, end, [&](auto &&x) { return !comp(*left, x); });
-        fork_join([&] { self(self, begin, left, splits - 1); }, [&] { self(self, right, end, splits - 1); });
+        fork_join([&] { self(self, begin, left, splits - 1); }, [&] { self(self, right, end, splits - 1); }, s);
     };
     part(part, first, last, 64);
 }
+template <class R, class Comp = std::less<>>
+detail::if_range<R, void> sort(R &&all, Comp comp = {}, ::scheduler *s = nullptr)
+{ sort(std::begin(all), std::end(all), std::move(comp), s); }
 
 /* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs,
  * and threads without a run, may use them. The C functions take native. Cost: an atomic operation if there is nothing
@@ -349,6 +400,113 @@ struct block_guard : detail::fixed { /* a section that may block its thread, and
     const bool began = sched_block_begin(nullptr) == 0;
     ~block_guard() { if (began) sched_block_end(nullptr); }
 };
+
+namespace detail {
+template <class V> struct promise : fixed { /* what a task and its future share; the last of them deletes it */
+    std::atomic<int> owners{2};
+    sched_sem ended = SCHED_SEM_INIT(0);
+    std::optional<V> value;
+    std::exception_ptr thrown;
+    void release() noexcept { if (owners.fetch_sub(1) == 1) delete this; }
+};
+template <class T> using promise_of = promise<std::conditional_t<std::is_void_v<T>, nothing, T>>;
+} // namespace detail
+/* The value of a call that pool::submit has added. It is moved, not copied. One thread uses it at a time. */
+template <class T> class future {
+    struct release { void operator()(detail::promise_of<T> *state) noexcept { state->release(); } };
+    std::unique_ptr<detail::promise_of<T>, release> state;
+public:
+    future() noexcept = default; /* of no call: valid() is false, and only that may be called */
+    explicit future(detail::promise_of<T> *of) noexcept : state(of) {}
+    bool valid() const noexcept { return state != nullptr; }
+    bool ready() const noexcept { return sched_sem_trywait(&state->ended) == 0 && sched_sem_post(&state->ended) == 0; }
+    void wait() const /* until the call has ended: a task is suspended, a thread blocks */
+    {
+        detail::check(sched_sem_wait(&state->ended, nullptr), "sched_sem_wait");
+        detail::check(sched_sem_post(&state->ended), "sched_sem_post"); /* for the next wait */
+    }
+    T get() /* waits, and returns the value or rethrows; once: then valid() is false */
+    {
+        wait();
+        auto mine = std::move(state);
+        if (mine->thrown) std::rethrow_exception(mine->thrown);
+        if constexpr (!std::is_void_v<T>) return std::move(*mine->value);
+    }
+};
+
+/* A run that stays open, on threads of its own: sched_pool_create. The destructor waits for all tasks. */
+class pool : detail::fixed {
+    static sched_pool *made(const sched_options &options)
+    {
+        sched_pool *made = sched_pool_create(&options);
+        return made ? made : (detail::fail("sched_pool_create"), nullptr);
+    }
+    static sched_options with(int threads, const char *settings) noexcept
+    {
+        sched_options options = {};
+        options.size = sizeof options;
+        options.nthreads = threads;
+        options.settings = settings;
+        return options;
+    }
+public:
+    sched_pool *const native; /* for the C functions */
+    explicit pool(int threads = 0, const char *settings = nullptr) : native(made(with(threads, settings))) {}
+    explicit pool(const sched_options &options) : native(made(options)) {}
+    ~pool() { sched_pool_destroy(native); }
+    ::scheduler *scheduler() const noexcept { return sched_pool_scheduler(native); } /* the last argument elsewhere */
+    /* Adds the task f(), from any thread, and returns the future of its value. The future need not be used. Cost: that
+     * of sched_pool_submit, and one allocation, or two if f is not trivially copyable. */
+    template <class F> auto submit(F &&f)
+    {
+        using T = decltype(std::declval<std::decay_t<F> &>()());
+        struct task {
+            detail::promise_of<T> *to;
+            std::decay_t<F> f;
+            void operator()()
+            {
+                try { to->value.emplace(detail::value_of(f)); } catch (...) { to->thrown = std::current_exception(); }
+                sched_sem_post(&to->ended);
+                to->release();
+            }
+        };
+        auto state = std::make_unique<detail::promise_of<T>>();
+        detail::add(task{state.get(), std::forward<F>(f)}, "sched_pool_submit",
+                    [this](auto... a) { return sched_pool_submit_copy(native, a...); },
+                    [this](auto... a) { return sched_pool_submit(native, a...); });
+        return future<T>(state.release());
+    }
+    void wait() { detail::check(sched_pool_wait(native), "sched_pool_wait"); } /* until no task is left */
+};
+
+/* A value for each worker, on cache lines of its own: the bodies of a loop change local() without atomics. Each value
+ * begins as a copy of initial. When the loop has ended, begin() to end() are all values, and combine folds them into
+ * one. local throws outside of tasks and loops. A body must not keep the reference while it waits, since it may be
+ * resumed by another worker, and another task may run on the first one. */
+template <class T> class worker_local : detail::fixed {
+    struct alignas(64) slot { T value; };
+    ::scheduler *const s;
+    std::vector<slot> slots;
+    struct iterator {
+        typename std::vector<slot>::iterator at;
+        T &operator*() const { return at->value; }
+        iterator &operator++() { return ++at, *this; }
+        bool operator!=(const iterator &other) const { return at != other.at; }
+    };
+public:
+    explicit worker_local(const T &initial = T(), ::scheduler *in = nullptr)
+        : s(in), slots(size_t(detail::check(sched_worker_count(in), "sched_worker_count")), slot{initial}) {}
+    T &local() { return slots.at(size_t(sched_worker_index(s))).value; }
+    iterator begin() { return {slots.begin()}; }
+    iterator end() { return {slots.end()}; }
+    template <class Combine> T combine(Combine &&combine)
+    {
+        T all = std::move(slots[0].value);
+        for (size_t i = 1; i < slots.size(); i++) detail::fold(combine, all, std::move(slots[i].value));
+        return all;
+    }
+};
+
 inline void yield() noexcept { sched_task_yield(nullptr); }
 inline int worker_index() noexcept { return sched_worker_index(nullptr); } /* -1 outside of tasks */
 inline int worker_count() { return detail::check(sched_worker_count(nullptr), "sched_worker_count"); }
