@@ -793,6 +793,57 @@ CASE(hpp_sort)
     sort_all(); /* in the default pool */
 }
 
+/* hpp_stable_sort: sched.hpp: stable_sort gives what std::stable_sort gives, of any elements that can be moved; after an
+ * exception of the comparison nothing is lost to the memory.
+ * ctest: static debug
+ * ctest: matrix few threads=1,4 */
+template <class T, class Less> static void as_std(std::vector<T> v, Less less)
+{
+    auto expected = v;
+    std::stable_sort(expected.begin(), expected.end(), less);
+    sched::stable_sort(v, less);
+    CHECK(v == expected);
+}
+
+static void stable_sorts()
+{
+    unsigned seed = 1;
+    auto random = [&](int below) { return int((seed = seed * 1103515245 + 12345) >> 8) % below; };
+    for (int n : {0, 1, 2, 4096, 4097, 9000, 100000 / SMALLER})
+        for (int keys : {1, 7, 1000000}) {
+            std::vector<std::pair<int, int>> pairs;
+            for (int i = 0; i < n; i++) pairs.emplace_back(random(keys), i);
+            as_std(pairs, [](auto &a, auto &b) { return a.first < b.first; });
+            as_std(pairs, [](auto &a, auto &b) { return a.first > b.first; });
+            std::deque<std::string> words;
+            for (auto &[key, i] : pairs) words.push_back("a word that is not short " + std::to_string(key));
+            auto expected = words;
+            std::stable_sort(expected.begin(), expected.end());
+            sched::stable_sort(words.begin(), words.end());
+            CHECK(words == expected);
+        }
+    std::vector<std::unique_ptr<int>> owned;
+    for (int i = 0; i < 20000; i++) owned.push_back(std::make_unique<int>(random(100)));
+    sched::stable_sort(owned, [](auto &a, auto &b) { return *a < *b; });
+    CHECK(std::is_sorted(owned.begin(), owned.end(), [](auto &a, auto &b) { return *a < *b; }));
+    std::vector<Counted> counted(20000);
+    std::atomic<int> calls{0};
+    try {
+        sched::stable_sort(counted, [&](auto &, auto &) { return ++calls > 100000 ? throw 5 : false; });
+        CHECK(!"no exception");
+    } catch (int five) {
+        CHECK_EQ(five, 5);
+    }
+    CHECK_EQ(alive, 20000);
+}
+
+CASE(hpp_stable_sort)
+{
+    sched::run(4, stable_sorts);
+    stable_sorts();
+    CHECK_EQ(alive, 0);
+}
+
 /* hpp_ranges: sched.hpp: loops, reductions and sorts of whole ranges, with a grain; a negative number beside an
  * unsigned one is refused; stop ends a loop, and so does an exception.
  * ctest: static

@@ -366,6 +366,52 @@ template <class R, class Comp = std::less<>>
 detail::if_range<R, void> sort(R &&all, Comp comp = {}, ::scheduler *s = nullptr)
 { sort(std::begin(all), std::end(all), std::move(comp), s); }
 
+/* Sorts as std::stable_sort does: equal elements keep their order. It needs memory for as many elements, or throws
+ * std::bad_alloc. After an exception of comp elements may be moved from. Cost: that of a merge sort, whose merges are
+ * divided, too, and two moves of each element for each halving of a long range. */
+template <class It, class Comp = std::less<>>
+detail::if_positions<It, It, void> stable_sort(It first, It last, Comp comp = {}, ::scheduler *s = nullptr)
+{
+    using T = typename std::iterator_traits<It>::value_type;
+    constexpr std::ptrdiff_t alone = 4096; /* so many elements are not worth a task */
+    auto less = [&](const T &a, const T &b) { return comp(a, b); };
+    auto merge = [&](auto &self, auto a, auto a_end, auto b, auto b_end, auto to) -> void {
+        auto n = a_end - a, m = b_end - b;
+        if (n + m <= 2 * alone) {
+            auto move = [](auto at) { return std::make_move_iterator(at); };
+            std::merge(move(a), move(a_end), move(b), move(b_end), to, less);
+            return;
+        }
+        auto a_middle = a + n / 2;
+        auto b_middle = b + m / 2;
+        if (n >= m) b_middle = std::lower_bound(b, b_end, *a_middle, less);
+        else a_middle = std::upper_bound(a, a_end, *b_middle, less);
+        auto to_middle = to + ((a_middle - a) + (b_middle - b));
+        fork_join([&] { self(self, a, a_middle, b, b_middle, to); },
+                  [&] { self(self, a_middle, a_end, b_middle, b_end, to_middle); }, s);
+    };
+    /* Sorts what is at `at`, and leaves it there or at `other`. */
+    auto part = [&](auto &self, auto at, auto other, std::ptrdiff_t n, bool there) -> void {
+        if (n <= alone) {
+            std::stable_sort(at, at + n, less);
+            if (!there) std::move(at, at + n, other);
+            return;
+        }
+        auto half = n / 2;
+        fork_join([&] { self(self, at, other, half, !there); },
+                  [&] { self(self, at + half, other + half, n - half, !there); }, s);
+        if (there) merge(merge, other, other + half, other + half, other + n, at);
+        else merge(merge, at, at + half, at + half, at + n, other);
+    };
+    auto n = last - first;
+    if (n <= alone) return part(part, first, first, n, true);
+    std::vector<T> room(std::make_move_iterator(first), std::make_move_iterator(last));
+    part(part, room.begin(), first, n, false);
+}
+template <class R, class Comp = std::less<>>
+detail::if_range<R, void> stable_sort(R &&all, Comp comp = {}, ::scheduler *s = nullptr)
+{ stable_sort(std::begin(all), std::end(all), std::move(comp), s); }
+
 /* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs,
  * and threads without a run, may use them. The C functions take native. Cost: an atomic operation if there is nothing
  * to wait for. */
