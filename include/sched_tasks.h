@@ -550,8 +550,8 @@ int sched_reduce_relaxed(size_t lo,
                          struct scheduler *s);
 
 /* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
- * all workers of the run. The sort is stable: elements that compare equal keep their order. It
- * needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
+ * all workers of the run. This version is stable, but programs that rely on this should call
+ * sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
  * each and for one element in 64. It takes O(n log n) time in every case, less if the elements
  * have few distinct values. An array that is already sorted, or that is sorted strictly in the
  * reverse order, takes n - 1 comparisons.
@@ -585,6 +585,21 @@ int sched_sort(void *base,
                size_t size,
                int (*cmp)(const void *a, const void *b),
                struct scheduler *s);
+
+/* Sorts as sched_sort does, and is stable: elements that compare equal keep their order.
+ *
+ * Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is NULL,
+ * size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory
+ * for the copies), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+ * the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe, for different arrays. Cost: that of sched_sort. */
+SCHED_MUST_USE
+int sched_stable_sort(void *base,
+                      size_t n,
+                      size_t size,
+                      int (*cmp)(const void *a, const void *b),
+                      struct scheduler *s);
 
 /* Begins a blocking section. Until sched_block_end the calling task may block: in a system call,
  * on a pthread mutex, in a library that knows nothing of tasks. During the section another thread,

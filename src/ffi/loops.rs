@@ -1,5 +1,5 @@
 //! Loops, reductions and sorts in the C interface. `include/sched_tasks.h` is made from this and
-//! other files.
+//! other files. This is one file because the header has these functions in the same order.
 
 use crate::api::loops::{Loop, Plain};
 use crate::api::range::Range;
@@ -297,8 +297,8 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
 }
 
 /// Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
-/// all workers of the run. The sort is stable: elements that compare equal keep their order. It
-/// needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
+/// all workers of the run. This version is stable, but programs that rely on this should call
+/// sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
 /// each and for one element in 64. It takes O(n log n) time in every case, less if the elements
 /// have few distinct values. An array that is already sorted, or that is sorted strictly in the
 /// reverse order, takes n - 1 comparisons.
@@ -349,6 +349,30 @@ pub unsafe extern "C" fn sched_sort(
     };
     // SAFETY: by the caller's promise.
     call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
+}
+
+/// Sorts as sched_sort does, and is stable: elements that compare equal keep their order.
+///
+/// Returns 0. A failure returns -1 with errno, and leaves the array as it was: EINVAL (cmp is NULL,
+/// size is 0, base is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory
+/// for the copies), EAGAIN (the caller is not a worker of the run, and there is no memory to hand
+/// the work to one, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe, for different arrays. Cost: that of sched_sort.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_stable_sort(
+    base: *mut c_void,
+    n: usize,
+    size: usize,
+    cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { sched_sort(base, n, size, cmp, s) }
 }
 
 /// The reduction and its worker, if the arguments are valid.

@@ -164,6 +164,15 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut Group, s: *mut Serial) -> c_in
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_init(g: *mut Group) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { g.write_bytes(0, 1) };
+    0
+}
+
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancel(g: *mut Group) {
     // SAFETY: by the caller's promise.
     unsafe { Serial::cancel(g) };

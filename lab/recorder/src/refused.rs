@@ -26,7 +26,7 @@ refused! {
     sched_pool_create sched_pool_destroy sched_pool_run sched_pool_scheduler
     sched_pool_submit sched_pool_submit_copy sched_pool_wait
     sched_sem_init sched_sem_post sched_sem_trywait sched_sem_wait
-    sched_sort
+    sched_sort sched_stable_sort sched_stop
     sched_task_yield
 }
 
