@@ -46,8 +46,8 @@ int sched_default_threads(void);
  * than 4096, or an environment variable is refused), or ENOMEM (there is no memory, or less than
  * 18 KiB are left of the calling thread's stack). A line on standard error explains a variable
  * that is refused, and a stack that is too small. A file of SCHED_STATS_FILE or SCHED_TRACE that
- * cannot be written is not an error; a line on standard error says so. If some threads cannot be
- * created, the run continues with the others.
+ * cannot be written, or cannot be compressed because zlib is missing, is not an error; a line on
+ * standard error says so. If some threads cannot be created, the run continues with the others.
  * A task that calls sched_init keeps its worker's thread until the new run has ended.
  * Thread-safe: runs are independent.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when
