@@ -856,6 +856,10 @@ static void ranges()
     CHECK(sched::parallel_for(v.begin() + 500, v.end(), [](int &x) { x++; }, 7));
     CHECK(sched::parallel_for(std::int8_t(-128), std::int8_t(127), [&](std::int8_t i) { v[size_t(i + 128)] += i; }));
     for (int i = 0; i < 1000; i++) CHECK_EQ(v[size_t(i)], 4 + (i >= 500) + (i < 255 ? i - 128 : 0));
+    std::atomic<long> covered{0};
+    CHECK(sched::parallel_for(size_t(0), size_t(1000), [&](size_t lo, size_t hi) { CHECK(lo < hi && hi - lo <= 30), covered += long(hi - lo); }, 30));
+    CHECK(sched::parallel_for(v, [&](auto lo, auto hi) { covered += hi - lo; }));
+    CHECK_EQ(covered, 2000);
     auto add = [](long a, long b) { return a + b; };
     long sum = std::accumulate(v.begin(), v.end(), 0L);
     CHECK_EQ(sched::parallel_reduce(v, 0L, add, add), sum);

@@ -164,6 +164,10 @@ template <class At> struct range { /* the numbers first to last - 1, or the elem
     }
 };
 template <class I, class J> range(I, J) -> range<std::common_type_t<I, J>>;
+template <class At, bool = std::is_integral_v<At>> struct element { using type = const At &; };
+template <class At> struct element<At, false> { using type = typename std::iterator_traits<At>::reference; };
+template <class At, class Body> inline constexpr bool by_block =
+    !std::is_invocable_v<Body &, typename element<At>::type> && std::is_invocable_v<Body &, At, At>;
 } // namespace detail
 
 /* Calls f() as the first task of a run with `workers` workers (0: sched_default_threads()), and returns its value when
@@ -244,7 +248,7 @@ public:
 };
 
 /* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
- * range, in any order. False if a body has called sched::stop: then some calls are left out, and also after an
+ * range, in any order. A body of two arguments is called for blocks: body(lo, hi), numbers or iterators. False if a body has called sched::stop: then some calls are left out, and also after an
  * exception. grain and the cost are those of sched_for. */
 template <class I, class J, class Body>
 detail::if_positions<I, J, bool> parallel_for(I first, J last, Body &&body, size_t grain = 0, ::scheduler *s = nullptr)
@@ -252,7 +256,10 @@ detail::if_positions<I, J, bool> parallel_for(I first, J last, Body &&body, size
     detail::range all(first, last);
     detail::first_error error;
     auto part = [&](size_t lo, size_t hi) {
-        try { all.each(lo, hi, body); } catch (...) { error.keep(); sched_stop(nullptr); }
+        try {
+            if constexpr (detail::by_block<decltype(all.first), std::remove_reference_t<Body>>) body(all.at(lo), all.at(hi));
+            else all.each(lo, hi, body);
+        } catch (...) { error.keep(); sched_stop(nullptr); }
     };
     auto call = [](size_t lo, size_t hi, void *p, ::scheduler *) { (*static_cast<decltype(part) *>(p))(lo, hi); };
     bool whole = detail::whole(sched_for(0, all.size(), grain, call, &part, s), "sched_for");
@@ -273,6 +280,7 @@ template <class I, class J, class T, class Body, class Combine>
 detail::if_positions<I, J, T> parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0,
                                           ::scheduler *s = nullptr)
 {
+    static_assert(std::is_copy_constructible_v<T>, "libsched copies the identity of a reduction for each part");
     detail::range all(first, last);
     size_t size = all.size(), each = grain ? grain : size / 1024 + 1;
     auto reduce = [&](auto &self, size_t lo, size_t hi) -> T {
@@ -301,6 +309,7 @@ template <class I, class J, class T, class Body, class Combine>
 detail::if_positions<I, J, T> parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine,
                                                   size_t grain = 0, ::scheduler *s = nullptr)
 {
+    static_assert(std::is_copy_constructible_v<T>, "libsched copies the identity of a reduction for each part");
     detail::range all(first, last);
     detail::first_error error;
     struct value { T *at; }; /* null: identity */
