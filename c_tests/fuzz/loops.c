@@ -10,6 +10,12 @@ struct loop {
     atomic_ullong value;
 };
 
+/* False if the loop was refused, or has left parts out because the group of its caller was cancelled. */
+static int is_whole(int result)
+{
+    return !(result != 0 && get_errno() == ECANCELED) && accepted(result);
+}
+
 static void loop_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     struct loop *loop = ctx;
@@ -27,9 +33,11 @@ uint64_t loop_over(const struct statement *now, struct range range, uint64_t pat
 {
     struct loop loop = {now, range, path, task, calloc(range.n + 1, 1), 0};
     CHECK(loop.done != NULL);
-    if (!accepted(sched_for(0, range.n, range.grain, loop_body, &loop, s)))
+    if (!is_whole(sched_for(0, range.n, range.grain, loop_body, &loop, s)))
         for (size_t i = 0; i < range.n; i++) {
-            loop.done[i]++;
+            if (loop.done[i])
+                continue;
+            loop.done[i] = 1;
             loop.value += execute(block_of(now, i), part(path, i), task, s);
         }
     for (size_t i = 0; i < range.n; i++)
@@ -67,7 +75,7 @@ uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler 
     int outcome = is_relaxed
         ? sched_reduce_relaxed(0, n, now->n[1], size, &identity, reduce_body, combine, &path, &result, s)
         : sched_reduce(0, n, now->n[1], size, &identity, reduce_body, combine, &path, &result, s);
-    if (!accepted(outcome))
+    if (!is_whole(outcome))
         reduce_body(0, n, &result, &path, s);
     return value_of_map(result.map);
 }

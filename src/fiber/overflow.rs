@@ -19,8 +19,10 @@ use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::memory::page_size;
 use crate::sys::output::Out;
 use crate::sys::{errno, signal, stack_room};
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// A fault this near the stack pointer of a thread's own stack, in bytes, counts as its overflow.
@@ -141,7 +143,23 @@ struct Alternate {
     low: *mut u8,
     /// Including the guard.
     bytes: usize,
+    guard: usize,
 }
+
+/// The alternate stack of a thread for which nothing can be mapped: then tasks run on top of each
+/// other, and an overflow is likely. It is part of the library's data, so it is always there, and
+/// its pages are touched only in an overflow.
+#[repr(align(4096))]
+struct Reserve(UnsafeCell<MaybeUninit<[u8; RESERVE_BYTES]>>);
+
+// SAFETY: one thread at a time has the reserve (`RESERVE_IS_TAKEN`), and only the kernel and the
+// handler use its bytes.
+unsafe impl Sync for Reserve {}
+
+const RESERVE_BYTES: usize = 96 << 10;
+static RESERVE: Reserve = Reserve(UnsafeCell::new(MaybeUninit::uninit()));
+#[unsafe(link_section = "sched_words")]
+static RESERVE_IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The alternate stacks of threads that have left their runs, kept because mapping and unmapping
 /// take some microseconds. Each has `Alternate::size()` bytes.
@@ -156,18 +174,15 @@ impl Alternate {
     /// The size in bytes, the same for the process's life. Untouched memory takes only address
     /// space; where address space is limited, the size is the least that suffices.
     fn size() -> usize {
-        const LEAST: usize = 64 << 10;
         #[unsafe(link_section = "sched_words")]
         static SIZE: AtomicUsize = AtomicUsize::new(0);
         let size = SIZE.load(Ordering::Relaxed);
         if size > 0 {
             return size;
         }
-        // SAFETY: the call takes no pointers.
-        let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-        let wanted =
-            if limit::address_space() == usize::MAX { stack_room::default_stack() } else { 0 };
-        let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page_size());
+        let is_limited = limit::address_space() != usize::MAX;
+        let wanted = if is_limited { 0 } else { stack_room::default_stack() };
+        let size = Self::least().max((wanted + stack::guard()).next_multiple_of(page_size()));
         // All threads use the size that the first one has stored.
         match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => size,
@@ -175,18 +190,43 @@ impl Alternate {
         }
     }
 
+    /// The least size that suffices, in bytes, including the guard.
+    fn least() -> usize {
+        const LEAST: usize = 64 << 10;
+        // SAFETY: the call takes no pointers.
+        let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+        (LEAST + frame + stack::guard()).next_multiple_of(page_size())
+    }
+
     fn take() -> Option<Alternate> {
-        let bytes = Self::size();
         // Acquire: pairs with the Release exchange in `give_back`.
         let mut spare = SPARE.iter().map(|place| place.swap(ptr::null_mut(), Ordering::Acquire));
         let low = spare.find(|low| !low.is_null());
-        let low = low.or_else(|| space::map(bytes, stack::guard()).ok())?;
-        Some(Alternate { low, bytes })
+        let guard = stack::guard();
+        if let Some(low) = low {
+            return Some(Alternate { low, bytes: Self::size(), guard });
+        }
+        let map = |bytes| space::map(bytes, guard).ok().map(|low| Alternate { low, bytes, guard });
+        let mapped = map(Self::size()).or_else(|| map(Self::least()));
+        mapped.or_else(|| Self::take_reserve(Self::least() - guard))
+    }
+
+    /// The reserve, if it has at least this size, and nobody has it.
+    fn take_reserve(least: usize) -> Option<Alternate> {
+        let low = RESERVE.0.get().cast();
+        // Acquire: pairs with the Release store in `give_back`.
+        let is_ours = RESERVE_BYTES >= least && !RESERVE_IS_TAKEN.swap(true, Ordering::Acquire);
+        is_ours.then_some(Alternate { low, bytes: RESERVE_BYTES, guard: 0 })
     }
 
     /// Gives the stack back; nobody uses it any more.
     fn give_back(self) {
-        for place in SPARE.iter().take(PLACES.load(Ordering::Relaxed)) {
+        if self.guard == 0 {
+            return RESERVE_IS_TAKEN.store(false, Ordering::Release); // nobody uses it any more
+        }
+        let is_like_others = self.bytes == Self::size();
+        let places = if is_like_others { PLACES.load(Ordering::Relaxed) } else { 0 };
+        for place in SPARE.iter().take(places) {
             // Release: a thread that takes the stack comes after everything that has run on it.
             let (none, low) = (ptr::null_mut(), self.low);
             if place.compare_exchange(none, low, Ordering::Release, Ordering::Relaxed).is_ok() {
@@ -200,8 +240,8 @@ impl Alternate {
     fn stack_t(&self) -> libc::stack_t {
         // SAFETY: all zero is a valid value.
         let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
-        stack.ss_sp = self.low.wrapping_add(stack::guard()).cast();
-        stack.ss_size = self.bytes - stack::guard();
+        stack.ss_sp = self.low.wrapping_add(self.guard).cast();
+        stack.ss_size = self.bytes - self.guard;
         stack
     }
 }
