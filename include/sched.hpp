@@ -468,7 +468,7 @@ template <class T> using promise_of = promise<std::conditional_t<std::is_void_v<
 } // namespace detail
 /* The value of a call that pool::submit has added. It is moved, not copied. One thread uses it at a time. */
 template <class T> class future {
-    struct release { void operator()(detail::promise_of<T> *state) noexcept { state->release(); } };
+    struct release { void operator()(detail::promise_of<T> *of) noexcept { of->release(); } };
     std::unique_ptr<detail::promise_of<T>, release> state;
 public:
     future() noexcept = default; /* of no call: valid() is false, and only that may be called */
@@ -493,8 +493,8 @@ public:
 class pool : detail::fixed {
     static sched_pool *made(const sched_options &options)
     {
-        sched_pool *made = sched_pool_create(&options);
-        return made ? made : (detail::fail("sched_pool_create"), nullptr);
+        sched_pool *pool = sched_pool_create(&options);
+        return pool ? pool : (detail::fail("sched_pool_create"), nullptr);
     }
     static sched_options with(int threads, const char *settings) noexcept
     {
