@@ -208,7 +208,8 @@ impl Group {
     }
 }
 
-/// The program's function of a task with the function `f`. None: the task is not a group's.
+/// The program's function of a task with the function `f`. None means that the task is not a
+/// group's.
 pub fn function_of(f: TaskFn, argument: *mut c_void) -> Option<usize> {
     // SAFETY: `run_member` has a `Member` as its argument, and `run_copied` a `Copied`.
     unsafe {

@@ -118,7 +118,7 @@ pub struct Loop<'a, B: Body> {
     /// The most units of one call of `body`.
     max_chunk: usize,
     body: B,
-    /// The expected shape. None: even, or unknown.
+    /// The expected shape. None means that it is even or unknown.
     shape: Option<LoopShape>,
     stop: &'a Stop,
     findings: Pad<Findings>,
@@ -147,7 +147,8 @@ struct LoopPart<B: Body> {
     /// The worker that joins the offer; null: none.
     joiner: AtomicPtr<Worker>,
     /// The value of the units, and how long they took. The offer's task writes both, and the owner
-    /// reads them after the join. None: the task has not run, or has given the units back.
+    /// reads them after the join. None means that the task has not run, or has given the units
+    /// back.
     outcome: UnsafeCell<Option<(B::Value, LoopTimes)>>,
 }
 

@@ -58,8 +58,8 @@ pub(super) fn wait(node: &Node, what: WaitsFor, worker: Option<&Worker>) {
 /// Waits for an object, which observers know as `what`. `get_or_link` returns true if the caller
 /// gets the object at once; otherwise it links the node, which will be granted. `has_it` is called
 /// when the node was granted, and returns true if the caller has the object; otherwise the node
-/// will be granted again. `worker` is a worker of the caller's run; None: the caller is not a task.
-/// Returns false if the caller must not wait: see `may_wait`.
+/// will be granted again. `worker` is a worker of the caller's run, or None if the caller is not a
+/// task. Returns false if the caller must not wait: see `may_wait`.
 ///
 /// # Safety
 /// When `get_or_link` links the node, this is its last action. The node lives until it is granted,

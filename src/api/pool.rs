@@ -45,7 +45,7 @@ impl Pool {
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
 
-    /// The `s` of the pool. None: this is a child made by fork.
+    /// The `s` of the pool. None means that this is a child made by fork.
     pub fn scheduler(&self) -> Option<*mut Scheduler> {
         self.is_alive().then(|| self.worker.handle())
     }

@@ -1,5 +1,6 @@
 //! Reductions whose parts depend on the course of the run: `sched_reduce_relaxed`. A relaxed
-//! reduction is a loop whose body adds to a value ("Values" in [`loops`](super::loops)).
+//! reduction is a loop whose body adds to a value: see "Values" in the essay of
+//! [`loops`](super::loops).
 //!
 //! The parts of `sched_reduce` must not depend on the number of workers or on the pace, so a
 //! reduction has up to 1,024. Each costs two calls, a copy of the identity and some mispredicted

@@ -50,7 +50,7 @@ pub(super) trait Latch {
     fn is_over(&self) -> bool;
 
     /// Registers the waiter in the state, in place of the caller's earlier registration. Returns
-    /// the new state, which changes before the waiter is woken. None: the wait is over.
+    /// the new state, which changes before the waiter is woken. None means that the wait is over.
     fn register(&self, waiter: Waiter) -> Option<usize>;
 
     /// The worker that runs the awaited task, if it is known.

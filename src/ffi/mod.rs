@@ -44,7 +44,8 @@ unsafe fn given<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
     Ok(unsafe { Worker::of(s) })
 }
 
-/// As `given`, but makes no default pool: for functions that only wait. None: there is no pool.
+/// As `given`, but makes no default pool: for functions that only wait. None means that there is no
+/// pool.
 ///
 /// # Safety
 /// The contract of `given`.

@@ -254,8 +254,8 @@ impl SanitizerState {
         }
     }
 
-    /// The caller is about to leave its stack, `from`, for this one. None: it leaves `from` for
-    /// good.
+    /// The caller is about to leave its stack, `from`, for this one. None means that it leaves
+    /// `from` for good.
     #[inline(always)]
     pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a SanitizerState>) {
         if !watched() {

@@ -118,7 +118,7 @@ impl LongWait {
     }
 
     /// How long the worker may sleep. If it `keeps` memory, it gives this back after it has been
-    /// idle for `warm`. None: it must do so now.
+    /// idle for `warm`. None means that it must do so now.
     pub fn longest_sleep(&self, keeps: bool, warm: Duration) -> Option<Duration> {
         if !keeps || MODEL {
             return Some(futex::LONGEST);

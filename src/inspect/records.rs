@@ -30,8 +30,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// The tasks on the fiber of a worker. None: there are none, the run is not observed, or the
-    /// worker has continued in the meantime.
+    /// The tasks on the fiber of a worker. None means that there are none, the run is not observed,
+    /// or the worker has continued in the meantime.
     pub fn of_worker(worker: &Worker) -> Option<Records> {
         if !worker.is_observed() {
             return None;
@@ -41,7 +41,7 @@ impl Records {
         (worker.progress() == progress && worker.seen_fiber() == fiber).then_some(records)
     }
 
-    /// The tasks on a fiber. None: there are none, or they change.
+    /// The tasks on a fiber. None means that there are none, or they change.
     pub fn on(fiber: usize) -> Option<Records> {
         let first = Records::read(fiber)?;
         Records::read(fiber).filter(|second| *second == first)

@@ -210,7 +210,8 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// The number of queued tasks from outside. None: they have no [`turns`] at worker `index`.
+    /// The number of queued tasks from outside. None means that they have no [`turns`] at worker
+    /// `index`.
     fn outside(&self, _index: usize) -> Option<&AtomicUsize> {
         None
     }
@@ -350,7 +351,8 @@ pub trait Awaited {
 }
 
 /// Tells whether a task that was taken from a queue, and has not begun, is a part of an awaited
-/// event. Then the caller runs it at once, on top of its own task. None: the event has no parts.
+/// event. Then the caller runs it at once, on top of its own task. None means that the event has no
+/// parts.
 pub type Parts<'a> = Option<&'a dyn Fn(Task) -> bool>;
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a

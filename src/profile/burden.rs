@@ -101,7 +101,7 @@ extern "C" fn second(table: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Half of the median round. None: it cannot be measured here.
+/// Half of the median round. None means that it cannot be measured here.
 fn measure() -> Option<u64> {
     if processors::allowed() < 2 {
         return None;

@@ -137,8 +137,8 @@ impl Figures {
         self.functions.iter().map(|function| function.waits).sum()
     }
 
-    /// The part of the longest path that lies in a function of `functions`. None: the path spends
-    /// nothing there, or that is in the rest.
+    /// The part of the longest path that lies in a function of `functions`. None means that the
+    /// path spends nothing there, or that is in the rest.
     pub fn on_path(&self, function: usize) -> Option<Stretch> {
         self.path.iter().find(|(of, _)| *of == Some(function)).map(|found| found.1)
     }

@@ -26,7 +26,7 @@ pub struct Sums {
     ticks: [Cell<u64>; CLASSES],
     /// The work of the task that has ended last. It is not in a class yet: the next task's end adds
     /// it. (Its class is an address, for which the processor would wait until it knows the time:
-    /// that takes 5 ns.) None: no task has ended.
+    /// that takes 5 ns.) None means that no task has ended.
     last: Cell<Option<u64>>,
     /// The worker wakes a task that joins the task that has ended just now.
     wakes_joiner: Cell<bool>,

@@ -150,9 +150,9 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     // --- the owner -------------------------------------------------------------------
 
-    /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
-    /// once. With a private part, the owner then publishes tasks for the threads that have asked
-    /// ([`Owner::publish_and_rearm`]).
+    /// Adds a task at the bottom. If it returns false, the owner must call `put_slowly` with the
+    /// same task at once. With a private part, the owner then publishes tasks for the threads that
+    /// have asked ([`Owner::publish_and_rearm`]).
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -267,7 +267,7 @@ pub trait PrivatePart: Sized {
     /// Sets an alarm, unless one is set already. From the owner's next pop or join on, each pop and
     /// join takes its slow path, and `pop_into` takes nothing, until the owner silences the alarm.
     /// The caller is the owner, or has written the reason of the alarm and then executed a full
-    /// fence. So the owner sees the reason after it has silenced the alarm.
+    /// fence. Therefore the owner, once it has silenced the alarm, reads the reason.
     fn alarm(&self);
 
     // --- the owner -------------------------------------------------------------------

@@ -228,7 +228,8 @@ fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
     worker.tell_return_from_section(fiber);
 }
 
-/// Claims a vacant worker of the fiber's run for the calling thread. None: no worker is vacant.
+/// Claims a vacant worker of the fiber's run for the calling thread. None means that no worker is
+/// vacant.
 fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
     // SAFETY: the fiber's task is counted (`hold`), so the run has not ended.
     let run = unsafe { &*fiber.worker().run.get() };

@@ -74,7 +74,8 @@ thread_local! {
     static LAST_TOTALS: Cell<Option<Totals>> = const { Cell::new(None) };
 }
 
-/// The totals of the run that ended last on the calling thread. None: no run has ended there.
+/// The totals of the run that ended last on the calling thread. None means that no run has ended
+/// there.
 pub fn last_totals() -> Option<Totals> {
     LAST_TOTALS.get()
 }

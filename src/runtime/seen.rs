@@ -51,7 +51,8 @@ impl SeenFiber {
         }
     }
 
-    /// The fiber of the guest at this place, on a thread's stack that may be gone. None: no guest.
+    /// The fiber of the guest at this place, on a thread's stack that may be gone. None means no
+    /// guest.
     pub fn of_guest(worker: &'static Worker) -> Option<SeenFiber> {
         let address = worker.seen_fiber();
         let word = |offset| peek::word(address.wrapping_add(offset));

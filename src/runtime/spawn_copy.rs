@@ -76,7 +76,8 @@ pub(super) fn argument(closure: *mut c_void) -> *mut c_void {
     closure.wrapping_byte_sub(closure as usize & CLASS_MASK)
 }
 
-/// The function of a task with a copy of its argument, and the copy. None: it is another task.
+/// The function of a task with a copy of its argument, and the copy. None means that it is another
+/// task.
 pub fn content_of(task: Task) -> Option<(TaskFn, *mut c_void)> {
     std::ptr::fn_addr_eq(task.f, run_block as TaskFn).then(|| {
         let (block, _) = block_of(task.closure);

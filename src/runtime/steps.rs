@@ -137,7 +137,7 @@ impl Worker {
         unsafe { &*self.run.get() }.function_of(task)
     }
 
-    /// Told when the worker, which the calling thread occupies, is about to leave its fiber.
+    /// The calling thread occupies the worker, which is about to leave its fiber.
     pub(super) fn tell_departure(&self) {
         // SAFETY: the calling thread is on the fiber.
         if let Some(fiber) = unsafe { self.fiber.get().as_ref() } {
@@ -154,8 +154,8 @@ impl Worker {
         }
     }
 
-    /// Told when the worker, which the calling thread occupies, leaves the fiber `from` for the
-    /// fiber that `worker.fiber` already names.
+    /// The calling thread occupies the worker, which leaves the fiber `from` for the fiber that
+    /// `worker.fiber` already names.
     #[cold]
     pub(super) fn tell_switch(&self, from: &Fiber) {
         self.tell_departure_from(from);
@@ -163,7 +163,7 @@ impl Worker {
         self.tell_arrival(unsafe { &*self.fiber.get() });
     }
 
-    /// Told when the worker, which the calling thread occupies, has come to the fiber.
+    /// The calling thread occupies the worker, which has come to the fiber.
     #[cold]
     pub(super) fn tell_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
@@ -195,7 +195,7 @@ impl Worker {
         self.tell_arrival(fiber);
     }
 
-    /// Told when the worker, which the calling thread occupies, resumes the task on the fiber.
+    /// The calling thread occupies the worker, which resumes the task on the fiber.
     #[inline(always)]
     pub(super) fn tell_resumption(&self, fiber: *const Fiber) {
         probe!("resume", fiber, self.handle());

@@ -130,7 +130,7 @@ impl Watched {
     }
 
     /// For an observer: the descriptor that is queued for the task of a record; 0: it was not
-    /// forked. None: the memory is gone.
+    /// forked. None means that the memory is gone.
     pub fn seen_descriptor(record: usize) -> Option<usize> {
         let shadow = record.wrapping_add(offset_of!(Watched, shadow));
         match peek::word(record.wrapping_add(offset_of!(Watched, block)))? {

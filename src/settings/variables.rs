@@ -18,7 +18,7 @@ pub const MOST_BLOCKING: usize = 65536;
 
 pub struct Var {
     pub name: &'static str,
-    /// The accepted words, the default first. Empty: the variable takes no words.
+    /// The accepted words, the default first; none if the variable takes no words.
     words: &'static [&'static str],
     /// The other values that the variable takes, described for the reader.
     form: &'static str,
@@ -246,7 +246,7 @@ impl Var {
         VARS.iter().find(|var| var.name.as_bytes() == name)
     }
 
-    /// Stores the user's value. None: not accepted.
+    /// Stores the user's value. Returns None if the value is not accepted.
     pub fn set(&self, config: &mut Config, value: &'static CStr) -> Option<()> {
         match self.set {
             Set::Value(set) => set(config, value),
@@ -257,7 +257,7 @@ impl Var {
         }
     }
 
-    /// Stores a value of the program's. None: not accepted.
+    /// Stores a value of the program's. Returns None if the value is not accepted.
     pub fn set_by_program(&self, config: &mut Config, value: &[u8]) -> Option<()> {
         const MOST: usize = 64; // no value that is accepted is as long
         let Set::Value(set) = self.set else { return None };

@@ -136,8 +136,8 @@ impl Members {
         }
     }
 
-    /// Adds a waiter's node. None: another thread grants the node when the group is over, or
-    /// before. Some: the group is over, and the caller grants these nodes before it waits.
+    /// Adds a waiter's node. None means that another thread grants the node when the group is over,
+    /// or before. Some: the group is over, and the caller grants these nodes before it waits.
     ///
     /// # Safety
     /// The node lives until it is granted.

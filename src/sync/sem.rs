@@ -170,7 +170,7 @@ impl Sem {
         Err(Overflow)
     }
 
-    /// Tries `post` once. None: nothing has happened.
+    /// Tries `post` once. None means that nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
         // The cache line is fetched once, for writing, and not first for reading.

@@ -47,7 +47,7 @@ pub unsafe fn copy(from: usize, to: *mut u8, bytes: usize) -> bool {
     done == bytes
 }
 
-/// A value whose memory may be gone. None: it is gone, or the system refuses the call.
+/// A value whose memory may be gone. None means that it is gone, or the system refuses the call.
 ///
 /// # Safety
 /// Any bytes are a valid `T`.

@@ -169,7 +169,7 @@ pub fn watch(renew: fn()) {
 }
 
 /// The calling thread's slot, which threads with the same hash share. In a forked child it is null
-/// until the child stores a pointer. None: the kernel clears no pages.
+/// until the child stores a pointer. None means that the kernel clears no pages.
 #[inline]
 pub fn slot_of_thread() -> Option<&'static AtomicPtr<()>> {
     let page = find().filter(|page| !ptr::eq(*page, &PLAIN))?;

@@ -149,8 +149,9 @@ pub fn prepare_watcher() {
     unsafe { libc::prctl(libc::PR_SET_NAME, c"sched/watch".as_ptr()) };
 }
 
-/// The number of threads of this process, as the kernel counts them. None: the kernel does not
-/// tell. If the first thread has ended, the kernel keeps its entry until the end of the process.
+/// The number of threads of this process, as the kernel counts them. None means that the kernel
+/// does not tell. If the first thread has ended, the kernel keeps its entry until the end of the
+/// process.
 pub fn count() -> Option<usize> {
     let mut threads = 0;
     each_number(|_| threads += 1).then(|| threads - usize::from(first_has_ended()))

@@ -29,7 +29,7 @@ pub struct ThreadMemory {
 
 impl ThreadMemory {
     /// Memory with a stack of `stack` bytes for a thread that is created with these attributes.
-    /// None: the C library gives the thread its memory.
+    /// None means that the C library gives the thread its memory.
     pub fn give(
         attributes: &mut libc::pthread_attr_t,
         stack: usize,

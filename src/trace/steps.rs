@@ -46,7 +46,7 @@ impl Steps {
 }
 
 /// Adds the events for which `wanted` returns true, and sorts all. `wanted` also gets the sorted
-/// events that were there before the call. None: there is no memory.
+/// events that were there before the call. None means that there is no memory.
 fn add(
     steps: &mut Vec<Event>,
     tracks: &[Track],

@@ -2,7 +2,7 @@
 //! its documentation why it is one file.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Longer files give a reason.
 const LONG: usize = 400;
@@ -26,22 +26,10 @@ fn may_be_as_long(text: &str) -> bool {
             .is_some_and(|(_, reason)| reason.split_whitespace().count() >= WORDS)
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("it can be read") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn a_long_file_says_why_it_is_one_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
+    let mut files = sched_tools::sources::of_rust(&root);
     assert!(files.len() > 100, "the library has {} files", files.len());
     files.retain(|path| !may_be_as_long(&fs::read_to_string(path).expect("it can be read")));
     assert!(

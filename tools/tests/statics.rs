@@ -6,7 +6,7 @@
 //! variables are each thread's own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemStatic, Macro};
 
@@ -64,21 +64,10 @@ fn read(text: &str) -> Statics {
     statics
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("it can be read") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn each_static_that_changes_is_told_to_helgrind() {
-    let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src"), &mut files);
+    let files =
+        sched_tools::sources::of_rust(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src"));
     let (mut count, mut faults) = (0, Vec::new());
     for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
         let statics = read(&fs::read_to_string(file).expect("it can be read"));

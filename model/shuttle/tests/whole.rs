@@ -137,7 +137,8 @@ fn fifo_a_tree() {
     a_tree::<Fifo>("whole: fifo, a tree of 15 on 4 workers", 4, 15);
 }
 
-/// Two threads outside spawn until the run refuses. Accepted tasks have run when worker 0 returns.
+/// Two threads outside the run spawn tasks until the run refuses one. All accepted tasks have run
+/// when worker 0 returns.
 fn foreign_tasks<P: ModelledPolicy>(name: &str) {
     explore_whole(name, || {
         TREE_SIZE.set(7);

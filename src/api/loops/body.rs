@@ -17,7 +17,8 @@ pub trait Body: Copy {
     /// The address of the program's function.
     fn address(self) -> usize;
 
-    /// Makes the value of a part, before its first unit is done. None: there is no memory for it.
+    /// Makes the value of a part, before its first unit is done. None means that there is no memory
+    /// for it.
     ///
     /// # Safety
     /// The caller is within the loop.

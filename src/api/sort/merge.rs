@@ -139,7 +139,8 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Writes the first `steps` elements of the merge, and the last `steps`. Returns the rests of
-    /// both runs. None: the comparison has contradicted itself. No run is shorter than `steps`.
+    /// both runs. None means that the comparison has contradicted itself. No run is shorter than
+    /// `steps`.
     #[inline(always)]
     unsafe fn merge_from_both_ends(
         self,

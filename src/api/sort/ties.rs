@@ -146,8 +146,8 @@ impl<E: Elements> Sorter<E> {
     }
 
     /// Sorts a sample at `there`, and chooses the pivot: the middle element if another one equals
-    /// it, otherwise one of the largest group. None: the sample has many values, or it has several
-    /// and was in order: merges take elements in order as they are.
+    /// it, otherwise one of the largest group. None means that the sample has many values, or it
+    /// has several and was in order: merges take elements in order as they are.
     ///
     /// # Safety
     /// The contract of places; `n` is at least twice `SAMPLE`.

@@ -20,12 +20,13 @@ impl Slices {
         }
     }
 
-    /// The innermost slice. None: there is none, or there was no memory to keep it.
+    /// The innermost slice. None means that there is none, or there was no memory to keep it.
     pub(super) fn innermost(&self) -> Option<Event> {
         self.begun.last().filter(|_| self.more == 0).copied()
     }
 
-    /// Takes out the innermost slice. None: there is none. Some(None): there was no memory to keep it.
+    /// Takes out the innermost slice. None means that there is none. Some(None): there was no
+    /// memory to keep it.
     pub(super) fn pop(&mut self) -> Option<Option<Event>> {
         if self.more > 0 {
             self.more -= 1;
