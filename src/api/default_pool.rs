@@ -94,7 +94,7 @@ fn make() -> Result<&'static Worker, Errno> {
     let run = table::open_standing(function_of)?;
     let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);
-    let pool = Box::into_raw(Box::write(room, DefaultPool { run, older }));
+    let pool = Box::into_raw(memory::fill(room, DefaultPool { run, older }));
     NEWEST.store(pool, Ordering::Release); // pairs with the load in `at_exit`
     #[unsafe(link_section = "sched_words")]
     static REGISTERED: AtomicBool = AtomicBool::new(false);

@@ -42,7 +42,7 @@ impl Pool {
         let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
         let run = table::open(asked, nthreads, qlen, function_of)?;
         let worker = run.run().worker(0);
-        Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
+        Ok(memory::fill(room, Pool { run, worker, id: worker.run_id() }))
     }
 
     /// The `s` of the pool. None means that this is a child made by fork.

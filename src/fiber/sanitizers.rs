@@ -217,7 +217,7 @@ impl SanitizerState {
     }
 
     fn end_fiber(&self) {
-        let fiber = self.fiber.take();
+        let fiber = self.fiber.replace(ptr::null_mut());
         if let Some(destroy) = weak!("__tsan_destroy_fiber", Destroy).filter(|_| !fiber.is_null()) {
             on_fiber(fiber, tsan::heed_again); // a TSan fiber must not end while it is ignored
             // SAFETY: the TSan fiber belongs to this stack and is not the current one.
@@ -267,7 +267,8 @@ impl SanitizerState {
                 self.register_with_valgrind();
             }
             let keep = from.map_or(ptr::null_mut(), |from| from.fake.as_ptr());
-            switch_asan(keep, self.fake.take(), self.low.get(), self.size.get());
+            let fake = self.fake.replace(ptr::null_mut());
+            switch_asan(keep, fake, self.low.get(), self.size.get());
             if let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo) {
                 // SAFETY: the TSan fiber is the other stack's. Flag 0: what happened here is
                 // ordered before what happens there.

@@ -195,7 +195,7 @@ impl Quiescence {
 
     /// The number of waiting tasks. A hint while workers are active: the counters change.
     pub fn waits_hint(&self) -> usize {
-        usize::try_from(self.waits().cast_signed()).unwrap_or(0)
+        usize::try_from(self.waits() as isize).unwrap_or(0)
     }
 
     /// True if all workers were idle just now. Relaxed: a hint, after which the caller reads

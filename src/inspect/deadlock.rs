@@ -262,14 +262,14 @@ fn sum(all: &Locked) -> Option<Sum> {
             let is_worker = place.index() < locked.run.workers();
             let stuck = if is_worker { &locked.workers } else { &locked.guests };
             let has_queued = place.queued().is_some_and(|tasks| tasks > 0);
-            stuck.update(|stuck| stuck + 1);
-            locked.has_queued.update(|before| before | has_queued);
+            stuck.set(stuck.get() + 1);
+            locked.has_queued.set(locked.has_queued.get() | has_queued);
         }
     });
     for Locked { state, sleepers, has_queued, .. } in runs() {
         let Sleepers { number, have_tasks } = (state.sleepers)();
         sleepers.set(number);
-        has_queued.update(|before| before | have_tasks);
+        has_queued.set(has_queued.get() | have_tasks);
     }
     fence(Ordering::SeqCst); // a thief that has emptied one of these queues was active before
     let mut sum = Sum { tasks: 0, threads: 0, word: Deadlock::Abort };

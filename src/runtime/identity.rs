@@ -270,7 +270,7 @@ pub(super) fn leave_section(fiber: &Fiber) {
 /// Adds `more` to the number of open sections for which a thread has left its worker. Relaxed: a
 /// thread only needs to see its own sections.
 pub(super) fn count_section(more: isize) {
-    OPEN_SECTIONS.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
+    OPEN_SECTIONS.fetch_add(more as usize, Ordering::Relaxed);
 }
 
 /// `current_fiber`, for a signal handler: touches no thread-local variable if no section is open.

@@ -385,7 +385,6 @@ pub(super) enum LoopStart {
 }
 
 /// The own stack of a thread that occupies a worker. The record lies in the frame of `host::host`.
-#[derive(Default)]
 pub struct HostStack {
     /// The context of `host::host`, which continues when the worker's loop ends.
     pub(super) base: Cell<Context>,
@@ -394,6 +393,17 @@ pub struct HostStack {
     pub(super) sanitizers: SanitizerState,
     /// `help_depth` of the outer worker's fiber when its task started this run; 0: no outer worker.
     pub(super) outer_help_depth: Cell<u32>,
+}
+
+impl Default for HostStack {
+    fn default() -> Self {
+        HostStack {
+            base: Cell::new(ptr::null_mut()),
+            worker: Cell::default(),
+            sanitizers: SanitizerState::default(),
+            outer_help_depth: Cell::default(),
+        }
+    }
 }
 
 /// The settings that all fibers of a run share.
@@ -406,7 +416,6 @@ pub struct FiberSettings {
 }
 
 /// The blocking section of a fiber's task: see [`blocking`](super::blocking).
-#[derive(Default)]
 pub struct Section {
     /// How many sections of the task are open, each within the one before; 0: none.
     pub(super) depth: Cell<u32>,
@@ -416,6 +425,17 @@ pub struct Section {
     pub(super) host_stack: Cell<*const HostStack>,
     /// The fiber of the thread's next outer section, which is in another run; null: none.
     pub(super) outer_fiber: Cell<*const Fiber>,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Section {
+            depth: Cell::default(),
+            handoff_word: Cell::default(),
+            host_stack: Cell::new(ptr::null()),
+            outer_fiber: Cell::new(ptr::null()),
+        }
+    }
 }
 
 impl Section {

@@ -56,7 +56,7 @@ fn share(times: Times) -> [usize; Phase::ALL.len()] {
     let mut cells = exact.map(|exact| (exact / all) as usize);
     while times.all() > 0 && cells.iter().sum::<usize>() < WIDTH {
         // The phase whose exact share exceeds its cells by most.
-        let lacks = |&i: &usize| exact[i].cast_signed() - (cells[i] as u128 * all).cast_signed();
+        let lacks = |&i: &usize| exact[i] as i128 - (cells[i] as u128 * all) as i128;
         let most = (0..cells.len()).rev().max_by_key(lacks).unwrap_or(0);
         cells[most] += 1;
     }
@@ -97,7 +97,7 @@ struct Name {
 
 impl Name {
     fn as_str(&self) -> &str {
-        str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
     }
 }
 

@@ -37,7 +37,7 @@ impl Phases {
     pub fn new(began: u64) -> Self {
         Phases {
             phase: AtomicU8::new(Phase::Parked as u8),
-            sums: [const { AtomicU64::new(0) }; _],
+            sums: [const { AtomicU64::new(0) }; Phase::ALL.len()],
             since: AtomicU64::new(began),
         }
     }

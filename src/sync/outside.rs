@@ -50,7 +50,7 @@ pub struct Count(usize);
 impl Count {
     /// The number of threads, modulo the size of the address space.
     pub fn number(self) -> usize {
-        ((self.0 << HALF).cast_signed() >> HALF).cast_unsigned()
+        ((self.0 << HALF) as isize >> HALF) as usize
     }
 }
 

@@ -37,7 +37,11 @@ fn counter_is_steady() -> bool {
     use std::arch::x86_64::__cpuid;
     const POWER: u32 = 0x8000_0007;
     const INVARIANT: u32 = 1 << 8;
-    __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & INVARIANT != 0
+    #[allow(unused_unsafe, reason = "newer versions of Rust declare `__cpuid` safe")]
+    // SAFETY: each x86-64 processor has the instruction.
+    unsafe {
+        __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & INVARIANT != 0
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -130,7 +134,7 @@ impl Calibration {
 
     /// The nanoseconds of CLOCK_MONOTONIC at this tick.
     pub fn nanos(&self, ticks: u64) -> u64 {
-        let since = ticks.wrapping_sub(self.begin.ticks).cast_signed() as f64;
+        let since = ticks.wrapping_sub(self.begin.ticks) as i64 as f64;
         self.begin.nanos.saturating_add_signed((since * self.nanos_per_tick) as i64)
     }
 }

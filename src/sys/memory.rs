@@ -4,6 +4,7 @@
 use crate::sys::atomic::MODEL;
 use std::alloc::Layout;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 /// The allocator has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,13 @@ pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
         place.write(value);
         Ok(Box::from_raw(place.as_ptr()))
     }
+}
+
+/// Puts `value` into `room`, which was allocated before.
+pub fn fill<T>(mut room: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    room.write(value);
+    // SAFETY: just written.
+    unsafe { room.assume_init() }
 }
 
 /// Uninitialised memory for one `T`, aligned for it.

@@ -38,7 +38,7 @@ pub fn write_all_at(fd: c_int, text: &[u8], at: u64) -> Result<(), Errno> {
     write_parts(fd, text, Patience::Second, |rest, done| {
         let at = at + done as u64;
         // SAFETY: `rest` is a valid buffer of the given length.
-        unsafe { libc::pwrite(fd, rest.as_ptr().cast(), rest.len(), at.cast_signed()) }
+        unsafe { libc::pwrite(fd, rest.as_ptr().cast(), rest.len(), at as libc::off_t) }
     })
 }
 

@@ -112,10 +112,10 @@ static WATCHER: Mutex<Watcher> = Mutex::new(Watcher::none());
 #[unsafe(link_section = "sched_words")]
 static REQUESTS: Requests = Requests::new();
 #[unsafe(link_section = "sched_words")]
-static LOOKS: [OnceLock<Look>; DUTIES.len()] = [const { OnceLock::new() }; _];
+static LOOKS: [OnceLock<Look>; DUTIES.len()] = [const { OnceLock::new() }; DUTIES.len()];
 /// A copy of `Watcher::users` for the thread, which does not take the lock.
 #[unsafe(link_section = "sched_words")]
-static USERS: [AtomicUsize; DUTIES.len()] = [const { AtomicUsize::new(0) }; _];
+static USERS: [AtomicUsize; DUTIES.len()] = [const { AtomicUsize::new(0) }; DUTIES.len()];
 /// 1 while the thread exists: see `threads`.
 #[unsafe(link_section = "sched_words")]
 static THREADS: AtomicUsize = AtomicUsize::new(0);

@@ -141,7 +141,7 @@ impl Output {
             let size = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_END) };
             // Another run may have named another file since then, or someone has emptied the file.
             let known = book.file == self.hash && book.end > 0 && size >= 0;
-            let continues = known && size.cast_unsigned() >= book.end;
+            let continues = known && size as u64 >= book.end;
             let start = if continues { book.end } else { 0 };
             let mark = Mark { run: self.run, time: nanos().saturating_sub(book.origin) };
             let stream = Stream::new(fd, start, continues.then_some(book.sum), self.zlib)?;
@@ -363,7 +363,7 @@ impl Stream {
             // The file may have been longer: somebody else has written to it, or a chunk was
             // written in part.
             // SAFETY: the descriptor is open. A device refuses, and needs none.
-            unsafe { libc::ftruncate(fd, (self.at + bytes.len() as u64).cast_signed()) };
+            unsafe { libc::ftruncate(fd, (self.at + bytes.len() as u64) as libc::off_t) };
         } else {
             write_all(fd, &bytes, self.patience)?;
         }

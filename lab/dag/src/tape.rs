@@ -205,8 +205,8 @@ impl Run {
         let mut bytes = vec![0; usize::try_from(count)? * size_of::<u64>()];
         file.read_exact(&mut bytes).context("a run's events are cut off")?;
         let mut long = 0;
-        for word in bytes.as_chunks().0 {
-            let event = Event(u64::from_le_bytes(*word));
+        for word in bytes.chunks_exact(size_of::<u64>()) {
+            let event = Event(u64::from_le_bytes(word.try_into()?));
             match event.op() {
                 Some(op) => {
                     let ticks = long << 32 | event.0 & u64::from(u32::MAX);
