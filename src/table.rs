@@ -88,15 +88,30 @@ const fn steal<D: queue::Deque>(deque: DequeOrLock) -> Entry {
     entry::<stealing::Stealing<D>>(Kind::Steal, Some(deque))
 }
 
+cont::children! {
+    stealing::Stealing<BuiltIn>, Plain, "split";
+    stealing::Stealing<BuiltIn>, Instrumented, "split_instrumented";
+    stealing::Stealing<Split<Fenced>>, Plain, "fenced";
+    stealing::Stealing<Split<Fenced>>, Instrumented, "fenced_instrumented";
+    stealing::Stealing<ChaseLev>, Plain, "chaselev";
+    stealing::Stealing<ChaseLev>, Instrumented, "chaselev_instrumented";
+}
+
 /// Continuation stealing.
-const fn cont<D: queue::Deque, I: Instrumentation>(deque: DequeOrLock) -> Entry {
+const fn cont<D: queue::Deque, I: Instrumentation>(deque: DequeOrLock) -> Entry
+where
+    stealing::Stealing<D>: cont::HasChildren<I>,
+{
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
     let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
     let observed = observed::row(const { &cont_row::<D, I>() });
     Entry { combination, row: cont_row::<D, I>(), observed, ..entry }
 }
 
-const fn cont_row<D: queue::Deque, I: Instrumentation>() -> Row {
+const fn cont_row<D: queue::Deque, I: Instrumentation>() -> Row
+where
+    stealing::Stealing<D>: cont::HasChildren<I>,
+{
     let (spawn, fork) =
         (cont::spawn::<stealing::Stealing<D>, I>, cont::fork::<stealing::Stealing<D>, I>);
     Row { spawn, fork, calls_at_once: true, ..row::<stealing::Stealing<D>>() }

@@ -22,7 +22,7 @@
 //!
 //! Shadow stacks (CET): this code is not marked for them, so the C library leaves them off.
 
-use crate::sys::unwind;
+use crate::sys::assembly;
 use crate::sys::unwind::ProgramFunction;
 use std::ffi::{c_int, c_void};
 
@@ -70,9 +70,9 @@ pub const FOR_DEBUGGER: [(&str, usize); 0] = [];
 /// The first function on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
-/// The functions that [`call_on_stack`] calls.
+/// The functions that a [`CallOnStack`] calls.
 pub trait Callee: ProgramFunction {
-    /// Runs on the new stack with the arguments of `call_on_stack` and the caller's context. `top`
+    /// Runs on the new stack with the arguments of the `CallOnStack` and the caller's context. `top`
     /// is the end of the stack.
     ///
     /// # Safety
@@ -93,20 +93,16 @@ pub trait Callee: ProgramFunction {
     /// `call_on_stack` calls it.
     unsafe extern "C" fn finish(top: *mut u8) -> Context;
 
+    /// Does not return.
     ///
     /// # Safety
     /// [`finish_otherwise`] calls it, with its own arguments.
-    unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
+    unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> Context;
 }
 
-/// The code with which a context of [`call_on_stack`] continues after [`make_ready`].
-pub trait Arrival {
-    /// Called with the argument of `switch` or `jump_to`, and the room of the context.
-    ///
-    /// # Safety
-    /// Only the continued context calls it.
-    unsafe extern "C" fn arrive(arg: *mut c_void, room: *mut c_void);
-}
+/// The function with which a context of [`call_on_stack`] continues after [`make_ready`]: called
+/// with the argument of `switch` or `jump_to`, and the room of the context.
+pub type Arrive = unsafe extern "C" fn(arg: *mut c_void, room: *mut c_void);
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! save {
@@ -153,22 +149,21 @@ macro_rules! restore {
     };
 }
 
-/// Suspends the caller: stores its context in `from`, and calls `entry(arg)` on the stack that ends
-/// at `top`, or on the caller's own stack if `top` is null. Returns the argument that is passed
-/// when the context is continued.
-///
-/// # Safety
-/// `top`, aligned to 16, is the end of a stack that nobody else uses, or null; `from` may be
-/// written; the context is continued at most once.
-#[unsafe(naked)]
-pub unsafe extern "C" fn begin(
-    from: *mut Context,
-    top: *mut u8,
-    entry: Entry,
-    arg: *mut c_void,
-) -> *mut c_void {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
+unsafe extern "C" {
+    /// Suspends the caller: stores its context in `from`, and calls `entry(arg)` on the stack that
+    /// ends at `top`, or on the caller's own stack if `top` is null. Returns the argument that is
+    /// passed when the context is continued.
+    ///
+    /// # Safety
+    /// `top`, aligned to 16, is the end of a stack that nobody else uses, or null; `from` may be
+    /// written; the context is continued at most once.
+    #[link_name = "sched_begin"]
+    pub fn begin(from: *mut Context, top: *mut u8, entry: Entry, arg: *mut c_void) -> *mut c_void;
+}
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_begin",
+    [
         ".cfi_startproc",
         ".cfi_undefined rip", // unwinders stop here
         save!(),
@@ -181,9 +176,12 @@ pub unsafe extern "C" fn begin(
         "call rdx",
         "ud2",
         ".cfi_endproc",
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
+    ]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!(
+    "sched_begin",
+    [
         ".cfi_startproc",
         ".cfi_undefined x30", // unwinders stop here
         save!(),
@@ -197,16 +195,18 @@ pub unsafe extern "C" fn begin(
         "blr x2",
         "brk 1",
         ".cfi_endproc",
-    );
-}
+    ]
+);
 
 /// The bytes that a context of `call_on_stack` has for its callee, aligned to 16.
 pub const ROOM: usize = 16;
-/// The offsets of the room and of the return address, from the context.
+/// The offsets of the room, of the return address and of the [`Arrive`], from the context.
 #[cfg(target_arch = "x86_64")]
-const OFFSETS: [usize; 2] = [72, 64];
+const OFFSETS: [usize; 3] = [72, 64, 88];
 #[cfg(target_arch = "aarch64")]
-const OFFSETS: [usize; 2] = [176, 8];
+const OFFSETS: [usize; 3] = [176, 8, 200];
+/// The bytes of a context of `call_on_stack` that the thread uses which resumes it.
+pub const RESUMED_BYTES: usize = OFFSETS[2] + size_of::<Arrive>();
 
 /// The room of a context that `call_on_stack` has saved.
 #[inline(always)]
@@ -219,120 +219,146 @@ pub fn context_of(room: *mut c_void) -> Context {
     room.cast::<u8>().wrapping_sub(OFFSETS[0])
 }
 
-/// Makes a context of `call_on_stack` continue with `A::arrive`. To be called before any code other
+/// Makes a context of `call_on_stack` continue with `arrive`. To be called before any code other
 /// than the callee continues the context.
 ///
 /// # Safety
 /// `call_on_stack` has saved the context, and nobody has continued it.
-pub unsafe fn make_ready<A: Arrival>(context: Context) {
-    // SAFETY: the layout says where the return address of such a context lies.
-    unsafe { context.add(OFFSETS[1]).cast::<usize>().write(landing::<A> as *const () as usize) }
+pub unsafe fn make_ready(context: Context, arrive: Arrive) {
+    // SAFETY: the layout says where the two words of such a context lie.
+    unsafe {
+        context.add(OFFSETS[1]).cast::<usize>().write(landing as *const () as usize);
+        context.add(OFFSETS[2]).cast::<Arrive>().write(arrive);
+    }
 }
 
-/// Suspends the caller, calls `C::run(a, b, c, top, context)` on the stack that ends at `top`, and
-/// then `C::finish(top)`. Returns 0, or, if the callee calls [`refuse`], the result of `next`. If
-/// the callee continues the context, the processor predicts the return address, because calls and
-/// returns come in pairs. The callee's floating-point controls stay in force.
+/// A function that [`call_on_stack`] defines. It suspends the caller, calls `C::run(a, b, c, top,
+/// context)` on the stack that ends at `top`, and then `C::finish(top)`. Returns 0, or, if the
+/// callee calls [`refuse`], the result of `next`. If the callee continues the context, the processor
+/// predicts the return address, because calls and returns come in pairs. The callee's
+/// floating-point controls stay in force.
 ///
 /// `run` and `finish` are two functions so that neither has a frame below the task, which `run`
 /// calls in tail position. So the registers of the caller's frames are saved only once.
 ///
 /// ```text
 /// context   as in the first layout, but without the return address
-///           ROOM bytes, and 8 more
-///           the caller's return address (aarch64: among the 16 more)
+///           ROOM bytes, and 8 more for `make_ready`
+///           the caller's return address (aarch64: between the ROOM bytes and the 8 more)
 /// ```
 ///
-/// # Safety
-/// `top`, aligned to 16, is the end of a stack that nobody else uses.
-#[unsafe(naked)]
-#[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn call_on_stack<C: Callee>(
-    a: usize,
-    b: *mut c_void,
-    c: *const c_void,
-    top: *mut u8,
-) -> c_int {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        // Unwinders stop here; those that follow rbp stop at the spawner's end.
-        ".cfi_undefined rip",
-        "sub rsp, 32",
-        "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15",
-        "stmxcsr [rsp - 16]", // like `save`, without moving rsp
-        "fnstcw [rsp - 12]",
-        "lea r8, [rsp - 16]",
-        "mov rsp, rcx",
-        "call {run}",
-        "mov rdi, rsp",
-        "call {finish}",
-        "lea rsp, [rax + 96]",
-        "xor eax, eax",
-        "ret",
-        ".cfi_endproc",
-        personality = sym unwind::personality::<C>,
-        run = sym C::run,
-        finish = sym C::finish,
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        // Unwinders stop here; those that follow x29 stop at the spawner's end.
-        ".cfi_undefined x30",
-        "sub sp, sp, 32",
-        "str x30, [sp, 16]",
-        save!(),
-        "mov x4, x10",
-        "mov sp, x3",
-        "bl {run}",
-        "mov x0, sp",
-        "bl {finish}",
-        "mov sp, x0",
-        "ldr x30, [sp, 192]",
-        "add sp, sp, 208",
-        "mov w0, 0",
-        "ret",
-        ".cfi_endproc",
-        personality = sym unwind::personality::<C>,
-        run = sym C::run,
-        finish = sym C::finish,
-    );
+/// The arguments are `a`, `b`, `c` and `top`. To be called only if `top`, aligned to 16, is the end
+/// of a stack that nobody else uses, and `C::run` accepts the others.
+pub type CallOnStack = unsafe extern "C" fn(usize, *mut c_void, *const c_void, *mut u8) -> c_int;
+
+/// Defines the [`CallOnStack`] of a type `C` which is a [`Callee`], under this symbol. (Assembly
+/// cannot be generic, so the types are listed: `crate::table`.)
+macro_rules! call_on_stack {
+    ($symbol:expr, $callee:ty) => {
+        #[cfg(target_arch = "x86_64")]
+        $crate::sys::assembly::function!($symbol, ".text.hot", 2, [
+            ".cfi_startproc",
+            ".cfi_personality 0x1b, {personality}",
+            // Unwinders stop here; those that follow rbp stop at the spawner's end.
+            ".cfi_undefined rip",
+            "sub rsp, 32",
+            "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15",
+            "stmxcsr [rsp - 16]", // like `save`, without moving rsp
+            "fnstcw [rsp - 12]",
+            "lea r8, [rsp - 16]",
+            "mov rsp, rcx",
+            "call {run}",
+            "mov rdi, rsp",
+            "call {finish}",
+            "lea rsp, [rax + 96]",
+            "xor eax, eax",
+            "ret",
+            ".cfi_endproc",
+        ]
+            personality = sym $crate::sys::unwind::personality::<$callee>,
+            run = sym <$callee as $crate::fiber::switch::Callee>::run,
+            finish = sym <$callee as $crate::fiber::switch::Callee>::finish,
+        );
+        #[cfg(target_arch = "aarch64")]
+        $crate::sys::assembly::function!($symbol, ".text.hot", 2, [
+            ".cfi_startproc",
+            ".cfi_personality 0x1b, {personality}",
+            // Unwinders stop here; those that follow x29 stop at the spawner's end.
+            ".cfi_undefined x30",
+            "sub sp, sp, 32",
+            "str x30, [sp, 16]",
+            $crate::fiber::switch::save!(),
+            "mov x4, x10",
+            "mov sp, x3",
+            "bl {run}",
+            "mov x0, sp",
+            "bl {finish}",
+            "mov sp, x0",
+            "ldr x30, [sp, 192]",
+            "add sp, sp, 208",
+            "mov w0, 0",
+            "ret",
+            ".cfi_endproc",
+        ]
+            personality = sym $crate::sys::unwind::personality::<$callee>,
+            run = sym <$callee as $crate::fiber::switch::Callee>::run,
+            finish = sym <$callee as $crate::fiber::switch::Callee>::finish,
+        );
+    };
 }
+
+/// The [`CallOnStack`] of this symbol.
+macro_rules! declared {
+    ($symbol:expr) => {{
+        unsafe extern "C" {
+            #[link_name = $symbol]
+            fn code(
+                a: usize,
+                b: *mut std::ffi::c_void,
+                c: *const std::ffi::c_void,
+                top: *mut u8,
+            ) -> std::ffi::c_int;
+        }
+        code
+    }};
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use save;
+pub(crate) use {call_on_stack, declared};
 
 /// The tail call of a `C::finish` that does not return; `a` and `b` are for `C::finish_otherwise`.
 /// (To the optimiser this function returns, so the call is a jump, and `finish` has no frame.)
 ///
 /// # Safety
 /// The call is in tail position in `C::finish`.
-#[unsafe(naked)]
-pub unsafe extern "C" fn finish_otherwise<C: Callee>(
-    top: *mut u8,
-    a: usize,
-    b: *mut c_void,
-) -> Context {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!("jmp {to}", to = sym C::finish_otherwise);
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!("b {to}", to = sym C::finish_otherwise);
+#[inline(always)]
+pub unsafe fn finish_otherwise<C: Callee>(top: *mut u8, a: usize, b: *mut c_void) -> Context {
+    let mut to: unsafe extern "C" fn(*mut u8, usize, *mut c_void) -> Context = C::finish_otherwise;
+    // SAFETY: the asm contains no instructions. (It hides from the optimiser which function it is.)
+    unsafe {
+        std::arch::asm!("/* {} */", inout(reg) to, options(readonly, nostack, preserves_flags));
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { to(top, a, b) }
 }
 
-/// Makes a suspended `call_on_stack` call `next(a, b)`, and return the result of `next`.
-///
-/// # Safety
-/// Nobody else continues the context, or knows of it. Nothing on the caller's stack is needed any
-/// more. `next` accepts `a` and `b`.
-#[unsafe(naked)]
-pub unsafe extern "C" fn refuse(
-    context: Context,
-    next: unsafe extern "C" fn(usize, *const c_void) -> c_int,
-    a: usize,
-    b: *const c_void,
-) -> ! {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
+/// The function with which a context of `call_on_stack` continues after [`refuse`].
+pub type Refused = unsafe extern "C" fn(usize, *const c_void) -> c_int;
+
+unsafe extern "C" {
+    /// Makes a suspended `call_on_stack` call `next(a, b)`, and return the result of `next`.
+    ///
+    /// # Safety
+    /// Nobody else continues the context, or knows of it. Nothing on the caller's stack is needed
+    /// any more. `next` accepts `a` and `b`.
+    #[link_name = "sched_refuse"]
+    pub fn refuse(context: Context, next: Refused, a: usize, b: *const c_void) -> !;
+}
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_refuse",
+    [
         "lea rsp, [rdi + 16]",
         "mov rax, rsi",
         "mov rdi, rdx",
@@ -340,9 +366,12 @@ pub unsafe extern "C" fn refuse(
         "pop r15\n pop r14\n pop r13\n pop r12\n pop rbx\n pop rbp",
         "add rsp, 32",
         "jmp rax",
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
+    ]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!(
+    "sched_refuse",
+    [
         "mov sp, x0",
         "mov x16, x1",
         "mov x0, x2",
@@ -354,33 +383,40 @@ pub unsafe extern "C" fn refuse(
         "ldr x30, [sp, 192]",
         "add sp, sp, 208",
         "br x16",
-    );
-}
+    ]
+);
 
-/// The code at the return address of a context that [`make_ready`] has prepared.
-#[unsafe(naked)]
-unsafe extern "C" fn landing<A: Arrival>() {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
+unsafe extern "C" {
+    /// The code at the return address of a context that [`make_ready`] has prepared.
+    #[link_name = "sched_landing"]
+    fn landing();
+}
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_landing",
+    [
         ".cfi_startproc",
         ".cfi_def_cfa rsp, 32",
         "mov rdi, rax",
         "mov rsi, rsp",
-        "call {arrive}",
+        "call [rsp + 16]",
         "add rsp, 24",
         ".cfi_def_cfa rsp, 8",
         "xor eax, eax",
         "ret",
         ".cfi_endproc",
-        arrive = sym A::arrive,
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
+    ]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!(
+    "sched_landing",
+    [
         ".cfi_startproc",
         ".cfi_def_cfa sp, 32",
         ".cfi_offset x30, -16",
         "mov x1, sp",
-        "bl {arrive}",
+        "ldr x9, [sp, 24]",
+        "blr x9",
         "ldr x30, [sp, 16]",
         "add sp, sp, 32",
         ".cfi_def_cfa sp, 0",
@@ -388,68 +424,65 @@ unsafe extern "C" fn landing<A: Arrival>() {
         "mov w0, 0",
         "ret",
         ".cfi_endproc",
-        arrive = sym A::arrive,
-    );
-}
+    ]
+);
 
-/// Suspends the caller: stores its context in `from`, and continues `to`, which receives `arg`.
-/// Returns the argument that is passed when the caller is continued.
-///
-/// # Safety
-/// `begin` or `switch` has stored `to`, and nobody else continues it; `from` may be written.
-#[unsafe(naked)]
-pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_void) -> *mut c_void {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
-        save!(),
-        "mov [rdi], rsp",
-        "mov eax, [rsp]",
-        "movzx ecx, word ptr [rsp + 4]",
-        restore!(),
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(save!(), "str x10, [x0]", restore!());
-}
-
-/// The function that [`hand_over`] calls.
-pub trait Publish {
-    /// Runs on the stack that is switched to, below that stack's context. `this` is the argument of
-    /// `hand_over`; `context` is the complete context of the caller of `hand_over`. Nothing that
-    /// belongs to the caller is touched after this call.
+unsafe extern "C" {
+    /// Suspends the caller: stores its context in `from`, and continues `to`, which receives `arg`.
+    /// Returns the argument that is passed when the caller is continued.
     ///
     /// # Safety
-    /// `hand_over` calls it.
-    unsafe extern "C" fn publish(this: *mut c_void, context: Context);
+    /// `begin` or `switch` has stored `to`, and nobody else continues it; `from` may be written.
+    #[link_name = "sched_switch"]
+    pub fn switch(from: *mut Context, to: Context, arg: *mut c_void) -> *mut c_void;
 }
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_switch",
+    [save!(), "mov [rdi], rsp", "mov eax, [rsp]", "movzx ecx, word ptr [rsp + 4]", restore!(),]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!("sched_switch", [save!(), "str x10, [x0]", restore!()]);
 
-/// Like `switch`, but publishes the caller's context before `to` continues: calls `P::publish(this,
-/// context)` on the other stack. `to` receives null.
-///
-/// # Safety
-/// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it; the caller's
-/// context is continued at most once; `P::publish` accepts `this`.
-#[unsafe(naked)]
-pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -> *mut c_void {
-    // Values that must survive the call are in registers that the callee preserves.
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
+/// A function that [`hand_over`] calls with its own argument `this` and with the complete context
+/// of its caller. It runs on the stack that is switched to, below that stack's context. Nothing that
+/// belongs to the caller is touched after this call.
+pub type Publish = unsafe extern "C" fn(this: *mut c_void, context: Context);
+
+unsafe extern "C" {
+    /// Like `switch`, but publishes the caller's context before `to` continues: calls
+    /// `publish(this, context)` on the other stack. `to` receives null.
+    ///
+    /// # Safety
+    /// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it; the caller's
+    /// context is continued at most once; `publish` accepts `this`.
+    #[link_name = "sched_hand_over"]
+    pub fn hand_over(this: *mut c_void, to: Context, publish: Publish) -> *mut c_void;
+}
+// Values that must survive the call are in registers that the callee preserves.
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_hand_over",
+    ".text.sched_hand_over",
+    6,
+    [
         ".cfi_startproc",
         ".cfi_undefined rip", // unwinders stop here
         save!(),
         "mov ebx, [rsp]",
         "movzx r12d, word ptr [rsp + 4]",
-        "lea rax, [rsi - 8]", // aligned: a context is 8 above a multiple of 16
-        "mov rsi, rsp",
-        "mov rsp, rax",
-        "call {publish}",
+        "xchg rsi, rsp",
+        "sub rsp, 8", // aligned: a context is 8 above a multiple of 16
+        "call rdx",
         "add rsp, 8",
         restore!("ebx", "r12w", "xor eax, eax\n "),
         ".cfi_endproc",
-        ".p2align 6", // aligns the section, and with it the function
-        publish = sym P::publish,
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
+    ]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!(
+    "sched_hand_over",
+    [
         ".cfi_startproc",
         ".cfi_undefined x30", // unwinders stop here
         save!(),
@@ -458,35 +491,38 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
         "mov sp, x1",
         "mov x1, x10",
         "mov x29, 0",
-        "bl {publish}",
+        "blr x2",
         "mov x1, x19",
         "mov x9, x20",
         "mov x2, 0",
         restore!(),
         ".cfi_endproc",
-        publish = sym P::publish,
-    );
-}
+    ]
+);
 
-/// Continues `to`, which receives `arg`; the caller's own context is lost. (The unused first
-/// argument puts the others where `switch` has them.)
-///
-/// # Safety
-/// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it. Nothing on the
-/// caller's stack is needed any more.
-#[unsafe(naked)]
-pub unsafe extern "C" fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> ! {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
+unsafe extern "C" {
+    /// Continues `to`, which receives `arg`; the caller's own context is lost. (The unused first
+    /// argument puts the others where `switch` has them.)
+    ///
+    /// # Safety
+    /// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it. Nothing on the
+    /// caller's stack is needed any more.
+    #[link_name = "sched_jump_to"]
+    pub fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> !;
+}
+#[cfg(target_arch = "x86_64")]
+assembly::function!(
+    "sched_jump_to",
+    [
         "stmxcsr [rsp - 8]",
         "fnstcw [rsp - 4]",
         "mov eax, [rsp - 8]",
         "movzx ecx, word ptr [rsp - 4]",
         restore!(),
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!("mrs x9, fpcr", restore!());
-}
+    ]
+);
+#[cfg(target_arch = "aarch64")]
+assembly::function!("sched_jump_to", ["mrs x9, fpcr", restore!()]);
 
 #[cfg(test)]
 mod tests;

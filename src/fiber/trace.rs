@@ -44,33 +44,13 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
         to.count = usize::try_from(count).unwrap_or(0);
     }
 
-    /// Calls `f(arg)`; to an unwinder the caller is the suspended context.
-    #[unsafe(naked)]
-    unsafe extern "C" fn as_callee_of(
-        context: *const usize,
-        f: unsafe extern "C" fn(*mut c_void),
-        arg: *mut c_void,
-    ) {
-        // The layout is that of `fiber::switch`.
-        std::arch::naked_asm!(
-            ".cfi_startproc",
-            ".cfi_undefined rip", // for a walk that begins at one of the other instructions
-            "push rbx",
-            "mov rbx, rdi",
-            ".cfi_def_cfa rbx, 72",
-            ".cfi_offset rip, -8",
-            ".cfi_offset rbp, -16",
-            ".cfi_offset rbx, -24",
-            ".cfi_offset r12, -32",
-            ".cfi_offset r13, -40",
-            ".cfi_offset r14, -48",
-            ".cfi_offset r15, -56",
-            "mov rdi, rdx",
-            "call rsi",
-            ".cfi_undefined rip",
-            "pop rbx",
-            "ret",
-            ".cfi_endproc",
+    unsafe extern "C" {
+        /// Calls `f(arg)`; to an unwinder the caller is the suspended context.
+        #[link_name = "sched_as_callee_of"]
+        fn as_callee_of(
+            context: *const usize,
+            f: unsafe extern "C" fn(*mut c_void),
+            arg: *mut c_void,
         );
     }
 
@@ -99,6 +79,32 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
     let found = frames[first..].iter().take(MOST).map(|frame| frame.addr());
     to.iter_mut().zip(found).map(|(place, frame)| *place = frame).count()
 }
+
+// The layout is that of `fiber::switch`.
+#[cfg(target_arch = "x86_64")]
+crate::sys::assembly::function!(
+    "sched_as_callee_of",
+    [
+        ".cfi_startproc",
+        ".cfi_undefined rip", // for a walk that begins at one of the other instructions
+        "push rbx",
+        "mov rbx, rdi",
+        ".cfi_def_cfa rbx, 72",
+        ".cfi_offset rip, -8",
+        ".cfi_offset rbp, -16",
+        ".cfi_offset rbx, -24",
+        ".cfi_offset r12, -32",
+        ".cfi_offset r13, -40",
+        ".cfi_offset r14, -48",
+        ".cfi_offset r15, -56",
+        "mov rdi, rdx",
+        "call rsi",
+        ".cfi_undefined rip",
+        "pop rbx",
+        "ret",
+        ".cfi_endproc",
+    ]
+);
 
 /// Like the version for x86-64, but follows the chain of frame pointers.
 #[cfg(target_arch = "aarch64")]

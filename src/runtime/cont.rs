@@ -102,11 +102,10 @@
 //! Runs whose switches a sanitizer or the C++ runtime must hear of use another spawn
 //! (`fiber::Instrumented`).
 
-mod child;
+pub mod child;
 
-use self::child::{ByFork, BySpawn, Child};
-use crate::fiber::switch::Callee;
-use crate::fiber::{Instrumentation, Plain, exceptions, switch};
+use crate::fiber::switch::CallOnStack;
+use crate::fiber::{Instrumentation, Plain, exceptions};
 use crate::policy::DequePolicy;
 use crate::queue::Deque;
 use crate::runtime::forked::{misuse, spawn_forked};
@@ -121,12 +120,48 @@ use std::ptr;
 /// The greatest depth of spawns, each called by the one before.
 const MOST_NESTED: u32 = 1024;
 
+/// A policy with the code that begins children: see [`children`].
+pub trait HasChildren<I: Instrumentation>: DequePolicy {
+    const CALL_SPAWNED: CallOnStack;
+    const CALL_FORKED: CallOnStack;
+}
+
+/// Defines the code that begins the children under a policy. The last word makes the names of the
+/// symbols.
+macro_rules! children {
+    ($($policy:ty, $instrumentation:ty, $name:literal;)*) => {
+        $(
+            $crate::fiber::switch::call_on_stack! {
+                concat!("sched_call_spawned_", $name),
+                $crate::runtime::cont::child::Child<
+                    $policy, $crate::runtime::cont::child::BySpawn, $instrumentation
+                >
+            }
+            $crate::fiber::switch::call_on_stack! {
+                concat!("sched_call_forked_", $name),
+                $crate::runtime::cont::child::Child<
+                    $policy, $crate::runtime::cont::child::ByFork, $instrumentation
+                >
+            }
+
+            impl $crate::runtime::cont::HasChildren<$instrumentation> for $policy {
+                const CALL_SPAWNED: $crate::fiber::switch::CallOnStack =
+                    $crate::fiber::switch::declared!(concat!("sched_call_spawned_", $name));
+                const CALL_FORKED: $crate::fiber::switch::CallOnStack =
+                    $crate::fiber::switch::declared!(concat!("sched_call_forked_", $name));
+            }
+        )*
+    };
+}
+
+pub(crate) use children;
+
 /// `sched_spawn`, and the value that it returns.
 ///
 /// # Safety
 /// If the caller owns `worker`, the policy of its run is `P`; `f` accepts `closure`.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
+pub unsafe extern "C" fn spawn<P: HasChildren<I>, I: Instrumentation>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -138,7 +173,7 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
     match (f, child_fiber(worker)) {
         (Some(f), Some(child_fiber)) => {
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
-            unsafe { call::<Child<P, BySpawn, I>, I>(f as usize, closure, worker, child_fiber) }
+            unsafe { call::<I>(P::CALL_SPAWNED, f as usize, closure, worker, child_fiber) }
         }
         // SAFETY: the caller owns the worker, whose policy is `P`.
         (Some(f), None) if unsafe { is_too_deep::<P>(worker) } => {
@@ -157,7 +192,7 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
 /// As for `spawn`.
 #[unsafe(link_section = ".text.hot")]
 #[inline(never)]
-unsafe extern "C" fn spawn_by_other<P: DequePolicy, I: Instrumentation>(
+unsafe extern "C" fn spawn_by_other<P: HasChildren<I>, I: Instrumentation>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -175,7 +210,7 @@ unsafe extern "C" fn spawn_by_other<P: DequePolicy, I: Instrumentation>(
 /// # Safety
 /// As for `spawn`; the descriptor lives until it is joined.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn fork<P: DequePolicy, I: Instrumentation>(
+pub unsafe extern "C" fn fork<P: HasChildren<I>, I: Instrumentation>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -188,7 +223,7 @@ pub unsafe extern "C" fn fork<P: DequePolicy, I: Instrumentation>(
         let child = ptr::from_ref(forked).expose_provenance();
         // SAFETY: the caller owns the worker and is on its fiber. Nobody else has a refused task.
         unsafe {
-            let outcome = call::<Child<P, ByFork, I>, I>(child, closure, worker, child_fiber);
+            let outcome = call::<I>(P::CALL_FORKED, child, closure, worker, child_fiber);
             if I::IS_ON && outcome != 0 {
                 spawn_forked(forked, worker);
             }
@@ -220,22 +255,23 @@ unsafe fn is_too_deep<P: DequePolicy>(worker: &Worker) -> bool {
 }
 
 /// # Safety
-/// The caller owns the worker and is on its fiber. `child` and `closure` are for `C::run`.
+/// The caller owns the worker and is on its fiber. `child` and `closure` are for `code`.
 #[inline(always)]
-unsafe fn call<C: Callee, I: Instrumentation>(
+unsafe fn call<I: Instrumentation>(
+    code: CallOnStack,
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
     child_fiber: &Fiber,
 ) -> c_int {
     if I::IS_ON {
-        // SAFETY: the caller owns the worker and is on its fiber; `child` is for `C::run`.
-        return unsafe { call_instrumented::<C>(child, closure, worker, child_fiber) };
+        // SAFETY: the caller owns the worker and is on its fiber; `child` is for `code`.
+        return unsafe { call_instrumented(code, child, closure, worker, child_fiber) };
     }
     // The frames of the stack begin at the record.
     let top = ptr::from_ref(child_fiber).cast_mut().cast();
     // SAFETY: the stack belongs to the caller's fiber, and nothing runs on it.
-    unsafe { switch::call_on_stack::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
+    unsafe { code(child, closure, ptr::from_ref(worker).cast(), top) }
 }
 
 /// `call`, with the sanitizers and the C++ runtime informed of the switch.
@@ -243,7 +279,8 @@ unsafe fn call<C: Callee, I: Instrumentation>(
 /// # Safety
 /// As for `call`.
 #[inline(never)] // so that no address of a thread-local variable is kept across the switch
-unsafe fn call_instrumented<C: Callee>(
+unsafe fn call_instrumented(
+    code: CallOnStack,
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
@@ -254,8 +291,8 @@ unsafe fn call_instrumented<C: Callee>(
     let handled = exceptions::take();
     spawner_fiber.resumed_by_other.set(false);
     child_fiber.sanitizer_state().enter_new(|| spawner_fiber.sanitizer_state());
-    // SAFETY: the caller owns the worker and is on its fiber; `child` is for `C::run`.
-    let outcome = unsafe { call::<C, Plain>(child, closure, worker, child_fiber) };
+    // SAFETY: the caller owns the worker and is on its fiber; `child` is for `code`.
+    let outcome = unsafe { call::<Plain>(code, child, closure, worker, child_fiber) };
     if !spawner_fiber.resumed_by_other.get() {
         spawner_fiber.sanitizer_state().enter(|| None);
     }
@@ -269,7 +306,7 @@ unsafe fn call_instrumented<C: Callee>(
 /// As for `spawn`; the caller owns the worker.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn spawn_slowly<P: DequePolicy, I: Instrumentation>(
+unsafe extern "C" fn spawn_slowly<P: HasChildren<I>, I: Instrumentation>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -290,7 +327,7 @@ unsafe extern "C" fn spawn_slowly<P: DequePolicy, I: Instrumentation>(
 /// As for `fork`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn fork_slowly<P: DequePolicy, I: Instrumentation>(
+unsafe extern "C" fn fork_slowly<P: HasChildren<I>, I: Instrumentation>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,

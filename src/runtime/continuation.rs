@@ -4,7 +4,7 @@
 //! [`Unpublished`] that the thread has left behind, or 0, and the bit [`RETIRED`]. The code at the
 //! end of each switch gives the word to [`finish_switch`].
 
-use crate::fiber::switch::{self, Arrival, Context};
+use crate::fiber::switch::{self, Context};
 use crate::runtime::record::{Fiber, Worker};
 use crate::sys::peek;
 use crate::task::{Task, TaskFn};
@@ -103,7 +103,7 @@ pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     let context = switch::context_of(room);
     // SAFETY: by the caller's promise, the context is a suspended spawner's.
     unsafe {
-        switch::make_ready::<DetachedSpawner>(context);
+        switch::make_ready(context, detached_spawner_arrives);
         let fiber = spawner_fiber(room);
         fiber.child_fiber.set(ptr::null());
         fiber.leave_limit.set(fiber.usable_bytes); // a fiber that was left is not pinned
@@ -112,15 +112,14 @@ pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
 }
 
 /// The code that a detached spawner runs first when it resumes.
-struct DetachedSpawner;
-
-impl Arrival for DetachedSpawner {
-    unsafe extern "C" fn arrive(word: *mut c_void, room: *mut c_void) {
-        // SAFETY: the room belongs to this context; the thread occupies the fiber's worker.
-        unsafe {
-            let fiber = spawner_fiber(room);
-            fiber.resumed_by_other.set(true);
-            finish_switch(fiber.worker(), word);
-        }
+///
+/// # Safety
+/// Only the resumed context calls it: see `switch::Arrive`.
+unsafe extern "C" fn detached_spawner_arrives(word: *mut c_void, room: *mut c_void) {
+    // SAFETY: the room belongs to this context; the thread occupies the fiber's worker.
+    unsafe {
+        let fiber = spawner_fiber(room);
+        fiber.resumed_by_other.set(true);
+        finish_switch(fiber.worker(), word);
     }
 }

@@ -18,7 +18,7 @@
 //! So the thread that resumes the task sees its whole context, and the waker's earlier writes.
 
 use crate::fiber::sanitizers::SanitizerState;
-use crate::fiber::switch::{Context, Publish};
+use crate::fiber::switch::Context;
 use crate::fiber::{exceptions, listeners, switch};
 use crate::policy::{LookFirst, LoopStack, Place, Turn, UNAWAITED};
 use crate::runtime::continuation::{
@@ -137,7 +137,7 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
     }
     let left = ptr::from_mut(left).cast();
     // SAFETY: `left` stays in this frame until the task is resumed, which happens once.
-    let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
+    let arrived = unsafe { switch::hand_over(left, context, HandedOver::<F>::publish) };
     if !arrived.is_null() {
         // SAFETY: the thread occupies the fiber's worker; the switch has passed `arrived`.
         unsafe { finish_switch(fiber.worker(), arrived) };
@@ -174,9 +174,9 @@ impl<F: FnMut(Task) -> bool> HandedOver<F> {
         fiber.nesting.set(0); // it has a stack of its own while it waits
         HandedOver { continuation: Continuation { context: ptr::null_mut(), fiber }, publish }
     }
-}
 
-impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
+    /// # Safety
+    /// `hand_over` calls it, for the task that has called `hand_over`.
     unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
         let this: *mut Self = this.cast();
         // SAFETY: no other thread has `this` until `publish` returns true.

@@ -4,6 +4,7 @@
 //! same name here, or of `lock/mutex.rs`. The two have the same items.
 
 pub mod address_space;
+pub mod assembly;
 pub mod atomic;
 pub mod cgroup;
 pub mod clock;

@@ -27,6 +27,7 @@
 //! also see a symbol or an environment variable; but the linker may hide the symbol, and the
 //! program may change the variable.)
 
+use crate::sys::assembly;
 use crate::sys::atomic::statics::{AtomicU32, Ordering};
 use crate::sys::output::die;
 use std::ffi::{c_int, c_void};
@@ -112,55 +113,47 @@ pub extern "C" fn personality<C: ProgramFunction>(
 }
 
 #[cfg(target_arch = "x86_64")]
-std::arch::global_asm!(
-    ".pushsection .text.sched_call_in_run,\"ax\",@progbits",
-    ".globl sched_call_in_run",
-    ".hidden sched_call_in_run",
-    ".type sched_call_in_run,@function",
-    "sched_call_in_run:",
-    ".cfi_startproc",
-    ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
-    "pop rbp",
-    ".cfi_def_cfa rsp, 8",
-    "ret",
-    ".cfi_endproc",
-    ".size sched_call_in_run, . - sched_call_in_run",
-    ".popsection",
+assembly::function!(
+    "sched_call_in_run",
+    [
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    ]
     personality = sym personality::<Task>,
 );
 
 #[cfg(target_arch = "aarch64")]
-std::arch::global_asm!(
-    ".pushsection .text.sched_call_in_run,\"ax\",@progbits",
-    ".globl sched_call_in_run",
-    ".hidden sched_call_in_run",
-    ".type sched_call_in_run,@function",
-    "sched_call_in_run:",
-    ".cfi_startproc",
-    ".cfi_personality 0x1b, {personality}",
-    "stp x29, x30, [sp, -16]!",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset x29, -16",
-    ".cfi_offset x30, -8",
-    "mov x29, sp",
-    ".cfi_def_cfa_register x29",
-    "mov x8, x0",
-    "mov x0, x1",
-    "blr x8",
-    "ldp x29, x30, [sp], 16",
-    ".cfi_def_cfa sp, 0",
-    "ret",
-    ".cfi_endproc",
-    ".size sched_call_in_run, . - sched_call_in_run",
-    ".popsection",
+assembly::function!(
+    "sched_call_in_run",
+    [
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
+        "stp x29, x30, [sp, -16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa_register x29",
+        "mov x8, x0",
+        "mov x0, x1",
+        "blr x8",
+        "ldp x29, x30, [sp], 16",
+        ".cfi_def_cfa sp, 0",
+        "ret",
+        ".cfi_endproc",
+    ]
     personality = sym personality::<Task>,
 );
 

@@ -44,13 +44,9 @@ fn to_and_fro() {
     assert_eq!(sum, (N - 1) * N / 2);
 }
 
-struct Store;
-
-impl Publish for Store {
-    unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
-        // SAFETY: the test keeps the place.
-        unsafe { this.cast::<Context>().write(context) };
-    }
+unsafe extern "C" fn store(this: *mut c_void, context: Context) {
+    // SAFETY: the test keeps the place.
+    unsafe { this.cast::<Context>().write(context) };
 }
 
 unsafe extern "C" fn count_and_hand_over(arg: *mut c_void) -> ! {
@@ -60,7 +56,7 @@ unsafe extern "C" fn count_and_hand_over(arg: *mut c_void) -> ! {
         unsafe {
             (*pair).sum += 1;
             let back = (*pair).here;
-            hand_over::<Store>((&raw mut (*pair).there).cast(), back);
+            hand_over((&raw mut (*pair).there).cast(), back, store);
         }
     }
 }
@@ -74,7 +70,7 @@ fn handed_over_to_and_fro() {
         assert!(got.is_null());
         for _ in 1..N {
             let to = (*pair).there;
-            assert!(hand_over::<Store>((&raw mut (*pair).here).cast(), to).is_null());
+            assert!(hand_over((&raw mut (*pair).here).cast(), to, store).is_null());
         }
     });
     assert_eq!(sum, N);

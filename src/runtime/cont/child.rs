@@ -23,17 +23,17 @@ use std::ptr;
 const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
 /// How a child is made.
-pub(super) trait Birth: 'static {
+pub trait Birth: 'static {
     const IS_FORK: bool;
 }
 
-pub(super) struct BySpawn;
+pub struct BySpawn;
 
 impl Birth for BySpawn {
     const IS_FORK: bool = false;
 }
 
-pub(super) struct ByFork;
+pub struct ByFork;
 
 impl Birth for ByFork {
     const IS_FORK: bool = true;
@@ -42,7 +42,7 @@ impl Birth for ByFork {
 /// The child of a spawn or a fork. If the switches are
 /// [`Instrumented`](crate::fiber::Instrumented), `fork` learns from the return value that no queue
 /// has room, and runs the task in another way.
-pub(super) struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
+pub struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, B, I> {
     const NAME: &'static str =
@@ -65,8 +65,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // SAFETY: the context was saved just now, and nobody else knows of it.
         unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
         if I::IS_ON {
-            let size = room.addr() + switch::ROOM - context.addr();
-            detector::own_bytes(context.addr(), size); // the thread that resumes it uses them
+            detector::own_bytes(context.addr(), switch::RESUMED_BYTES);
             detector::release(worker.fiber.get());
         }
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
@@ -135,7 +134,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     /// was taken out of the worker's queue. If `f` is 0, the queue seemed to be empty, or the task
     /// has returned in a blocking section, which ends the process.
     #[cold]
-    unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
+    unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> Context {
         // SAFETY: `top` is the address of the fiber of this stack.
         let fiber = unsafe { &*top.cast::<Fiber>() };
         identity::check_section_closed(fiber);
@@ -215,7 +214,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
                 let spawner_fiber = spawner_fiber(room);
                 spawner_fiber.child_fiber.set(fiber);
                 spawner_fiber.make_current(worker);
-                let next = if B::IS_FORK && !I::IS_ON { fork_refused } else { refused };
+                let next: switch::Refused =
+                    if B::IS_FORK && !I::IS_ON { fork_refused } else { refused };
                 switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
             Self::call(f, closure, worker, fiber);
