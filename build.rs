@@ -2,7 +2,8 @@
 //! (tests/headers compares the headers with the exported functions: the build needs no crate.)
 
 use std::collections::VecDeque;
-use std::mem;
+use std::process::Command;
+use std::{env, mem};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -10,6 +11,18 @@ fn main() {
     // A task may still be running when a program closes the library; it must stay mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rustc-env=LIBSCHED_VEC_DEQUE={}", words_of_vec_deque());
+    // From this version on, asm! may jump, and a selection may be marked as unpredictable. Three
+    // hot paths use this, and are an instruction longer with an older compiler.
+    println!("cargo::rustc-check-cfg=cfg(sched_rust_1_88)");
+    if minor_version().is_some_and(|minor| minor >= 88) {
+        println!("cargo::rustc-cfg=sched_rust_1_88");
+    }
+}
+
+/// N of the compiler's version 1.N.
+fn minor_version() -> Option<u32> {
+    let version = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?.stdout;
+    String::from_utf8(version).ok()?.strip_prefix("rustc 1.")?.split('.').next()?.parse().ok()
 }
 
 /// Which words of a `VecDeque` are the address of its places, their number, the place of the first

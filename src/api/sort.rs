@@ -65,8 +65,18 @@ use crate::sys::memory::NoMemory;
 use crate::sys::unwind::Comparison;
 use crate::sys::{detector, errno};
 use std::ffi::{c_int, c_void};
-use std::hint::select_unpredictable;
 use std::ptr;
+
+/// `one` if the condition is true, otherwise `other`; a conditional move, not a branch.
+#[inline(always)]
+fn select(condition: bool, one: *mut u8, other: *mut u8) -> *mut u8 {
+    #[cfg(sched_rust_1_88)]
+    {
+        std::hint::select_unpredictable(condition, one, other)
+    }
+    #[cfg(not(sched_rust_1_88))]
+    if condition { one } else { other }
+}
 
 /// Where a sort leaves its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -431,22 +441,21 @@ impl<E: Elements> Sorter<E> {
     /// Sorts four elements by a stable network of five comparisons.
     #[inline(always)]
     unsafe fn sort_four(self, from: *mut u8, to: *mut u8) {
-        let pick = |condition, one, other| select_unpredictable::<*mut u8>(condition, one, other);
         // SAFETY: by the contract of places.
         unsafe {
             let [v0, v1, v2, v3] = [0, 1, 2, 3].map(|i| self.at(from, i));
             let (swap, swap_too) = (self.after(v0, v1), self.after(v2, v3));
-            let (a, b) = (pick(swap, v1, v0), pick(swap, v0, v1)); // a, b in order
-            let (c, d) = (pick(swap_too, v3, v2), pick(swap_too, v2, v3)); // c, d in order
+            let (a, b) = (select(swap, v1, v0), select(swap, v0, v1)); // a, b in order
+            let (c, d) = (select(swap_too, v3, v2), select(swap_too, v2, v3)); // c, d in order
             let (c_first, b_last) = (self.after(a, c), self.after(b, d));
-            let (first, last) = (pick(c_first, c, a), pick(b_last, b, d));
+            let (first, last) = (select(c_first, c, a), select(b_last, b, d));
             // The two middle elements, in their original order.
-            let one = pick(c_first, a, pick(b_last, c, b));
-            let other = pick(b_last, d, pick(c_first, b, c));
+            let one = select(c_first, a, select(b_last, c, b));
+            let other = select(b_last, d, select(c_first, b, c));
             let swap = self.after(one, other);
             self.copy(first, to);
-            self.copy(pick(swap, other, one), self.at(to, 1));
-            self.copy(pick(swap, one, other), self.at(to, 2));
+            self.copy(select(swap, other, one), self.at(to, 1));
+            self.copy(select(swap, one, other), self.at(to, 2));
             self.copy(last, self.at(to, 3));
         }
     }

@@ -63,14 +63,14 @@ pub fn stack_pointer() -> usize {
 /// True if `word` is the thread pointer.
 #[inline(always)]
 pub fn is_thread_pointer(word: usize) -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", sched_rust_1_88))]
     // SAFETY: the word at fs:0 holds the thread pointer. (This saves one of three instructions.)
     unsafe {
         std::arch::asm!("cmp {}, fs:0", "jne {}", in(reg) word, label { return false },
                         options(nostack, readonly));
         true
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", sched_rust_1_88)))]
     {
         word == thread_pointer()
     }

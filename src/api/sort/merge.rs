@@ -3,10 +3,9 @@
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
-use crate::api::sort::{MIN_RECURSION, PREFETCH_DISTANCE, Run, Sorter};
+use crate::api::sort::{MIN_RECURSION, PREFETCH_DISTANCE, Run, Sorter, select};
 use crate::runtime::record::Worker;
 use crate::sys::unwind::Comparison;
-use std::hint::select_unpredictable;
 
 /// The fewest elements that two workers may merge together.
 const MIN_FORKED_MERGE: usize = 8192;
@@ -164,13 +163,13 @@ impl<E: Elements> Sorter<E> {
                 self.elements.announce(|| last_left.wrapping_sub(ahead).max(left.start));
                 self.elements.announce(|| last_right.wrapping_sub(ahead).max(right.start));
                 let of_right = self.after(first_left, first_right);
-                self.copy(select_unpredictable(of_right, first_right, first_left), first);
+                self.copy(select(of_right, first_right, first_left), first);
                 first_right = first_right.wrapping_add(size * usize::from(of_right));
                 first_left = first_left.wrapping_add(size * usize::from(!of_right));
                 first = first.wrapping_add(size);
 
                 let of_left = self.after(last_left, last_right);
-                self.copy(select_unpredictable(of_left, last_left, last_right), last);
+                self.copy(select(of_left, last_left, last_right), last);
                 last_left = last_left.wrapping_sub(size * usize::from(of_left));
                 last_right = last_right.wrapping_sub(size * usize::from(!of_left));
                 last = last.wrapping_sub(size);
@@ -192,7 +191,7 @@ impl<E: Elements> Sorter<E> {
             // SAFETY: by the contract of places.
             unsafe {
                 let of_right = self.after(from_left, from_right);
-                self.copy(select_unpredictable(of_right, from_right, from_left), to);
+                self.copy(select(of_right, from_right, from_left), to);
                 from_right = from_right.wrapping_add(size * usize::from(of_right));
                 from_left = from_left.wrapping_add(size * usize::from(!of_right));
             }

@@ -33,11 +33,10 @@
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
 use crate::api::sort::{
-    INDIRECT_SIZE, MIN_GIVING_WAY, MIN_SAMPLED, PREFETCH_DISTANCE, Run, Sorter, To,
+    INDIRECT_SIZE, MIN_GIVING_WAY, MIN_SAMPLED, PREFETCH_DISTANCE, Run, Sorter, To, select,
 };
 use crate::runtime::record::Worker;
 use crate::sys::unwind::Comparison;
-use std::hint::select_unpredictable;
 use std::mem::MaybeUninit;
 
 /// The number of elements of a sample.
@@ -213,14 +212,14 @@ impl<E: Elements> Sorter<E> {
                 let order = (self.cmp)(self.elements.compared(from), self.elements.compared(pivot));
                 let (is_before, is_behind) = (order < 0, order > 0);
                 let next_equal = equal.wrapping_sub(size);
-                let to = select_unpredictable(is_behind, behind, next_equal);
-                let to = select_unpredictable(is_before, before, to);
+                let to = select(is_behind, behind, next_equal);
+                let to = select(is_before, before, to);
                 if to != from {
                     self.copy(from, to);
                 }
                 before = before.wrapping_add(size * usize::from(is_before));
                 behind = behind.wrapping_add(size * usize::from(is_behind));
-                equal = select_unpredictable(is_before | is_behind, equal, next_equal);
+                equal = select(is_before | is_behind, equal, next_equal);
                 from = from.wrapping_add(size);
             }
         }

@@ -2,7 +2,7 @@
 //! youngest task. The second half takes that task, or undoes the claim.
 
 use crate::queue::PrivatePart;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", sched_rust_1_88))]
 use crate::queue::split::record::LAYOUT;
 use crate::queue::split::record::{ABANDONED, Held, Slot, Split};
 use crate::sys::atomic::Ordering;
@@ -24,7 +24,7 @@ impl<M: Mode> Split<M> {
     /// True if `last` is at or above `split`.
     #[inline(always)]
     fn is_private(&self, last: *mut Slot) -> bool {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", sched_rust_1_88))]
         if !crate::sys::atomic::MODEL {
             // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does.
             // (The compiler would use two instructions for load and comparison.)
