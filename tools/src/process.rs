@@ -10,6 +10,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,6 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// How the names of variables begin that are settings of this library or of a system that it is
@@ -154,7 +156,13 @@ impl Ended {
 }
 
 fn cannot_start(command: &Command) -> String {
-    format!("cannot start {}", command.get_program().display())
+    format!("cannot start {}", command.get_program().to_string_lossy())
+}
+
+/// The two ends of a pipe: for reading, and for writing. No other process inherits them.
+pub fn pipe() -> io::Result<(File, OwnedFd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((reader.into(), writer))
 }
 
 /// Reads a pipe to its end, in a thread, so that its writer never waits for a reader.

@@ -9,18 +9,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use comfy_table::{CellAlignment, ContentLineStyle, LineStyle, TableStyle};
+use comfy_table::{CellAlignment, TableComponent, presets};
 
 use crate::text::COLUMNS;
 
 /// Between two columns.
 const GAP: u16 = 2;
-
-/// A line below the head, and no other.
-const STYLE: TableStyle = TableStyle::new()
-    .header_lines(ContentLineStyle::none())
-    .header_separator(LineStyle::none().fill('─'))
-    .content_lines(ContentLineStyle::none());
 
 pub struct Table {
     head: Vec<String>,
@@ -50,14 +44,18 @@ impl Table {
     fn part(&self, columns: &[usize]) -> comfy_table::Table {
         let cells = |row: &[String]| columns.iter().map(|&c| row[c].clone()).collect::<Vec<_>>();
         let mut table = comfy_table::Table::new();
-        table.load_style(STYLE).set_header(cells(&self.head));
+        // A line below the head, and no other: between two columns stands a space.
+        table.load_preset(presets::NOTHING).set_style(TableComponent::VerticalLines, ' ');
+        table.set_style(TableComponent::HeaderLines, '─');
+        table.set_style(TableComponent::MiddleHeaderIntersections, '─');
+        table.set_header(cells(&self.head));
         table.add_rows(self.rows.iter().map(|row| cells(row)));
         for (at, &column) in columns.iter().enumerate() {
             if let Some(shown) = table.column_mut(at) {
                 let words = self.is_of_words(column);
                 let alignment = if words { CellAlignment::Left } else { CellAlignment::Right };
                 shown.set_cell_alignment(alignment);
-                shown.set_padding((0, if at + 1 < columns.len() { GAP } else { 0 }));
+                shown.set_padding((0, if at + 1 < columns.len() { GAP - 1 } else { 0 }));
             }
         }
         table

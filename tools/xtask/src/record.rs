@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use sched_tools::process::shown;
+use sched_tools::process::{pipe, shown};
 use sched_tools::provenance::{Source, machine, now};
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +170,7 @@ fn skips(gate: &str, lines: &[String]) -> Vec<String> {
 
 /// Runs a command whose two outputs are shown as they come, and written to `log`.
 fn run_and_show(command: &mut Command, log: &Path) -> Result<(bool, Vec<String>)> {
-    let (reader, writer) = io::pipe()?;
+    let (reader, writer) = pipe()?;
     command.stdin(std::process::Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().context("make")?;
     // The command holds the ends for writing, which would keep the pipe open.
