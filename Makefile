@@ -84,12 +84,14 @@ lib: $(LEAN)/libsched.so.1 $(LEAN)/libsched.a ## libsched.so.1 and libsched.a
 # may take all but the symbols of the interface as internal. Functions begin at multiples of 64 bytes: otherwise the
 # time of the short functions of the hot path would depend by some per cent on where they lie in the processor's cache
 # lines, and so on unrelated changes. The archive is copied, because cargo build would leave a less optimised one in its
-# place. DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off.
+# place. DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off. The frontier against
+# exceptions is a part of the unwind tables, which Rust before 1.92 leaves out of a library that aborts at a panic.
+TABLES = -C force-unwind-tables=yes
 STATIC = $(CARGO) rustc --package libsched --lib --crate-type staticlib
 $(LEAN)/rust.a: $(SOURCES)
 	@mkdir -p $(@D)
 	$(if $(DEBUG_INFO),CARGO_PROFILE_RELEASE_DEBUG=2 CARGO_PROFILE_RELEASE_STRIP=none) $(STATIC) --profile $(PROFILE) \
-	        -- -C llvm-args=-align-all-functions=6
+	        -- $(TABLES) -C llvm-args=-align-all-functions=6
 	@cp $(BUILT)/$(PROFILE)/libsched.a $@
 # Of such an archive the shared library is made here, since rustc has a version script of its own, without a version,
 # and linkers take one only. A task may still be running when a program closes the library: it stays mapped.
@@ -109,13 +111,13 @@ $(LEAN)/libsched.a: $(LEAN)/rust.a src/sched.map
 
 debug: $(DEBUG_LIB) ## the library with its checks of what a program does: target/debug/lean
 $(DEBUG_LIB): $(SOURCES)
-	$(STATIC) --quiet --profile checked
+	$(STATIC) --quiet --profile checked -- $(TABLES)
 	@mkdir -p $(@D)
 	$(call link_library,$(BUILT)/checked/libsched.a)
 # The library that delays its threads between the steps of its protocols (src/sys/fuzz.rs).
 fuzz-library: $(TARGET)/fuzz/release/lean/libsched.so.1
 $(TARGET)/fuzz/release/libsched.a: $(SOURCES)
-	RUSTFLAGS='--cfg sched_fuzz' $(STATIC) --release --target-dir $(TARGET)/fuzz
+	RUSTFLAGS='--cfg sched_fuzz' $(STATIC) --release --target-dir $(TARGET)/fuzz -- $(TABLES)
 $(TARGET)/fuzz/%/lean/libsched.so.1: $(TARGET)/fuzz/%/libsched.a src/sched.map
 	@mkdir -p $(@D)
 	$(call link_library,$<)

@@ -13,7 +13,7 @@ $(LAB)/costs: $(wildcard lab/costs/*) bench_c/measure.h $(HEADERS) | $(UP_TO_DAT
 	$(COMPILE) -o $@ $(filter %.c,$^) $(WITH_LIBRARY)
 $(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs' -o -name Cargo.toml) Cargo.toml
 	@mkdir -p $(@D)
-	$(CARGO) rustc --release --package sched-recorder --lib --crate-type staticlib
+	RUSTFLAGS="$$RUSTFLAGS $(TABLES)" $(CARGO) rustc --release --package sched-recorder --lib --crate-type staticlib
 	$(call briefly,link)$(LINK) -o $@ $(BUILT)/release/libsched_recorder.a -lpthread -ldl
 
 bench-programs: $(BENCHES) $(UP_TO_DATE) ## build the programs of bench_c

@@ -276,8 +276,8 @@ macro_rules! call_on_stack {
             ".cfi_endproc",
         ]
             personality = sym $crate::sys::unwind::personality::<$callee>,
-            run = sym <$callee as $crate::fiber::switch::Callee>::run,
-            finish = sym <$callee as $crate::fiber::switch::Callee>::finish,
+            run = sym $crate::fiber::switch::run::<$callee>,
+            finish = sym $crate::fiber::switch::finish::<$callee>,
         );
         #[cfg(target_arch = "aarch64")]
         $crate::sys::assembly::function!($symbol, ".text.hot", 2, [
@@ -301,10 +301,36 @@ macro_rules! call_on_stack {
             ".cfi_endproc",
         ]
             personality = sym $crate::sys::unwind::personality::<$callee>,
-            run = sym <$callee as $crate::fiber::switch::Callee>::run,
-            finish = sym <$callee as $crate::fiber::switch::Callee>::finish,
+            run = sym $crate::fiber::switch::run::<$callee>,
+            finish = sym $crate::fiber::switch::finish::<$callee>,
         );
     };
+}
+
+/// `C::run`, for the assembly: there Rust 1.85 cannot name the method of a trait.
+///
+/// # Safety
+/// As for `C::run`.
+#[unsafe(link_section = ".text.hot")]
+pub unsafe extern "C" fn run<C: Callee>(
+    a: usize,
+    b: *mut c_void,
+    c: *const c_void,
+    top: *mut u8,
+    context: Context,
+) {
+    // SAFETY: the same contract as this function's.
+    unsafe { C::run(a, b, c, top, context) }
+}
+
+/// `C::finish`, for the assembly.
+///
+/// # Safety
+/// As for `C::finish`.
+#[unsafe(link_section = ".text.hot")]
+pub unsafe extern "C" fn finish<C: Callee>(top: *mut u8) -> Context {
+    // SAFETY: the same contract as this function's.
+    unsafe { C::finish(top) }
 }
 
 /// The [`CallOnStack`] of this symbol.

@@ -88,7 +88,7 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
     let most = present().map(|class| class.1).max().unwrap_or(1);
     for &(least, number) in present() {
         const BAR: &str = "########################################";
-        let length = (number as f64 / most as f64 * BAR.len() as f64).ceil() as usize;
+        let length = (number * BAR.len() as u64).div_ceil(most) as usize;
         writeln!(out, "  {:>20} {number:>12}  {}", Time(least), &BAR[..length])?;
     }
     let mut names = Names::default();
@@ -234,7 +234,7 @@ fn advice(
         to(format_args!(
             "Nothing stands in the way of {workers} workers. At ten for each worker, the \
              parallelism is enough for up to {}.",
-            (parallelism / SLACK).max(workers).floor()
+            (parallelism / SLACK).max(workers) as u64
         ))?;
     }
     Ok(())

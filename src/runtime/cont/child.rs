@@ -51,7 +51,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, 
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     /// `f`: the function of a spawned task, or the address of a forked task's descriptor.
-    #[unsafe(link_section = ".text.hot")]
+    #[inline(always)]
     unsafe extern "C" fn run(
         f: usize,
         closure: *mut c_void,
@@ -86,7 +86,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         }
     }
 
-    #[unsafe(link_section = ".text.hot")]
+    #[inline(always)]
     unsafe extern "C" fn finish(top: *mut u8) -> Context {
         // SAFETY: `top` is the address of the fiber of this stack.
         let fiber = unsafe { &*top.cast::<Fiber>() };
