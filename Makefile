@@ -1,4 +1,4 @@
-# libsched: build, test, measure, install. Needs cargo, Rust 1.88, a C compiler and make: make help.
+# libsched: build, test, measure, install. Needs cargo, Rust 1.85, a C compiler and make: make help.
 CARGO      ?= cargo
 CFLAGS     ?= -O2 -g
 CXXFLAGS   ?= -O2 -g

@@ -2,7 +2,7 @@
 # make deb: builds the Debian packages of a tarball of packaging/dist.sh in the folder OUT, and runs lintian on them.
 # The packages depend on the tarball and the compilers, and not on OUT or the time.
 #
-# With -d, dpkg-buildpackage does not check the build dependencies: they name Rust 1.88, Debian 12 has an older one,
+# With -d, dpkg-buildpackage does not check the build dependencies: they name Rust 1.85, Debian 12 has an older one,
 # and cargo may be that of rustup.
 #
 # Usage: packaging/deb.sh TARBALL OUT

@@ -172,9 +172,7 @@ fn prototypes(lines: &[&str]) -> BTreeMap<String, String> {
             ".Fc" => open.take(),
             _ => None,
         };
-        if let Some((name, words)) = done
-            && name.starts_with("sched_")
-        {
+        if let Some((name, words)) = done.filter(|(name, _)| name.starts_with("sched_")) {
             let prototype = canonical(&format!("{returns} {name}({})", words.join(", ")));
             prototypes.insert(name, prototype);
         }
@@ -200,9 +198,8 @@ fn page_errors(lines: &[&str], names: &BTreeSet<String>) -> BTreeMap<String, Err
     let (mut list, mut last) = (false, String::new());
     for line in lines.iter().chain(&[".El"]) {
         let next = line.strip_prefix(".It Bq Er ");
-        if (next.is_some() || *line == ".El")
-            && let Some((name, text)) = error.take()
-        {
+        let is_over = next.is_some() || *line == ".El";
+        if let Some((name, text)) = error.take_if(|_| is_over) {
             for function in if named.is_empty() { names } else { &named } {
                 let errors = all.entry(function.clone()).or_default();
                 errors.insert(name.clone(), sentence(&text));

@@ -475,11 +475,11 @@ fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
         scene.scheduler.sleep(scene.places[2].mine(), role);
         role = Role::Searcher;
         let deque = scene.scheduler.deque(1);
-        if (deque.has_public() || deque.private_part().is_some_and(PrivatePart::raid))
-            && let Steal::Taken(task) = deque.steal()
-        {
-            // SAFETY: the task is `open`, and its closure is a gate.
-            unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
+        if deque.has_public() || deque.private_part().is_some_and(PrivatePart::raid) {
+            if let Steal::Taken(task) = deque.steal() {
+                // SAFETY: the task is `open`, and its closure is a gate.
+                unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
+            }
         }
         thread::yield_now();
     }

@@ -356,11 +356,9 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
     }
     // In a blocking section (kind `serial`) the caller does not take the task back: the wait calls
     // it, outside of the section.
-    if forked.is_fresh()
-        && let Some(mine) = worker.mine()
-        && !mine.fiber().is_in_section()
-        && mine.take_back(queued_task(forked))
-    {
+    let takes_back =
+        |mine: Mine<'_>| !mine.fiber().is_in_section() && mine.take_back(queued_task(forked));
+    if forked.is_fresh() && worker.mine().is_some_and(takes_back) {
         return true;
     }
     if !wait(forked, parts, worker) {

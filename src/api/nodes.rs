@@ -71,9 +71,7 @@ pub(super) unsafe fn wait_for(
     get_or_link: impl Fn(&Node) -> bool + Copy,
     has_it: impl Fn(&Node) -> bool + Copy,
 ) -> bool {
-    if let Some(worker) = worker
-        && let Some(mine) = worker.mine()
-    {
+    if let Some(mine) = worker.and_then(Worker::mine) {
         let fiber = mine.fiber();
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
@@ -91,7 +89,7 @@ pub(super) unsafe fn wait_for(
             // SAFETY: `publish` was called, and has made the node.
             let node = unsafe { node.assume_init_ref() };
             if node.is_granted() && !has_it(node) {
-                wait_until(node, what, Some(worker), has_it);
+                wait_until(node, what, worker, has_it);
             }
             return true;
         }

@@ -401,9 +401,7 @@ impl Shared {
         let small = self.small.load(Ordering::Relaxed);
         let (mut oldest, mut next) = (None, walk.youngest);
         // SAFETY: an offer lives until it is joined; thieves use only its task and read the rest.
-        while let Some(offer) = unsafe { next.as_ref() }
-            && offer.is_untaken()
-        {
+        while let Some(offer) = unsafe { next.as_ref() }.filter(|offer| offer.is_untaken()) {
             (oldest, next) = (Some(offer), offer.part.older);
         }
         if oldest.is_some_and(|offer| offer.publish(from, &walk.pace, small, walk.worker)) {

@@ -71,6 +71,7 @@ use std::ptr;
 #[inline(always)]
 fn select(condition: bool, one: *mut u8, other: *mut u8) -> *mut u8 {
     #[cfg(sched_rust_1_88)]
+    #[allow(clippy::incompatible_msrv, reason = "the condition says that it is there")]
     {
         std::hint::select_unpredictable(condition, one, other)
     }

@@ -228,7 +228,7 @@ impl<'a, L: Latch> Wait<'a, L> {
             while !latch.is_over() && mine.fiber().pinned_during(help) {}
             yielding::yield_now(&mine);
             looks += 1;
-            if looks.is_multiple_of(LOOKS_PER_SLEEP) {
+            if looks % LOOKS_PER_SLEEP == 0 {
                 time::sleep(UNAWAITED); // nobody wakes this thread
             }
         }

@@ -36,7 +36,7 @@ static GUARDS_ARE_MAPPINGS: AtomicBool = AtomicBool::new(false);
 pub fn count_in(bytes: usize) -> Result<(), NoMemory> {
     // Relaxed: only a count, which publishes nothing
     let before = ALIVE.fetch_add(1, Ordering::Relaxed);
-    let anew = before.is_multiple_of(UNCHECKED);
+    let anew = before % UNCHECKED == 0;
     // The program may have raised the limit of its address space since it was last read.
     if before < most(before, bytes, anew) || !anew && before < most(before, bytes, true) {
         return Ok(());

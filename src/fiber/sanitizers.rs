@@ -106,17 +106,17 @@ fn switch_asan(
 /// is absent or the library itself is compiled for TSan.
 fn on_fiber(fiber: *mut c_void, what: fn()) {
     const UNORDERED: u32 = 1;
-    if detector::is_present()
-        && let Some(current) = weak!("__tsan_get_current_fiber", Current)
-        && let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo)
-    {
-        // SAFETY: both TSan fibers exist, and no thread is on this one.
-        unsafe {
-            let own = current();
-            switch(fiber, UNORDERED);
-            what();
-            switch(own, UNORDERED);
-        }
+    if !detector::is_present() {
+        return;
+    }
+    let Some(current) = weak!("__tsan_get_current_fiber", Current) else { return };
+    let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo) else { return };
+    // SAFETY: both TSan fibers exist, and no thread is on this one.
+    unsafe {
+        let own = current();
+        switch(fiber, UNORDERED);
+        what();
+        switch(own, UNORDERED);
     }
 }
 
@@ -244,9 +244,8 @@ impl SanitizerState {
         if cfg!(sched_instrumented) {
             self.end_fiber(); // discards the calls for which no return was counted
         }
-        if let Some(create) = weak!("__tsan_create_fiber", Create)
-            && self.fiber.get().is_null()
-        {
+        let create = weak!("__tsan_create_fiber", Create);
+        if let Some(create) = create.filter(|_| self.fiber.get().is_null()) {
             // SAFETY: the function takes flags; 0 is valid.
             let fiber = unsafe { create(0) };
             on_fiber(fiber, tsan::ignore); // ignored until a task begins on the stack

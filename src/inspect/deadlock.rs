@@ -160,7 +160,7 @@ pub fn check() {
         let is_told = TOLD_ALL.load(Ordering::Relaxed) == here
             || TOLD.load(Ordering::Relaxed) == here
                 && thread::handled_signal(&watcher::handlers()).is_some();
-        if !is_told && let Some(first) = proof() {
+        if let Some(first) = (!is_told).then(proof).flatten() {
             time::sleep(PAUSE);
             if proof() == Some(first) {
                 tell_by_thread(&first);
@@ -254,17 +254,16 @@ fn sum(all: &Locked) -> Option<Sum> {
     let runs = || std::iter::successors(Some(all), |locked| locked.before);
     let with_id = |id: usize| runs().find(|locked| locked.run.worker(0).run_id() == id);
     run_wait::each(&mut |wait| {
-        if let Some(locked) = with_id(wait.waiter.run)
-            && with_id(wait.run).is_some()
-            && wait.goes_on()
-            && let Some(place) = locked.run.place_at(wait.waiter.worker)
-        {
-            let is_worker = place.index() < locked.run.workers();
-            let stuck = if is_worker { &locked.workers } else { &locked.guests };
-            let has_queued = place.queued().is_some_and(|tasks| tasks > 0);
-            stuck.set(stuck.get() + 1);
-            locked.has_queued.set(locked.has_queued.get() | has_queued);
+        let Some(locked) = with_id(wait.waiter.run) else { return };
+        if with_id(wait.run).is_none() || !wait.goes_on() {
+            return;
         }
+        let Some(place) = locked.run.place_at(wait.waiter.worker) else { return };
+        let is_worker = place.index() < locked.run.workers();
+        let stuck = if is_worker { &locked.workers } else { &locked.guests };
+        let has_queued = place.queued().is_some_and(|tasks| tasks > 0);
+        stuck.set(stuck.get() + 1);
+        locked.has_queued.set(locked.has_queued.get() | has_queued);
     });
     for Locked { state, sleepers, has_queued, .. } in runs() {
         let Sleepers { number, have_tasks } = (state.sleepers)();

@@ -146,9 +146,8 @@ fn write_run(
             (false, ..) if worker.is_guest => out.write_str("has gone")?,
             (false, ..) => out.write_str("has no thread")?,
         }
-        if worker.has_thread
-            && let Some(time) = since(run.id, index).filter(|time| !time.is_zero())
-        {
+        let time = if worker.has_thread { since(run.id, index) } else { None };
+        if let Some(time) = time.filter(|time| !time.is_zero()) {
             write!(out, ", for at least {time:.1?}")?;
         }
         writeln!(out, "; {} queued", worker.queued)?;

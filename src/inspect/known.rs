@@ -168,10 +168,9 @@ impl KnownTask {
             // The outermost function is the task's own.
             trace.each_frame(&mut |place| function = Name::of(place));
         }
-        if function.is_none()
-            && let Some(outermost) = records.and_then(|records| records.outermost())
-        {
-            function = Name::at(outermost);
+        if function.is_none() {
+            let outermost = records.and_then(|records| records.outermost());
+            function = outermost.map_or(function, Name::at);
         }
         KnownTask { awaited: awaited(&seen), seen, trace, records, function, sleeps_in }
     }

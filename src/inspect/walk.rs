@@ -153,10 +153,11 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
         let id = fiber.worker.run_id();
         let Some(run) = runs.iter_mut().find(|run| run.id == id) else { return };
         run.ended += fiber.uncounted as usize;
-        if fiber.worker.seen_fiber() == fiber.address
-            && let Some(worker) = run.workers.iter_mut().find(|seen| seen.fiber == fiber.address)
-        {
-            worker.low = fiber.low;
+        if fiber.worker.seen_fiber() == fiber.address {
+            let on_it = run.workers.iter_mut().find(|seen| seen.fiber == fiber.address);
+            if let Some(worker) = on_it {
+                worker.low = fiber.low;
+            }
         }
         let waits_for_run = run_waits.iter().find(|(waiter, _)| *waiter == fiber.address);
         let waits_for_run = waits_for_run.map(|(_, run)| *run);

@@ -178,10 +178,10 @@ impl Policy for Serial {
     }
 
     fn work(&self, stack: OnStack<'_, impl LoopStack>) {
-        if stack.begins_outside()
-            && let Some(task) = self.injector.take()
-        {
-            stack.run(task);
+        if stack.begins_outside() {
+            if let Some(task) = self.injector.take() {
+                stack.run(task);
+            }
         }
         let mut idle = None;
         loop {

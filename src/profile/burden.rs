@@ -79,7 +79,7 @@ impl Table {
         while self.turn.0.load(Ordering::Acquire) != turn {
             looks = looks.wrapping_add(1);
             let is_over = || self.is_over.load(Ordering::Relaxed) != 0 || nanos() > end;
-            if looks.is_multiple_of(64) && is_over() {
+            if looks % 64 == 0 && is_over() {
                 return false;
             }
             hint::spin_loop();

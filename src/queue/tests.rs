@@ -109,10 +109,10 @@ fn behaves_like_a_deque<D: Deque>() {
                 }
                 4 => {
                     let portion = [Portion::Half, Portion::HalfOrLone, Portion::All][n % 3];
-                    if let Some(mut private) = owner.private_part()
-                        && private.publish(portion) != Published::Busy
-                    {
-                        private.rearm();
+                    if let Some(mut private) = owner.private_part() {
+                        if private.publish(portion) != Published::Busy {
+                            private.rearm();
+                        }
                     }
                 }
                 5 => {

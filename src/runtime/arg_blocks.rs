@@ -245,9 +245,8 @@ impl BlockCache {
             // while the pool has empty blocks.
             let mut list = BlockList::EMPTY;
             block_pool.state.with(|state| {
-                while list.count < BATCH
-                    && let Some(block) = state.spare[class].pop()
-                {
+                while list.count < BATCH {
+                    let Some(block) = state.spare[class].pop() else { break };
                     list.push(block);
                 }
             });

@@ -302,13 +302,11 @@ impl Worker {
     /// is the caller's again. The run must not end during the call.
     fn relieve(&self) -> Result<usize, NoRelief> {
         let (handoff_word, calls) = self.handoff.leave();
-        if calls
-            && let Err(why) = self.call_relief()
-            && self.handoff.nobody_comes()
-        {
-            return Err(why);
+        let called = if calls { self.call_relief() } else { Ok(()) };
+        match called {
+            Err(why) if self.handoff.nobody_comes() => Err(why),
+            _ => Ok(handoff_word),
         }
-        Ok(handoff_word)
     }
 
     /// Asks for a relief: see `RunThreads::relieve`. The caller has left this worker.

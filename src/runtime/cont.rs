@@ -216,22 +216,20 @@ pub unsafe extern "C" fn fork<P: HasChildren<I>, I: Instrumentation>(
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    if worker.is_mine()
-        && let (Some(f), Some(child_fiber)) = (f, child_fiber(worker))
-    {
-        forked.set_begun(f, closure);
-        let child = ptr::from_ref(forked).expose_provenance();
-        // SAFETY: the caller owns the worker and is on its fiber. Nobody else has a refused task.
-        unsafe {
-            let outcome = call::<I>(P::CALL_FORKED, child, closure, worker, child_fiber);
-            if I::IS_ON && outcome != 0 {
-                spawn_forked(forked, worker);
-            }
+    let begins = if worker.is_mine() { f.zip(child_fiber(worker)) } else { None };
+    let Some((f, child_fiber)) = begins else {
+        // SAFETY: the caller has made the same promise.
+        return unsafe { fork_slowly::<P, I>(forked, f, closure, worker) };
+    };
+    forked.set_begun(f, closure);
+    let child = ptr::from_ref(forked).expose_provenance();
+    // SAFETY: the caller owns the worker and is on its fiber. Nobody else has a refused task.
+    unsafe {
+        let outcome = call::<I>(P::CALL_FORKED, child, closure, worker, child_fiber);
+        if I::IS_ON && outcome != 0 {
+            spawn_forked(forked, worker);
         }
-        return;
     }
-    // SAFETY: the caller has made the same promise.
-    unsafe { fork_slowly::<P, I>(forked, f, closure, worker) }
 }
 
 /// The child fiber of the worker's current fiber, if it has one.
@@ -349,9 +347,8 @@ unsafe extern "C" fn fork_slowly<P: HasChildren<I>, I: Instrumentation>(
 #[inline(never)]
 fn add_child_fiber(mine: Mine<'_>) -> Option<&Fiber> {
     let (worker, fiber) = (mine.worker(), mine.fiber());
-    if fiber.can_be_left()
-        && let Ok(stack) = mine.take_stack()
-    {
+    let stack = if fiber.can_be_left() { mine.take_stack().ok() } else { None };
+    if let Some(stack) = stack {
         let child_fiber = Fiber::on(stack);
         child_fiber.worker.set(worker);
         child_fiber.parent_fiber.set(fiber);

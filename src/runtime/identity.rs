@@ -314,10 +314,10 @@ pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
 #[inline(always)]
 pub fn task_worker<'a>() -> Option<&'a Worker> {
     // Relaxed: a thread only needs to see its own sections.
-    if OPEN_SECTIONS.load(Ordering::Relaxed) > 0
-        && let Some(fiber) = open_section()
-    {
-        return Some(fiber.worker());
+    if OPEN_SECTIONS.load(Ordering::Relaxed) > 0 {
+        if let Some(fiber) = open_section() {
+            return Some(fiber.worker());
+        }
     }
     Worker::current().map(Mine::worker)
 }

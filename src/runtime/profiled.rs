@@ -107,11 +107,9 @@ fn note_group_end_in<G>(watch: &Watch, worker: &Worker, group: &G) {
 pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     let Some(worker) = worker else { return };
     let fiber = worker.mine().map(Mine::fiber).or_else(|| worker.section_of_caller());
-    if let Some(fiber) = fiber
-        && let Some(profile) = worker.watch().and_then(Watch::profile)
-        && let Some(longest) = profile.forget(group)
-        && let Some(task) = fiber.youngest_task()
-    {
-        task.path.meet(&longest, profile.burden(), clock::ticks());
-    }
+    let Some(fiber) = fiber else { return };
+    let Some(profile) = worker.watch().and_then(Watch::profile) else { return };
+    let Some(longest) = profile.forget(group) else { return };
+    let Some(task) = fiber.youngest_task() else { return };
+    task.path.meet(&longest, profile.burden(), clock::ticks());
 }

@@ -54,7 +54,8 @@ pub fn yield_now(worker: &Worker) {
     // The exchange keeps a queue locked across the switch. TSan takes each stack for a thread, and
     // requires that a thread unlocks what it has locked.
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
-    if exchanges && let Some(task) = mine.operations().begin_exchange() {
+    let exchanged = if exchanges { mine.operations().begin_exchange() } else { None };
+    if let Some(task) = exchanged {
         let publish = move |task| {
             mine.operations().end_exchange(task); // the calling thread still occupies `mine`
             true

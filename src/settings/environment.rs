@@ -24,10 +24,8 @@ pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
         while !entry.is_null() && !(*entry).is_null() {
             if begins(*entry, b"SCHED_") {
                 let bytes = CStr::from_ptr(*entry).to_bytes();
-                if let Some(at) = bytes.iter().position(|&b| b == b'=')
-                    && at + 1 < bytes.len()
-                    && let Ok(name) = std::str::from_utf8(&bytes[..at])
-                {
+                let at = bytes.iter().position(|&b| b == b'=').filter(|at| at + 1 < bytes.len());
+                if let Some((at, Ok(name))) = at.map(|at| (at, std::str::from_utf8(&bytes[..at]))) {
                     visit(name, CStr::from_ptr((*entry).add(at + 1)));
                 }
             }

@@ -82,10 +82,10 @@ impl Named {
 
     /// Reports an error on stderr, but not the same one again before the file was written.
     fn tell(&self, path: &[u8], error: Errno) {
-        if self.told.swap(error.0, Ordering::Relaxed) != error.0
-            && let Ok(path) = CStr::from_bytes_with_nul(path)
-        {
-            tell(self.variable, path, error);
+        if self.told.swap(error.0, Ordering::Relaxed) != error.0 {
+            if let Ok(path) = CStr::from_bytes_with_nul(path) {
+                tell(self.variable, path, error);
+            }
         }
     }
 }
@@ -300,9 +300,8 @@ pub fn without_signals(f: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errn
             Err(Errno(libc::EFBIG)) => Some(libc::SIGXFSZ),
             _ => None,
         };
-        if let Some(signal) = signal
-            && libc::sigismember(&raw const pending, signal) == 0
-        {
+        let is_new = |&signal: &c_int| libc::sigismember(&raw const pending, signal) == 0;
+        if let Some(signal) = signal.filter(is_new) {
             libc::sigemptyset(&raw mut raised);
             libc::sigaddset(&raw mut raised, signal);
             let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -88,9 +88,8 @@ pub fn draw(sample: &Sample) {
     if figures.is_none() {
         LAST.set(Some(this));
     }
-    if let Some(figures) = figures.filter(|_| !terminal::is_in_background())
-        && let Ok(line) = figures.line(terminal::columns())
-    {
+    let figures = figures.filter(|_| !terminal::is_in_background());
+    if let Some(Ok(line)) = figures.map(|figures| figures.line(terminal::columns())) {
         output::show_line(&line);
     }
 }
@@ -167,9 +166,8 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let (mut number, mut units) = (self.0, ["", " k", " M", " G", " T"].into_iter());
         let mut unit = units.next();
-        while number >= 999.5
-            && let Some(next) = units.next()
-        {
+        while number >= 999.5 {
+            let Some(next) = units.next() else { break };
             (number, unit) = (number / 1000.0, Some(next));
         }
         let unit = unit.unwrap_or("");

@@ -199,10 +199,9 @@ pub fn own<T: ?Sized>(what: &T) {
 #[cold]
 #[inline(never)]
 pub fn own_bytes(at: usize, bytes: usize) {
-    if let Some(Detector::Valgrind(tool)) = present()
-        && bytes > 0
-    {
-        tool.untrack(at, bytes);
+    match present() {
+        Some(Detector::Valgrind(tool)) if bytes > 0 => tool.untrack(at, bytes),
+        _ => (),
     }
 }
 

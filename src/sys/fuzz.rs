@@ -168,16 +168,14 @@ fn delay_at(seed: u64, site: &Location<'_>, side: Side) {
         .bytes()
         .fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     let place = u64::from(site.line()) << 16 | u64::from(site.column()) << 1 | side as u64;
-    let mood = if mix(file).is_multiple_of(4) { mix(file.wrapping_add(place)) % 16 } else { 0 };
+    let mood = if mix(file) % 4 == 0 { mix(file.wrapping_add(place)) % 16 } else { 0 };
     let (often, length) = ((dice >> 8) as u32, dice >> 48);
     match mood {
-        0..=8 if often.is_multiple_of(1024) => time::give_way(),
-        9..=10 if often.is_multiple_of(8) => time::give_way(),
-        11..=12 if often.is_multiple_of(4) => {
-            (0..length % 1024).for_each(|_| std::hint::spin_loop())
-        }
-        13..=14 if often.is_multiple_of(32) => sleep(20 + length % 256),
-        15 if often.is_multiple_of(4) => sleep(length % 64),
+        0..=8 if often % 1024 == 0 => time::give_way(),
+        9..=10 if often % 8 == 0 => time::give_way(),
+        11..=12 if often % 4 == 0 => (0..length % 1024).for_each(|_| std::hint::spin_loop()),
+        13..=14 if often % 32 == 0 => sleep(20 + length % 256),
+        15 if often % 4 == 0 => sleep(length % 64),
         _ => {}
     }
 }

@@ -129,9 +129,8 @@ unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
 /// # Safety
 /// The `old` bytes at `from` are a whole mapping.
 unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, NoMemory> {
-    if new >= HUGE_FROM
-        && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
-    {
+    let reserved = if new >= HUGE_FROM { map(new + HUGE, libc::PROT_NONE).ok() } else { None };
+    if let Some(reserved) = reserved {
         // SAFETY: the reserved mapping is new and ours alone; the pages are moved into it.
         unsafe {
             let to = align_mapping(reserved, new);

@@ -21,9 +21,7 @@ pub struct Sleeper {
 pub fn each_sleeper(look: &mut dyn FnMut(Sleeper)) {
     thread::each_number(|number| {
         let mut buffer = [0; 256];
-        if let Some(text) = read(number, &mut buffer)
-            && let Some(sleeper) = parse(text)
-        {
+        if let Some(sleeper) = read(number, &mut buffer).and_then(parse) {
             look(sleeper);
         }
     });

@@ -172,9 +172,8 @@ pub fn end(duty: Duty) -> bool {
         }
         USERS[duty as usize].store(0, Ordering::Relaxed);
         unhandle(duty);
-        if watcher.users.iter().all(|&users| users == 0)
-            && let Some(id) = watcher.id.take()
-        {
+        let is_unused = watcher.users.iter().all(|&users| users == 0);
+        if let Some(id) = watcher.id.take_if(|_| is_unused) {
             REQUESTS.add(END);
             // SAFETY: the thread is joined once, and ends by itself. (It does not take this lock.)
             let _ = unsafe { thread::join(id) };

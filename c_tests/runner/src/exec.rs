@@ -33,9 +33,7 @@ pub fn threads_of(pid: u32) -> String {
         ])
         .stdin(Stdio::null())
         .output();
-    if let Ok(gdb) = gdb
-        && gdb.status.success()
-    {
+    if let Some(gdb) = gdb.ok().filter(|gdb| gdb.status.success()) {
         let text = String::from_utf8_lossy(&gdb.stdout).into_owned();
         let kept: Vec<&str> =
             text.lines().filter(|l| l.starts_with('#') || l.starts_with("Thread")).collect();

@@ -12,10 +12,10 @@ use crate::session::Session;
 /// A goal, the version of the cargo that make finds, whether make accepts it, and words of the
 /// message.
 const CASES: &[(&str, &str, bool, &[&str])] = &[
-    ("all", "cargo 1.63.0 (fd9c4297c 2022-07-01)", false, &["1.63.0", "1.88", "rustup"]),
-    ("test", "cargo 1.87.1 (1234567 2025-06-01)", false, &["1.87.1", "1.88", "rustup"]),
-    ("all", "", false, &["1.88", "no ", "rustup"]),
-    ("all", "cargo 1.88.0 (1234567 2025-06-26)", true, &[]),
+    ("all", "cargo 1.63.0 (fd9c4297c 2022-07-01)", false, &["1.63.0", "1.85", "rustup"]),
+    ("test", "cargo 1.84.1 (1234567 2025-01-29)", false, &["1.84.1", "1.85", "rustup"]),
+    ("all", "", false, &["1.85", "no ", "rustup"]),
+    ("all", "cargo 1.85.0 (1234567 2025-02-17)", true, &[]),
     ("all", "cargo 1.100.0-nightly (1234567 2027-06-26)", true, &[]),
     ("help", "", true, &["make install", "make test", "CARGO_BUILD_TARGET"]),
 ];

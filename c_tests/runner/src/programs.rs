@@ -277,14 +277,11 @@ fn one_run(
                 ended.stdout
             )));
         }
-        if let Some(tasks) = run.tasks
-            && let Err(error) = stats::check(&stats_file, tasks, &environment, is_detected)
-        {
-            return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
-        }
-        if run.trace
-            && let Err(error) = sched_timeline::check(&trace_file, run.tasks)
-        {
+        let stats = |tasks| stats::check(&stats_file, tasks, &environment, is_detected);
+        let trace = || sched_timeline::check(&trace_file, run.tasks);
+        let checked = run.tasks.map_or(Ok(()), stats);
+        let checked = checked.and_then(|()| if run.trace { trace() } else { Ok(()) });
+        if let Err(error) = checked {
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }
         Ok(Outcome::Passed)

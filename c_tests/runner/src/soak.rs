@@ -223,7 +223,7 @@ impl Soak<'_> {
         let mut spent = [0.0; 2];
         while self.goes_on() {
             let mut process = Soaking::start(self.program, errors)?;
-            let life = if job.is_multiple_of(2) { u64::MAX } else { SHORT_LIFE };
+            let life = if job % 2 == 0 { u64::MAX } else { SHORT_LIFE };
             self.with_entry(|entry| entry.processes += 1);
             while self.goes_on() && process.slices < life {
                 let enough = spent[0] > LARGE * spent[1];

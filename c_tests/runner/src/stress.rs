@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use sched_tools::process::{shown, without_settings};
 
 use crate::compile::{Library, Program};
@@ -35,10 +35,8 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         optimize: session.options.optimize,
         header: None,
     };
-    if let Ok(mut command) = build.command(&session.tools)
-        && !command.status()?.success()
-    {
-        bail!("{}", shown(&command));
+    if let Ok(mut command) = build.command(&session.tools) {
+        ensure!(command.status()?.success(), "{}", shown(&command));
     }
     let mut part = session.options.part(&Part::default());
     part.refuse = true;
@@ -70,7 +68,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
                         Ok(Ok(n)) => {
                             tasks.fetch_add(n, Ordering::Relaxed);
                             let so_far = runs.fetch_add(1, Ordering::Relaxed) + 1;
-                            if so_far.is_multiple_of(50) {
+                            if so_far % 50 == 0 {
                                 let n = tasks.load(Ordering::Relaxed);
                                 println!("stress: {so_far} runs, {n} tasks checked");
                             }

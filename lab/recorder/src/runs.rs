@@ -43,7 +43,7 @@ impl Kept {
     fn run(&mut self, f: TaskFn, closure: *mut c_void) -> std::io::Result<()> {
         // The first run has stamps, because it may be the only one. A run after one with stamps
         // finds the caches full of the tape, so two runs without stamps follow.
-        let stamped = self.runs.is_multiple_of(3);
+        let stamped = self.runs % 3 == 0;
         self.runs += 1;
         let s = &raw mut *self.serial;
         let start = Moment::now();
@@ -70,6 +70,6 @@ pub fn run(f: TaskFn, closure: *mut c_void) {
         None => Kept::open(path.clone()).and_then(|new| kept.insert(new).run(f, closure)),
     };
     if let Err(error) = written {
-        refuse(format_args!("{}: {error}", path.display()));
+        refuse(format_args!("{}: {error}", path.to_string_lossy()));
     }
 }

@@ -42,9 +42,8 @@ impl FreeList {
         let mut mappings = [(ptr::null_mut(), 0); UNMAPPED_AT_ONCE];
         while self.0.is_some() {
             let mut count = 0;
-            while count < UNMAPPED_AT_ONCE
-                && let Some(stack) = self.pop()
-            {
+            while count < UNMAPPED_AT_ONCE {
+                let Some(stack) = self.pop() else { break };
                 // SAFETY: nobody uses a stack of the store.
                 mappings[count] = unsafe { stack.retire() };
                 count += 1;

@@ -236,10 +236,10 @@ impl SharedQueue {
 
     #[inline(always)]
     pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Next> {
-        if self.outside() > 0
-            && let Some(task) = self.next_of_others::<O, P>(place)
-        {
-            return Some(Next::Outside(task));
+        if self.outside() > 0 {
+            if let Some(task) = self.next_of_others::<O, P>(place) {
+                return Some(Next::Outside(task));
+            }
         }
         if !self.tasks.is_empty() {
             O::arrange(&mut self.tasks, place);

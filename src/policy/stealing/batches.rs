@@ -85,10 +85,8 @@ impl<D: Deque> Stealing<D> {
     /// Takes a task that has waited for long, if there is one. `popped` is the end at which the
     /// worker pops its own deque now.
     pub(super) fn take_overdue(&self, place: Mine<'_, impl Place>, popped: End) -> Option<Task> {
-        if popped == End::Youngest
-            && let Some(batch) = self.amounts.batches.get(place.index())
-            && batch.get() > 0
-        {
+        let batch = self.amounts.batches.get(place.index());
+        if let Some(batch) = batch.filter(|batch| popped == End::Youngest && batch.get() > 0) {
             batch.set(batch.get() - 1);
             if let Some(mut own) = self.own(place).private_part() {
                 own.publish(Portion::HalfOrLone);

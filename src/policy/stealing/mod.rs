@@ -316,9 +316,8 @@ impl<D: Deque> Policy for Stealing<D> {
                 0 => SUSPENSION / 2,
                 _ => SUSPENSION,
             };
-            if waited >= patience
-                && let Some(is_part) = awaited.parts()
-            {
+            let parts = if waited >= patience { awaited.parts() } else { None };
+            if let Some(is_part) = parts {
                 let reach = demands.reach(Instant::now(), self.raid_cost.get());
                 match self.run_part(stack, awaited, is_part, reach) {
                     Found::Part => begun = Instant::now(),
@@ -377,13 +376,13 @@ impl<D: Deque> Policy for Stealing<D> {
 
     #[inline]
     fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
-        if first == LookFirst::AtHome
-            && let Some(task) = self.own(place).pop_quickly()
-        {
-            if self.looks_each_time(self.deque_at(place)) {
-                return Some(self.after_turn(place, task));
+        if first == LookFirst::AtHome {
+            if let Some(task) = self.own(place).pop_quickly() {
+                if self.looks_each_time(self.deque_at(place)) {
+                    return Some(self.after_turn(place, task));
+                }
+                return Some(task);
             }
-            return Some(task);
         }
         self.next_in_line_slowly(place, first)
     }

@@ -98,9 +98,8 @@ impl<D: Deque> Stealing<D> {
     #[inline(never)]
     pub(super) fn is_due(&self, place: Mine<'_, impl Place>) -> bool {
         let mut own = self.own(place);
-        if let Some(mut private) = own.private_part().filter(|private| private.is_alarmed())
-            && !self.has_outside()
-        {
+        let alarmed = own.private_part().filter(|private| private.is_alarmed());
+        if let Some(mut private) = alarmed.filter(|_| !self.has_outside()) {
             private.silence();
             if self.has_outside() {
                 private.alarm();
@@ -126,11 +125,10 @@ impl<D: Deque> Stealing<D> {
             task = self.resolved(outside, place); // None for the token of a place without tasks
         }
         place.turns().took(task.is_some());
-        if task.is_some()
-            && self.has_outside()
-            && let Some(private) = &mut private
-        {
-            private.alarm();
+        if task.is_some() && self.has_outside() {
+            if let Some(private) = &mut private {
+                private.alarm();
+            }
         }
         task
     }

@@ -68,10 +68,10 @@ impl<D: Deque> Stealing<D> {
         before: impl Fn(),
         failed: impl Fn(),
     ) -> Option<Task> {
-        if !self.outside_last
-            && let Some(task) = self.search_outside(place, &before, &failed)
-        {
-            return Some(task);
+        if !self.outside_last {
+            if let Some(task) = self.search_outside(place, &before, &failed) {
+                return Some(task);
+            }
         }
         let n = self.guests.seen();
         let start = place.random_below(n);

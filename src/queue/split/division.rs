@@ -15,15 +15,14 @@ impl<M: Mode> PrivatePart for Split<M> {
 
     fn request(&self) -> bool {
         // If `split` is at `bot`, no task is private, or a request is pending.
-        if self.split() < self.bot()
-            && let Some(_held) = Held::as_thief(&self.thieves)
-        {
-            let was_pending = self.is_requested();
-            self.request_held();
-            self.ask();
-            return !was_pending && self.is_requested();
+        if self.split() >= self.bot() {
+            return false;
         }
-        false
+        let Some(_held) = Held::as_thief(&self.thieves) else { return false };
+        let was_pending = self.is_requested();
+        self.request_held();
+        self.ask();
+        !was_pending && self.is_requested()
     }
 
     /// Exact if the caller holds the lock.

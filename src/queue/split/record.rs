@@ -153,8 +153,10 @@ pub(super) struct Held<'a>(&'a Thieves);
 impl<'a> Held<'a> {
     /// For the owner: waits for the lock.
     pub(super) fn wait(thieves: &'a Thieves) -> Self {
-        if !MODEL && let Some(held) = Self::try_now(thieves).or_else(|| Self::try_often(thieves)) {
-            return held;
+        if !MODEL {
+            if let Some(held) = Self::try_now(thieves).or_else(|| Self::try_often(thieves)) {
+                return held;
+            }
         }
         thieves.lock.lock();
         Held(thieves)

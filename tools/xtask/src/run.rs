@@ -47,9 +47,8 @@ pub fn gate(table: &Table, gate: &Gate, words: &[String]) -> Result<bool> {
     sh.env("STAGE", target.join("stage")).env("BENCH", target.join("bench"));
     sh.env("MAKE", make()).env("NPROC", processors).env("XTASK", env::current_exe()?);
     sh.env("CARGO", env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    if let Some(extent) = &gate.extent
-        && env::var_os(&extent.variable).is_none()
-    {
+    let extent = gate.extent.as_ref();
+    if let Some(extent) = extent.filter(|extent| env::var_os(&extent.variable).is_none()) {
         sh.env(&extent.variable, extent.default().unwrap_or_default());
     }
     let status = sh.status().context("sh")?;

@@ -195,9 +195,10 @@ fn sentences(session: &Session) -> Vec<String> {
     counts.dedup();
     for threads in counts {
         let same = measured.iter().filter(|(s, _)| s.threads == threads && s.by != "serial");
-        if let [(first, least), others @ ..] = &same.collect::<Vec<_>>()[..]
-            && !others.is_empty()
-        {
+        if let [(first, least), others @ ..] = &same.collect::<Vec<_>>()[..] {
+            if others.is_empty() {
+                continue;
+            }
             let times = |(s, ms): &&(&Case, f64)| format!("{} {}", s.by, short(ms / least));
             let others: Vec<String> = others.iter().map(times).collect();
             sentences.push(format!(

@@ -69,10 +69,11 @@ impl<'a> Bench<'a> {
     /// too long.
     fn output(&self, mut command: Command) -> Result<String> {
         // The run before may have left the file, and the library appends.
-        if let Err(e) = std::fs::remove_file(&self.stats_file)
-            && e.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(e).context("cannot remove the old statistics file");
+        match std::fs::remove_file(&self.stats_file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(e).context("cannot remove the old statistics file");
+            }
+            _ => (),
         }
         Ok(process::run(&mut command, self.timeout)?.stdout)
     }

@@ -139,9 +139,8 @@ impl Search {
             let ran = self.interpreter.run_batch(&programs, setting, delays, worker)?;
             self.found.programs.fetch_add(ran.tasks.len() as u64, Ordering::Relaxed);
             self.found.tasks.fetch_add(ran.tasks.iter().sum(), Ordering::Relaxed);
-            if let Some(how) = &ran.failed
-                && !self.found.failed.swap(true, Ordering::Relaxed)
-            {
+            let is_first = |_: &&_| !self.found.failed.swap(true, Ordering::Relaxed);
+            if let Some(how) = ran.failed.as_ref().filter(is_first) {
                 if self.talks {
                     let number = BATCH as usize * batch + ran.tasks.len() + 1;
                     let seconds = self.began.elapsed().as_secs_f64();

@@ -159,14 +159,14 @@ struct Flat {
 impl Flat {
     /// An error says how it has grown.
     fn add(&mut self, value: u64) -> Result<(), String> {
-        let begins = self.n.is_multiple_of(WINDOW);
+        let begins = self.n % WINDOW == 0;
         self.n += 1;
         if self.n <= WINDOW {
             self.first = self.first.max(value);
             return Ok(());
         }
         self.least = if begins { value } else { self.least.min(value) };
-        if self.n.is_multiple_of(WINDOW) && self.least > self.first {
+        if self.n % WINDOW == 0 && self.least > self.first {
             return Err(format!(
                 "at most {} in the first {WINDOW} slices, at least {} in the {WINDOW} before slice {}",
                 self.first, self.least, self.n

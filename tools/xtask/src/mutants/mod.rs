@@ -116,11 +116,10 @@ fn record_models(mutants: &[Mutant], logs: &[String]) -> Result<bool> {
 /// Those with the names; without names all; with `K/N` the Kth and then each Nth. The files are in
 /// order, so such a sample has mutants of all parts of the library.
 fn chosen<'a>(mutants: &'a [Mutant], names: &[String]) -> Result<Vec<&'a Mutant>> {
-    if let [sample] = names
-        && let Some((k, n)) = sample.split_once('/')
-    {
+    let sample = if let [sample] = names { sample.split_once('/') } else { None };
+    if let Some((k, n)) = sample {
         let (k, n): (usize, usize) = (k.parse()?, n.parse()?);
-        ensure!((1..=n).contains(&k), "{sample} is not K/N with 1 <= K <= N");
+        ensure!((1..=n).contains(&k), "{k}/{n} is not K/N with 1 <= K <= N");
         return Ok(mutants.iter().skip(k - 1).step_by(n).collect());
     }
     if let Some(unknown) = names.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {

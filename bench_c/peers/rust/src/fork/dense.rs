@@ -130,7 +130,7 @@ pub fn strassen<S: Joins>(here: &mut S::Here<'_>, c: &mut [f64], a: &[f64], b: &
 }
 
 fn square<S: Joins>(here: &mut S::Here<'_>, c: &mut [f64], a: Factor, b: Factor, n: usize) {
-    if n <= LEAF || !n.is_multiple_of(2) {
+    if n <= LEAF || n % 2 != 0 {
         c.fill(0.0);
         Product { start: c.as_mut_ptr(), stride: n }.add(a, b, [n; 3]);
         return;
@@ -193,7 +193,7 @@ fn operand(out: &mut [f64], a: Factor, half: usize, (first, second, sign): Opera
 
 pub fn strassen_tasks(n: usize) -> u64 {
     fn forks(n: usize) -> u64 {
-        if n <= LEAF || !n.is_multiple_of(2) { 0 } else { 7 + 7 * forks(n / 2) }
+        if n <= LEAF || n % 2 != 0 { 0 } else { 7 + 7 * forks(n / 2) }
     }
     1 + forks(n)
 }

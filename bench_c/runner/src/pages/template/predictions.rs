@@ -34,8 +34,8 @@ impl Predictions {
             } else if let Some(program) = head[0].strip_suffix(", speed-up at P =") {
                 found.row(program, &head, &cells);
             } else if head.starts_with(&["program", "tasks", "work T1, ms", "span T∞, ms", "T1/T∞"])
-                && let [name, _, _, _, ratio, ..] = cells[..]
             {
+                let [name, _, _, _, ratio, ..] = cells[..] else { continue };
                 let program = name.split(' ').next().unwrap_or_default();
                 found.parallelism.insert(program.to_owned(), ratio.to_owned());
             }

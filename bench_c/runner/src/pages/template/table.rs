@@ -41,10 +41,8 @@ pub fn table(
         let places = columns.iter().map(|column| fill(&column[1]));
         let cells: Vec<(String, Option<String>)> =
             places.map(|place| (place.clone(), cell(&place))).collect();
-        if first
-            && i == 0
-            && let Some((place, _)) = cells.iter().find(|(_, cell)| cell.is_none())
-        {
+        let lacking = cells.iter().find(|(_, cell)| cell.is_none());
+        if let Some((place, _)) = lacking.filter(|_| first && i == 0) {
             bail!("the measurements lack `{place}`");
         }
         let measured =
