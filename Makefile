@@ -140,7 +140,7 @@ uninstall: ## remove what install put there
 UP_TO_DATE := $(STAGE)/.made$(CARGO_BUILD_TARGET:%=-%)
 stage: $(UP_TO_DATE) ## install into target/stage, for this tree: PKG_CONFIG_PATH=target/stage/lib/pkgconfig
 $(UP_TO_DATE): $(LEAN)/libsched.so.1 $(LEAN)/libsched.a $(HEADERS) packaging/install.sh packaging/libsched.pc.in \
-               tools/libsched-gdb.py $(wildcard *.md man/*.[37] docs/*.* examples/* packaging/cmake/* LICENSE-*)
+               tools/libsched-gdb.py $(wildcard *.md man/*.[37] docs/*.* docs/data/* examples/* packaging/cmake/* LICENSE-*)
 	@rm -f $(STAGE)/.made*
 	$(INSTALL) $(STAGED) packaging/install.sh install
 	@touch $@

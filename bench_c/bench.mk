@@ -1,4 +1,4 @@
-# Measuring, docs/BENCHMARKS.md: the part of the Makefile for the programs of bench_c and lab.
+# Measuring, CONTRIBUTING.md: the part of the Makefile for the programs of bench_c and lab.
 
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
            $(if $(HAVE_CXX),$(patsubst bench_c/cpp/%.cpp,$(BENCH)/%_cpp,$(wildcard bench_c/cpp/*.cpp)))
@@ -19,15 +19,16 @@ $(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs
 bench-programs: $(BENCHES) $(UP_TO_DATE) ## build the programs of bench_c
 	@$(if $(HAVE_CXX),,echo 'bench-programs: no C++ compiler here, bench_c/cpp skipped')
 
-# FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
+# FIGURE=speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
 bench: $(if $(PROGRAM),stage,bench-programs) ## compare the schedulers: BENCH_ARGS="--quick --threads 1,4", FIGURE=FILE, PROGRAM=FILE ARGS=...
 	$(RUNNER) sched-bench --features pictures -- \
 	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
 	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 
+PEERS = @$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO) LACE='$(abspath $(LACE))'
 bench-peers: bench-programs ## ... and other systems, as far as they are here: LACE=FOLDER, a checkout of Lace
-	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO) LACE='$(abspath $(LACE))'
+	$(PEERS)
 	$(RUNNER) sched-bench --features pictures -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 bench-programs-peers: programs ## the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum
@@ -39,14 +40,10 @@ bench-floor: $(BENCH)/tree $(BENCH)/flood $(UP_TO_DATE) ## tree and flood beside
 bench-cpp: bench-programs ## what sched.hpp and sched_typed.hpp cost, beside C
 	@$(if $(HAVE_CXX),bench_c/cpp/compare.sh $(BENCH),echo 'bench-cpp: no C++ compiler here, skipped')
 
-# bench_c/runner/src/run/plan.toml has the names of the sections. An answer replaces the one before.
-lab: lab-programs ## the questions of docs/LAB.md: twenty minutes, QUICK=1 three; QUESTION=locks: one section
+# bench_c/runner/src/run/plan.toml has the names of the questions.
+lab: lab-programs ## the questions of docs/LAB.md: twenty minutes, QUICK=1 three; QUESTION=locks: one of them
 	$(RUNNER) sched-bench --features pictures -- lab --programs $(BENCH) --recorder $(LAB) \
 	        $(if $(QUICK),--quick) $(if $(QUESTION),--question $(QUESTION)) $(BENCH_ARGS)
-
-# Its figures, too, without a measurement, from the last make lab.
-lab-page: ## docs/LAB.md anew
-	$(RUNNER) sched-bench -- lab-page
 
 # How far predictions and measurements agree here, too.
 scaling: lab-programs ## predicted speed-up for 1 to 1024 workers; QUICK=1
@@ -55,11 +52,12 @@ scaling: lab-programs ## predicted speed-up for 1 to 1024 workers; QUICK=1
 # What predicts how programs scale.
 lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs ## the recorder, a stand-in for the library, and the costs of its calls
 
-# Between comments there: docs/report/peers.md.
-peers-page: ## the figures of the last bench-peers in docs/BENCHMARKS.md and README.md
-	$(RUNNER) sched-bench -- peers-page
-
-# What was not measured anew is as in the last report.
-report: ## docs/REPORT.md and docs/report.pdf, from the last bench, lab and bench-peers
-	$(RUNNER) sched-bench -- report
+# The tables of docs/data, and from them docs/RESULTS.md, REPORT.md, LAB.md and two blocks of README.md. Sessions that do
+# not belong together are refused; MIXED=1, for work on the pages, fills them all the same.
+results: lab-programs ## measure all figures of the pages in one session, and fill the pages: 22 minutes; LACE=FOLDER
+	$(PEERS)
+	$(RUNNER) sched-bench -- results --programs $(BENCH) --recorder $(LAB) $(if $(MIXED),--mixed)
+	@docs/report/pdf.sh $(SKIPS)
+pages: ## fill the pages again
+	$(RUNNER) sched-bench -- pages $(if $(MIXED),--mixed)
 	@docs/report/pdf.sh $(SKIPS)

@@ -25,7 +25,7 @@ files() {
     for file in man/*.3; do echo 644 "$file" "$MANDIR/man3/${file##*/}"; done
     for file in man/*.7; do echo 644 "$file" "$MANDIR/man7/${file##*/}"; done
     # The README, and what it and its pages refer to.
-    for file in README.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs/*.md docs/*.svg docs/*.png docs/*.pdf examples/*.c*; do
+    for file in README.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs/*.md docs/*.svg docs/*.png docs/*.pdf docs/data/*.csv examples/*.c*; do
         echo 644 "$file" "$DOCDIR/$file"
     done
 }

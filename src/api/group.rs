@@ -4,7 +4,11 @@
 //! `sync::members`), and whether the group is cancelled (`sync::cancel`). Each task of a group has
 //! an argument block (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
-//! A task of a group costs two atomic read-modify-writes more than one of sched_spawn_copy.
+//! A task of a group costs two atomic read-modify-writes more than one of sched_spawn_copy. The
+//! cache line of the count moves to the processor that changes it: in a group of 15 tasks and 5 µs
+//! the two workers spend a fifth of their time on the count. And the waiter is suspended: it
+//! continues 0.6 µs after the last task has ended on its worker, and 1.4 µs after a last task on
+//! another one, which then resumes the waiter. A join continues after 0.3 to 0.5 µs.
 //!
 //! Rejected: a waiter that first runs the group's tasks in its worker's queue on its own stack, as
 //! a join does. With two workers a group of 15 tasks of 0.3 µs then took 7.1 µs instead of 7.9. But

@@ -7,8 +7,8 @@
 //! | `bench`, `bench PROGRAM=./mine` | without a subcommand |
 //! | `bench-peers` | `peers` |
 //! | `bench-programs-peers` | `tools` |
-//! | `lab`, `lab-page` | `lab`, `lab-page`: docs/LAB.md; the page again, without measuring |
-//! | `report`, `peers-page` | `report`, `peers-page` |
+//! | `lab` | `lab` |
+//! | `results`, `pages` | `results`: all of these but `tools`, and the pages of docs/; `pages`: these again |
 //!
 //! # The design
 //!
@@ -19,9 +19,9 @@
 //!   `tree steal 2 deque=spin` ([`data`]). A plan, a template and a file of results name it so.
 //! - *A session* has one form, whoever measured it: how and where it was measured, and for each case
 //!   its values by name, a value a round. Each command writes its session to the folder of results;
-//!   docs/report/measurements.json keeps the sessions that the committed pages were made from.
-//! - *A page* is a template of minijinja: pages/bench.md for the terminal, pages/lab.md,
-//!   docs/report/template.md and docs/report/peers.md. Each figure of measurement in it is a place that
+//!   docs/data keeps the session that the committed pages were made from, as tables.
+//! - *A page* is a template of minijinja: pages/bench.md for the terminal, and those of
+//!   docs/report for docs/RESULTS.md, docs/REPORT.md, docs/LAB.md and README.md. Each figure of measurement in it is a place that
 //!   names its case, a table is rows and columns of places, a chart is panels, names and series of
 //!   places (pages/template). So a page can be made again without a measurement, and its text can be
 //!   changed without touching the program.
@@ -46,7 +46,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::Parser;
 
-use pages::{bench, lab, own, peers, report, tools};
+use pages::{bench, lab, own, peers, publish, tools};
 use run::plan::{program_names, questions};
 
 /// Compares the schedulers of libsched on the programs of bench_c.
@@ -73,14 +73,13 @@ struct Options {
     /// Also writes the figure of speed-ups to this SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
-    /// For lab, report and peers-page: the folder of LAB.md, REPORT.md with their figures, and
-    /// BENCHMARKS.md
+    /// The folder of the pages, their templates and their tables
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
     /// For lab: the folder of the recorder
     #[arg(long, default_value = "target/lab")]
     recorder: PathBuf,
-    /// For lab: measures this section alone, and replaces it in LAB.md
+    /// For lab: asks this question alone
     #[arg(long, value_name = "NAME", value_parser = question)]
     question: Option<String>,
     /// Repetitions of every setting [default: 7, or 5 or 6 if 7 would take too long;
@@ -100,6 +99,10 @@ struct Options {
     /// For peers: these numbers of threads, and not 1 and the number of cores
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
+    /// For results and pages: fills the pages also if the sessions do not belong together, or if the
+    /// tree has changes
+    #[arg(long)]
+    mixed: bool,
     /// Seed of the orders in which the settings are measured
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -113,12 +116,10 @@ enum Mode {
     Tools,
     /// The questions of docs/LAB.md
     Lab,
-    /// docs/REPORT.md, from the results of the others
-    Report,
-    /// docs/LAB.md again, from the last lab
-    LabPage,
-    /// The tables of docs/BENCHMARKS.md beside other systems, from the results of peers
-    PeersPage,
+    /// Kinds, peers and lab in one session, and the pages of docs/ from it
+    Results,
+    /// The pages again
+    Pages,
 }
 
 impl Options {
@@ -128,10 +129,6 @@ impl Options {
 
     fn threads(&self) -> Vec<usize> {
         self.threads.iter().copied().map(usize::from).collect()
-    }
-
-    fn report(&self) -> report::Options<'_> {
-        report::Options { docs: &self.docs, results: &self.results }
     }
 
     fn lab(&self) -> lab::Lab<'_> {
@@ -149,6 +146,7 @@ impl Options {
             only: &self.only,
             limit: self.limit(limit),
             seed: self.seed,
+            began: None,
         }
     }
 }
@@ -161,9 +159,8 @@ fn main() -> ExitCode {
         Mode::Peers => peers::compare(&options.comparison(60), &options.threads()),
         Mode::Tools => tools::compare(&options.comparison(60)),
         Mode::Lab => lab::measure(&options.comparison(60), &options.lab()),
-        Mode::Report => report::write(&options.report()),
-        Mode::LabPage => report::write_lab(&options.report()),
-        Mode::PeersPage => report::write_peers(&options.report()),
+        Mode::Results => publish::measure(&options.comparison(60), &options.lab(), options.mixed),
+        Mode::Pages => publish::write(&options.docs, &options.results, options.mixed),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

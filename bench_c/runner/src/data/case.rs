@@ -62,13 +62,13 @@ impl Selector {
         };
         let case = &mut selector.case;
         for word in rest.split_whitespace() {
-            let text = |text: &str| Some(text.to_owned());
+            // Names of systems and data may have blanks.
+            let text = |text: &str| Some(text.replace('~', " "));
             match word.split_once('=') {
                 None if case.program.is_empty() => case.program = word.to_owned(),
-                // The name of a system may have blanks.
                 None if word.parse::<usize>().is_err() => case.by = word.replace('~', " "),
                 None => case.threads = word.parse()?,
-                Some(("by", by)) => case.by = by.to_owned(),
+                Some(("by", by)) => case.by = by.replace('~', " "),
                 Some(("n", "most")) => selector.n = Size::Most,
                 Some(("n", n)) => selector.n = Size::Of(n.parse().context("n=")?),
                 Some(("deque", value)) => case.deque = text(value),
@@ -126,6 +126,21 @@ impl Case {
         let kind = ("SCHED_KIND".to_owned(), self.by.clone());
         let knobs = self.knobs.iter().map(|(name, value)| (name.clone(), value.clone()));
         std::iter::once(kind).chain(named).chain(knobs).collect()
+    }
+
+    /// The settings in words: all that is neither the program, the kind, the threads nor the size.
+    pub fn settings(&self) -> String {
+        let named = [
+            ("deque", &self.deque),
+            ("idle", &self.idle),
+            ("warm", &self.warm),
+            ("data", &self.data),
+        ];
+        let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let all = named.chain(self.knobs.iter().map(|(name, value)| (&name[..], value)));
+        all.map(|(name, value)| format!("{name}={}", value.replace(' ', "~")))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// The variables as one would type them before a program's name.

@@ -1,7 +1,6 @@
 //! A session, with the values of each case, and the sessions together.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +11,7 @@ use super::case::{Case, Selector, Size};
 use crate::machine::{self, Calibration, Machine};
 use crate::quartiles::Quartiles;
 
-/// The sessions by their names: `bench`, `lab`, `peers`.
+/// The sessions by their names: see [`super::condense::SESSIONS`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements(pub BTreeMap<String, Session>);
 
@@ -27,6 +26,9 @@ pub struct Session {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub machine: Machine,
+    /// When the `make results` began that measured it, in UTC; None if another command did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<String>,
     /// When it ended, in UTC: `2025-03-01 12:30`, or the day alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
@@ -67,6 +69,7 @@ impl About {
     pub fn new(machine: Machine) -> About {
         About {
             machine,
+            results: None,
             date: None,
             quick: false,
             rounds: 0,
@@ -271,27 +274,6 @@ impl Measurements {
         };
         let rounds = 0..pairs.first()?.0.len();
         Estimate::of_ratio(&rounds.filter_map(in_round).collect::<Vec<_>>())
-    }
-
-    pub fn read(text: &str) -> Result<Measurements> {
-        Ok(Measurements(serde_json::from_str(text)?))
-    }
-
-    /// A line for each case, so that a new measurement changes the lines that it concerns.
-    pub fn write(&self) -> Result<String> {
-        let mut text = String::from("{");
-        for (i, (name, session)) in self.0.iter().enumerate() {
-            let about = serde_json::to_string(&session.about)?;
-            let about = about.strip_suffix('}').context("an object")?;
-            let comma = if i > 0 { "," } else { "" };
-            write!(text, "{comma}\n\"{name}\": {about}")?;
-            text.push_str(",\n\"cases\": [\n");
-            let lines = session.cases.iter().map(serde_json::to_string);
-            text.push_str(&lines.collect::<Result<Vec<_>, _>>()?.join(",\n"));
-            text.push_str("\n]}");
-        }
-        text.push_str("\n}\n");
-        Ok(text)
     }
 }
 

@@ -22,8 +22,9 @@ impl Axis {
         let points = || panel.series.iter().flat_map(|s| s.points.iter().flatten());
         // A logarithmic axis always includes the reference.
         let line = panel.reference.filter(|_| panel.log);
-        let low = points().map(|q| q.low).chain(line).fold(f64::INFINITY, f64::min);
-        let high = points().map(|q| q.high).chain(line).fold(0.0, f64::max);
+        let (least, most) = panel.range.unwrap_or((f64::INFINITY, 0.0));
+        let low = points().map(|q| q.low).chain(line).fold(least, f64::min);
+        let high = points().map(|q| q.high).chain(line).fold(most, f64::max);
         if points().next().is_none() || !(low > 0.0 && high > 0.0) {
             return None;
         }

@@ -197,6 +197,8 @@ struct Room {
     x_title: i32,
     /// The size of a plot.
     plot: (i32, i32),
+    /// How much of it stays free above the points of any panel.
+    above: i32,
 }
 
 /// How the names of an x axis stand.
@@ -237,11 +239,13 @@ impl Room {
             names: Names::Rows(1),
             x_title: if panels.iter().any(|p| !p.x_title.is_empty()) { LINE } else { 0 },
             plot: (0, height),
+            above: 0,
         };
         // The ticks depend on the room for numbers, and this on the width that the ticks leave.
         for _ in 0..2 {
             room.plot.0 = cell - 2 * MARGIN - room.numbers - 2 * TICK;
-            room.plot.1 = height + most(&|p| room.above(p));
+            room.above = most(&|p| room.above(p));
+            room.plot.1 = height + room.above;
             room.numbers = most(&|p| {
                 let ticks = room.axis(p).map_or(Vec::new(), |axis| axis.ticks(room.ticks()));
                 ticks.into_iter().map(|t| width(&tick_name(t), SMALL)).max().unwrap_or(0)
@@ -265,7 +269,8 @@ impl Room {
     }
 
     fn axis(&self, panel: &Panel) -> Option<Axis> {
-        Axis::of(panel, f64::from(self.above(panel)) / f64::from(self.plot.1))
+        let above = if panel.range.is_some() { self.above } else { self.above(panel) };
+        Axis::of(panel, f64::from(above) / f64::from(self.plot.1))
     }
 
     /// How the numbers at the marks of a panel stand: Some(true) if turned, None if there are none.

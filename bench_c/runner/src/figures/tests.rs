@@ -36,6 +36,7 @@ pub fn panel(values: &[f64], lines: bool) -> Panel {
         log: true,
         lines,
         reference: None,
+        range: None,
     }
 }
 

@@ -43,6 +43,7 @@ pub fn compare(options: &Options, figure: Option<&Path>) -> Result<bool> {
     let mut session =
         session::run(&bench, machine, &cases, &repetitions(options), (options.seed, false));
     session.about.quick = options.quick;
+    session.about.results = options.began.map(str::to_owned);
     println!("repetitions: {}", session.about.rounds);
     session.print_calibration(load);
     let filled = page(plan, session.clone())?;

@@ -1,7 +1,7 @@
 //! The commands, from the measurement to the page: [`bench`] compares the kinds, [`own`] measures a
 //! program of the user's, [`peers`] compares the library with other systems, [`tools`] compares the
-//! programs of programs/ with the usual tools, [`lab`] writes docs/LAB.md, and [`report`] makes
-//! docs/REPORT.md and tables of other pages from what the others have found. A [`template`] has the
+//! programs of programs/ with the usual tools, [`lab`] asks the questions of docs/LAB.md, and [`publish`]
+//! runs these in one session and fills the pages of docs/. A [`template`] has the
 //! text of a page, and [`terminal`] shows it on a terminal. [`options`] are those of the comparisons,
 //! [`results`] has the end of every command, and [`files`] makes what the programs of programs/ work on.
 
@@ -11,8 +11,8 @@ pub mod lab;
 pub mod options;
 pub mod own;
 pub mod peers;
+pub mod publish;
 mod puzzles;
-pub mod report;
 pub mod results;
 mod systems;
 mod template;

@@ -14,4 +14,6 @@ pub struct Options<'a> {
     /// The time limit of a process.
     pub limit: Duration,
     pub seed: u64,
+    /// When `make results` began, if the session is a part of it.
+    pub began: Option<&'a str>,
 }

@@ -149,7 +149,8 @@ pub fn compare(options: &Options, threads: &[usize]) -> Result<bool> {
     let load = machine::load();
     let mut running = Running::new(machine, &found, options.quick);
     running.run(options, &found, &workloads);
-    let Running { session, too_long, .. } = running;
+    let Running { mut session, too_long, .. } = running;
+    session.about.results = options.began.map(str::to_owned);
     println!("rounds: {}, the systems interleaved (seed {})", session.about.rounds, options.seed);
     session.print_calibration(load);
     for workload in &workloads {
@@ -422,6 +423,7 @@ mod tests {
             only: &[],
             limit: Duration::from_secs(1),
             seed: 1,
+            began: None,
         }
     }
 

@@ -300,6 +300,7 @@ mod tests {
             only: &[],
             limit,
             seed: 1,
+            began: None,
         };
         let shell = Shell::new(&folder, &folder, limit).unwrap();
         let machine = Machine { cores: 1, ..Machine::default() };

@@ -15,10 +15,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use sched_tools::text::broken;
+
+use super::lines::reflowed;
 
 /// The width of the pages' lines; tables may be wider.
-const WIDTH: usize = 120;
+pub const WIDTH: usize = 120;
 
 const END: &str = "<!-- end -->";
 
@@ -65,13 +66,15 @@ fn parts(page: &str) -> Result<Vec<Part<'_>>> {
 pub struct Blocks(BTreeMap<String, String>);
 
 impl Blocks {
-    /// The blocks of a filled template. Its paragraphs are broken into lines anew, since numbers
-    /// have taken the places of other text.
+    /// The blocks of a filled template.
     pub fn read(template: &str) -> Result<Blocks> {
         let mut blocks = BTreeMap::new();
         for part in parts(template)? {
             if let Part::Block(name, lines) = part {
-                let earlier = blocks.insert(name.to_owned(), paragraphs(&lines));
+                let earlier = blocks.insert(
+                    name.to_owned(),
+                    reflowed(&lines.concat(), WIDTH).trim_end().to_owned(),
+                );
                 ensure!(earlier.is_none(), "`{}` is there twice", begin(name));
             }
         }
@@ -106,23 +109,6 @@ impl Blocks {
         }
         Ok(written)
     }
-}
-
-/// Tables as they are; the lines of a paragraph, or of an item of a list, as one, broken at
-/// [`WIDTH`].
-fn paragraphs(lines: &[&str]) -> String {
-    let text = lines.concat();
-    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraph = |text: &str| {
-        if text.starts_with('|') {
-            return text.trim_end().to_owned();
-        }
-        let Some(items) = text.strip_prefix("- ") else { return broken(&joined(text), WIDTH, "") };
-        let item = |item: &str| broken(&format!("- {}", joined(item)), WIDTH, "  ");
-        items.split("\n- ").map(item).collect::<Vec<_>>().join("\n")
-    };
-    let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
-    paragraphs.map(paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
 #[cfg(test)]
@@ -171,28 +157,5 @@ mod tests {
         assert_eq!(error(&[&(open.to_owned() + b)]), message);
         assert_eq!(error(&["<!-- end -->\n"]), "`<!-- end -->` without a beginning");
         assert!(Blocks::read(&(TEMPLATE.to_owned() + a)).is_err());
-    }
-
-    #[test]
-    fn paragraphs_are_broken_and_tables_are_not() {
-        let long = "word ".repeat(100);
-        let template = format!("<!-- peers: a -->\n{long}\n\n| {long} |\n<!-- end -->\n");
-        let text = &Blocks::read(&template).unwrap().0["a"];
-        let (paragraph, table) = text.split_once("\n\n").unwrap();
-        assert!(paragraph.lines().all(|line| line.len() <= WIDTH && line.starts_with("word")));
-        assert!(paragraph.lines().count() > 1 && table == format!("| {long} |"));
-    }
-
-    #[test]
-    fn each_item_of_a_list_begins_a_line() {
-        let template =
-            format!("<!-- peers: a -->\n- one\n  item\n- {}\n<!-- end -->\n", "word ".repeat(30));
-        let list = Blocks::read(&template).unwrap().0["a"].clone();
-        let mut lines = list.lines();
-        assert_eq!(lines.next(), Some("- one item"));
-        assert!(lines.next().is_some_and(|line| line.starts_with("- word")));
-        assert!(
-            lines.next().is_some_and(|line| line.starts_with("  word")) && lines.next().is_none()
-        );
     }
 }

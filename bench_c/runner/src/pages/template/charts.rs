@@ -3,7 +3,8 @@
 //! Panels, names on the x axis and series are rows of texts, the first of which is shown; the second
 //! of a series is its style. A point is what `place` says, where `{p0}` stands for the first text of
 //! the panel, `{x0}` for that of the name, `{s0}` for that of the series. Panels in which nothing was
-//! measured are left out, and so is a figure without panels.
+//! measured are left out, and so is a figure without panels. With `same=true` the panels of a unit
+//! have one scale.
 
 use anyhow::{Context, Result};
 use minijinja::value::{Kwargs, Value};
@@ -13,7 +14,7 @@ use crate::figures::{Bars, Colour, Figure, Key, Panel, Series, Shape};
 
 /// The hues are those of Okabe and Ito, which colour-blind readers can tell apart. Each has a
 /// lightness of its own. A kind has one colour and one shape in all figures.
-pub fn key(name: &str, style: &str) -> Result<Key> {
+fn key(name: &str, style: &str) -> Result<Key> {
     let (colour, shape) = match style {
         "none" => (Colour(90, 90, 90), Shape::Wedge),
         "lifo" => (Colour(222, 100, 10), Shape::Square),
@@ -41,6 +42,23 @@ fn filled(place: &str, of: char, row: &[String]) -> String {
     let fill =
         |place: String, (i, text): (usize, &String)| place.replace(&format!("{{{of}{i}}}"), text);
     row.iter().enumerate().fold(place.to_owned(), fill)
+}
+
+/// Panels with the same title of their y axis get the same scale.
+fn share_scales(panels: &mut [Panel]) {
+    let mut ranges: Vec<(String, (f64, f64))> = Vec::new();
+    for panel in panels.iter() {
+        let points = || panel.series.iter().flat_map(|s| s.points.iter().flatten());
+        let low = points().map(|q| q.low).fold(f64::INFINITY, f64::min);
+        let high = points().map(|q| q.high).fold(0.0, f64::max);
+        match ranges.iter_mut().find(|(y, _)| *y == panel.y_title) {
+            Some((_, range)) => *range = (range.0.min(low), range.1.max(high)),
+            None => ranges.push((panel.y_title.clone(), (low, high))),
+        }
+    }
+    for panel in panels {
+        panel.range = ranges.iter().find(|(y, _)| *y == panel.y_title).map(|(_, range)| *range);
+    }
 }
 
 pub fn figure(source: &Source, options: &Kwargs) -> Result<Figure> {
@@ -80,10 +98,14 @@ pub fn figure(source: &Source, options: &Kwargs) -> Result<Figure> {
             log,
             lines: flag("lines")?,
             reference: options.get::<Option<String>>("reference")?.map(|_| 1.0),
+            range: None,
         };
         if panel.series.iter().any(|s| s.points.iter().any(Option::is_some)) {
             panels.push(panel);
         }
+    }
+    if flag("same")? {
+        share_scales(&mut panels);
     }
     let bars = match text("bars")?.as_str() {
         "interval" => Bars::Interval,

@@ -7,9 +7,10 @@
 use anyhow::{Context, Result, bail};
 use sched_estimate::{Estimate, Verdict};
 use sched_tools::number::short;
+use sched_tools::table::markdown;
 use sched_tools::text::listed;
 
-use super::source::{NOT_MEASURED, Source, interval};
+use super::source::{NOT_MEASURED, Source, quick};
 use crate::data::Selector;
 use crate::quartiles::Quartiles;
 
@@ -47,13 +48,6 @@ impl Source {
         self.data.mean_ratio(&pairs(words).ok()?)
     }
 
-    /// Of how many pairs, and of how many in all, some alternative was measured.
-    pub fn measured(&self, words: &str) -> String {
-        let all = written_out(words);
-        let measured = all.iter().filter(|pair| self.ratio(pair).is_some());
-        format!("{} of {}", measured.count(), all.len())
-    }
-
     /// `ratio PAIRS`, or `interval NAME CASE`.
     pub fn estimate(&self, place: &str) -> Option<Estimate> {
         let (verb, words) = place.split_once(' ')?;
@@ -85,19 +79,58 @@ impl Source {
         })
     }
 
-    /// "spin 0.80 [0.75–0.86] (less) and sem …": for each name the ratio, whose pairs have `{}` in the
-    /// place of the name, and its verdict.
-    pub fn told(&self, names: &[String], pattern: &str, less: &str, more: &str) -> String {
+    /// "spin 1.25 [1.16–1.33] times as fast and sem …": for each name what the ratio says, whose pairs
+    /// have `{}` in the place of the name.
+    pub fn told(&self, names: &[String], pattern: &str) -> String {
         let one = |name: &String| {
-            let e = self.ratio(&pattern.replace("{}", name))?;
-            let says = match e.against(1.0) {
-                Verdict::Less => less,
-                Verdict::More => more,
-                Verdict::Open => "no difference seen",
-            };
-            Some(format!("{name} {} ({says})", interval(Some(e))))
+            Some(format!("{name} {}", quick(self.ratio(&pattern.replace("{}", name))?)))
         };
         listed(&names.iter().filter_map(one).collect::<Vec<_>>())
+    }
+
+    /// A table of the workloads in which another system takes less than four fifths of our time. A row
+    /// is what, a value, a program, its data, our name, and why another is faster.
+    pub fn losses(&self, rows: &[Vec<String>], systems: &[Vec<String>]) -> Result<String> {
+        let mut lost = Vec::new();
+        for row in rows {
+            let [what, value, program, data, ours, why] = &row[..] else { bail!("six texts") };
+            let of = |system: &str, threads: usize| {
+                let case = format!("peers {program} {system} {threads} {data}");
+                Some(self.quartiles(value, &case).ok()?.median)
+            };
+            let own = of(ours, 2).with_context(|| format!("{program} of {ours}"))?;
+            let others = systems.iter().filter_map(|s| Some((&s[0], of(&s[1], 2)?)));
+            let best = others.min_by(|(_, a), (_, b)| a.total_cmp(b));
+            if let Some((name, best)) = best.filter(|(_, best)| *best < 0.8 * own) {
+                let cells = [what, why, &short(own), name, &short(best), &short(own / best)];
+                lost.push((own / best, cells.map(Clone::clone).to_vec()));
+            }
+        }
+        lost.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let head = ["workload", "why", "here", "fastest", "its figure", "times as fast"];
+        let rows: Vec<_> = lost.into_iter().map(|(_, row)| row).collect();
+        Ok(markdown(2, &head.map(str::to_owned), &rows))
+    }
+
+    /// How many predictions are within a tenth of what was measured.
+    pub fn agreement(&self) -> Result<String> {
+        let checked = self.data.session("scaling")?.cases.iter().filter_map(|m| {
+            let of = |name| m.quartiles(name).ok().map(|q| q.median);
+            let error = of("predicted_ms")? / of("measured_ms")? - 1.0;
+            Some((m.case.by.as_str(), error.abs() <= 0.1))
+        });
+        let checked: Vec<_> = checked.collect();
+        let count = |by: &str| {
+            let own = checked.iter().filter(|(policy, _)| by.is_empty() || *policy == by);
+            let (all, good) =
+                own.fold((0, 0), |(all, good), (_, is)| (all + 1, good + usize::from(*is)));
+            format!("{good} of {all}")
+        };
+        let each = ["steal", "cont", "lifo", "fifo"].map(|by| format!("{by} {}", count(by)));
+        let (all, each) = (count(""), each.join(", "));
+        Ok(format!(
+            "Where they can be compared with measurements, {all} predictions are within 10 % ({each})."
+        ))
     }
 
     /// "confirmed on a and b; refuted on c": rows of a name and of what takes the place of `{}`, by
@@ -133,38 +166,6 @@ impl Source {
             Some(Verdict::Open) => "no difference seen",
             None => "not measured",
         })
-    }
-
-    /// The verdict on a claim on all cases, how to read its ratio, and what each case says alone.
-    pub fn says_claim(
-        &self,
-        pairs: &str,
-        all: &str,
-        reads: &str,
-        cases: &[Vec<String>],
-        only: &str,
-    ) -> Result<String> {
-        let Some(e) = self.ratio(&format!("{pairs} @ {all}")) else {
-            return Ok("not measured, for the settings were refused.".into());
-        };
-        let among = |case: &&Vec<String>| {
-            only == "all" || only.split(',').any(|program| case[2].contains(program))
-        };
-        let rows = cases.iter().filter(among).map(|case| vec![case[1].clone(), case[2].clone()]);
-        let words = ["confirmed on", "refuted on", "no difference seen on", ""].map(str::to_owned);
-        let each =
-            self.sorted_out(&rows.collect::<Vec<_>>(), &format!("ratio {pairs} @ {{}}"), &words)?;
-        let verdict = self.claim(&format!("ratio {pairs} @ {all}")).unwrap_or_default();
-        Ok(format!("**{verdict}**; {reads}: {}. One by one: {each}.", interval(Some(e))))
-    }
-
-    /// "m½ all 0.98 [0.97–0.99] and …": the ratio of each case, by its name in figures.
-    pub fn ratios(&self, cases: &[Vec<String>], pattern: &str) -> String {
-        let one = |case: &Vec<String>| {
-            let e = self.ratio(&pattern.replace("{}", &case[2]))?;
-            Some(format!("{} {}", case[1], interval(Some(e))))
-        };
-        listed(&cases.iter().filter_map(one).collect::<Vec<_>>())
     }
 
     /// Where each lock policy has a convoy: threads slept at more than 10 % of the uses of the lock.
@@ -285,11 +286,7 @@ impl Source {
                 let scale = 1e6 / case.tasks as f64;
                 case.quartiles(name).ok()?.scaled(scale).on_log_axis(0.25 * scale)
             }
-            "predicted" => {
-                let words: Vec<&str> = words.split(' ').collect();
-                let [program, policy, workers] = words[..] else { return None };
-                self.predictions.speedup(program, policy, workers.parse().ok()?).map(exact)
-            }
+            "predicted" => self.predicted(words).ok(),
             "gain" => self.gain(words),
             verb => self.quartiles(verb, words).ok(),
         }
@@ -319,6 +316,7 @@ fn first_that_pays(gains: &[Estimate]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::source::interval;
     use super::*;
     use crate::data::tests::session;
     use crate::data::{Case, Measurements};

@@ -12,6 +12,7 @@
 //! | `over("CASE / CASE")` | the ratio of times within the rounds, with its 95 % interval |
 //! | `verdict("CASE / CASE")` | what that ratio says of the first: faster, slower, or neither |
 //! | `holds("less CASE / CASE")` | nothing; it is an error if the ratio does not say so |
+//! | `pace("CASE / CASE")` | that ratio in words: "is 12.5 [11.1–14.1] times as fast as" |
 //! | `predicted("PROGRAM POLICY P")`, `best("PROGRAM POLICY")` | the predicted speed-up; the greatest |
 //! | `parallelism("PROGRAM")`, `agreement()` | work over span; how far predictions agree |
 //! | `tasks("CASE")`, `count("CASE of=NAME")` | the number of its tasks; a value as a whole number |
@@ -20,6 +21,7 @@
 //! | `figure("NAME: CAPTION")`, `drawing` | a figure with its number |
 //! | `see("NAME")`, `again("NAME: CAPTION")` | the number of that figure; the figure once more |
 //! | `table(heads, rows, columns)`, `chart(NAME, …)` | a table, see `table`; a figure, see `charts` |
+//! | `origin()` | a sentence on the session that the values are from |
 //!
 //! [`source`] has the places, `findings` what a page says of several cases, and this module the
 //! functions of templates, among them those that make rows and columns.
@@ -34,7 +36,7 @@
 pub mod blocks;
 mod charts;
 mod findings;
-pub mod predictions;
+mod lines;
 mod source;
 mod table;
 
@@ -49,7 +51,7 @@ use sched_tools::text::sentence;
 
 use crate::figures::Figure;
 use crate::run::plan::{Plan, program_named};
-pub use charts::key;
+pub use lines::reflowed;
 pub use source::Source;
 use source::{Language, interval};
 use table::table;
@@ -85,6 +87,7 @@ const VERBS: &[&str] = &[
     "factor",
     "over",
     "verdict",
+    "pace",
     "holds",
     "predicted",
     "best",
@@ -130,10 +133,14 @@ pub fn fill(template: &str, source: Source) -> Result<Filled> {
         }
         Ok::<_, minijinja::Error>(if empty { String::new() } else { text })
     });
-    env.add_global("simulated", source.predictions.programs.clone());
+    env.add_global("simulated", source.simulated());
+    let asked = source.asked.clone();
+    env.add_function("asked", move |name: &str| {
+        asked.is_empty() || asked.iter().any(|question| question == name)
+    });
     env.add_global("doubt", source.doubt);
     env.add_global("opening", source.opening.clone());
-    let workers = source.predictions.workers();
+    let workers = source.workers();
     env.add_global("workers", workers.iter().map(ToString::to_string).collect::<Texts>());
     if let Some(plan) = source.plan {
         for (name, set) in plan.sets() {
@@ -177,6 +184,18 @@ fn add_lists(env: &mut Environment, plan: Option<Plan>) {
         };
         counts.iter().flat_map(of).collect()
     });
+    // Columns for each row of another table: `{c1}` is the second text of that row.
+    env.add_function("by_rows", |rows: Vec<Texts>, pattern: &str| -> Vec<Texts> {
+        let place = |row: &Texts| {
+            let texts = row.iter().enumerate();
+            texts.fold(pattern.to_owned(), |p, (i, text)| p.replace(&format!("{{c{i}}}"), text))
+        };
+        rows.iter().map(|row| vec![row[0].clone(), place(row)]).collect()
+    });
+    // A column for each name, which takes the place of `#`.
+    env.add_function("coded_as", |names: Texts, place: &str| -> Vec<Texts> {
+        names.iter().map(|name| vec![name.clone(), place.replace('#', name)]).collect()
+    });
     // Panels of programs and numbers of threads.
     env.add_function("crossed", |counts: Texts, programs: Texts| -> Vec<Texts> {
         let panel = |t: &String, p: &String| {
@@ -216,13 +235,9 @@ fn add_lists(env: &mut Environment, plan: Option<Plan>) {
 /// The rows, columns and panels of the laboratory. A case is a name, a name in figures, and words.
 fn add_lists_of_lab(env: &mut Environment) {
     let text = |words: &str| words.to_owned();
-    let named = |count: &str| threads(count.parse().unwrap_or(0));
     env.add_function("named", |words: Texts| -> Vec<Texts> {
         let name = |words: &String| words.split(' ').next().unwrap_or_default().to_owned();
         words.iter().map(|words| vec![name(words), name(words), words.clone()]).collect()
-    });
-    env.add_function("each_case", |cases: Vec<Texts>, place: &str| -> Vec<Texts> {
-        cases.iter().map(|c| vec![c[1].clone(), place.replace("{c}", &c[2])]).collect()
     });
     env.add_function("coded", |cases: Vec<Texts>| -> Vec<Texts> {
         cases.iter().map(|c| vec![c[1].clone(), c[2].clone()]).collect()
@@ -233,14 +248,6 @@ fn add_lists_of_lab(env: &mut Environment) {
     });
     env.add_function("figured_cases", |cases: Vec<Texts>| -> Vec<Texts> {
         cases.iter().map(|c| vec![format!("{} ({})", c[0], c[1]), c[2].clone()]).collect()
-    });
-    env.add_function("thread_panels", move |counts: Texts| -> Vec<Texts> {
-        counts.iter().map(|t| vec![named(t), t.clone()]).collect()
-    });
-    env.add_function("by_program", move |programs: Texts, counts: Texts| -> Vec<Texts> {
-        let panel =
-            |p: &String, t: &String| vec![format!("{p}, {}", named(t)), p.clone(), t.clone()];
-        programs.iter().flat_map(|p| counts.iter().map(move |t| panel(p, t))).collect()
     });
     // A panel's fourth text is the title of its y axis.
     env.add_function("lock_panels", move |uses: Vec<Texts>| -> Vec<Texts> {
@@ -255,29 +262,22 @@ fn add_lists_of_lab(env: &mut Environment) {
         };
         uses.iter().flat_map(two).collect()
     });
-    env.add_function("crossed_uses", |uses: Vec<Texts>, names: Texts| -> Vec<Texts> {
-        let row = |u: &Texts, n: &String| vec![u[0].clone(), n.clone(), u[1].clone()];
-        uses.iter().flat_map(|u| names.iter().map(move |n| row(u, n))).collect()
-    });
-    env.add_function("slept_panels", move |values: Vec<Texts>, counts: Texts| -> Vec<Texts> {
-        let panel = |t: &String, v: &Texts| {
-            let title = format!("{}, {}", v[0], named(t));
-            vec![title, v[0].clone(), t.clone(), v[2].clone(), v[1].clone()]
-        };
-        counts.iter().flat_map(|t| values.iter().map(move |v| panel(t, v))).collect()
-    });
-    env.add_function("slept_rows", |values: Vec<Texts>, names: Texts| -> Vec<Texts> {
-        let row = |v: &Texts, n: &String| {
-            vec![format!("{}, {}", v[0], v[2]), n.clone(), v[0].clone(), v[1].clone()]
-        };
-        values.iter().flat_map(|v| names.iter().map(move |n| row(v, n))).collect()
-    });
 }
 
 /// Functions that say what the measurements show.
 fn add_findings(env: &mut Environment, source: &Arc<Source>) {
     let of = Arc::clone(source);
-    env.add_function("agreement", move || of.predictions.agreement.clone());
+    env.add_function("agreement", move || of.agreement().map_err(|e| refused(&e, "agreement()")));
+    let of = Arc::clone(source);
+    env.add_function("origin", move || of.data.origin().map_err(|e| refused(&e, "origin()")));
+    let of = Arc::clone(source);
+    env.add_function("losses", move |rows: Vec<Texts>, systems: Vec<Texts>| {
+        of.losses(&rows, &systems).map_err(|e| refused(&e, "losses"))
+    });
+    let of = Arc::clone(source);
+    env.add_function("interval", move |words: &str| {
+        interval(of.estimate(&format!("interval {words}")))
+    });
     let of = Arc::clone(source);
     env.add_function("table", move |state: &State, heads, rows, columns, options| {
         let cell = |place: &str| of.cell(place, Language::of(state));
@@ -286,13 +286,7 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
     let of = Arc::clone(source);
     env.add_function("ratio", move |words: &str| interval(of.ratio(words)));
     let of = Arc::clone(source);
-    env.add_function("says", move |place: &str, words: Texts| {
-        of.says(place, &words).map(str::to_owned).map_err(|e| refused(&e, place))
-    });
-    let of = Arc::clone(source);
-    env.add_function("told", move |names: Texts, pattern: &str, less: &str, more: &str| {
-        of.told(&names, pattern, less, more)
-    });
+    env.add_function("told", move |names: Texts, pattern: &str| of.told(&names, pattern));
     let of = Arc::clone(source);
     env.add_function("sorted_out", move |rows: Vec<Texts>, pattern: &str, words: Texts| {
         of.sorted_out(&rows, pattern, &words).map_err(|e| refused(&e, pattern))
@@ -306,8 +300,6 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
         of.pays(&kinds, &grains, t)
     });
     let of = Arc::clone(source);
-    env.add_function("length", move |grain: &str, t: &str| of.length(grain, t));
-    let of = Arc::clone(source);
     env.add_function("shares", move |names: Texts, pattern: &str| of.shares(&names, pattern));
     // Panels of programs with their numbers of tasks.
     let of = Arc::clone(source);
@@ -319,7 +311,8 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
     let of = Arc::clone(source);
     env.add_function("parallel", move |programs: Texts| -> Vec<Texts> {
         let title = |p: &String| {
-            format!("{p} (work / span {})", of.predictions.parallelism(p).unwrap_or("unknown"))
+            let parallelism = of.cell(&format!("parallelism {p}"), Language::English);
+            format!("{p} (work / span {})", parallelism.unwrap_or_else(|| "unknown".into()))
         };
         programs.iter().map(|p| vec![title(p), p.clone()]).collect()
     });
@@ -328,18 +321,9 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
         grains.iter().map(|grain| vec![of.length(grain, t), grain.clone()]).collect()
     });
     let of = Arc::clone(source);
-    env.add_function("ratios", move |cases: Vec<Texts>, pattern: &str| of.ratios(&cases, pattern));
-    let of = Arc::clone(source);
     env.add_function("convoys", move |uses: Vec<Texts>, policies: Texts, threads: Texts| {
         of.convoys(&uses, &policies, &threads)
     });
-    let of = Arc::clone(source);
-    env.add_function(
-        "says_claim",
-        move |pairs: &str, all: &str, reads: &str, cases: Vec<Texts>, only: &str| {
-            of.says_claim(pairs, all, reads, &cases, only).map_err(|e| refused(&e, pairs))
-        },
-    );
     let of = Arc::clone(source);
     env.add_function("when", move |text: &str| of.when(text));
 }
@@ -367,18 +351,17 @@ pub fn figures(template: &str) -> Vec<String> {
 
 #[cfg(test)]
 pub mod tests {
-    use super::predictions::Predictions;
     use super::*;
     use crate::data::{Case, Measurements, Session};
-    use crate::pages::report::committed;
+    use crate::pages::publish::committed;
 
     pub fn filled(template: &str) -> Result<String> {
         with(committed(), template)
     }
 
-    fn with((data, predictions): (Measurements, Predictions), template: &str) -> Result<String> {
+    fn with(data: Measurements, template: &str) -> Result<String> {
         let figures = figures(template);
-        Ok(fill(template, Source { data, predictions, figures, ..Source::default() })?.text)
+        Ok(fill(template, Source { data, figures, ..Source::default() })?.text)
     }
 
     fn error(template: &str) -> String {
@@ -404,12 +387,12 @@ pub mod tests {
             format!("{{{{over(\"lab tree lifo 2 n={n} / lab tree lifo 2 n=1048576\")}}}}")
         };
         assert!(filled(&words("1048576")).is_ok());
-        let (mut data, predictions) = committed();
+        let mut data = committed();
         let cases = &mut data.0.get_mut("lab").unwrap().cases;
         let mut other = cases.iter().find(|m| m.case.program == "tree").unwrap().clone();
         other.case = Case::parse("tree lifo 2 n=8").unwrap();
         cases.push(other);
-        let error = with((data, predictions), &words("8")).unwrap_err();
+        let error = with(data, &words("8")).unwrap_err();
         assert!(format!("{error:#}").contains("add n="), "{error:#}");
     }
 
@@ -444,11 +427,11 @@ pub mod tests {
     #[test]
     fn a_session_is_named_with_its_day_and_its_systems() {
         let edited = |edit: &dyn Fn(&mut Session), fields: &[&str]| {
-            let (mut data, predictions) = committed();
+            let mut data = committed();
             edit(data.0.get_mut("peers").unwrap());
             let place = |field: &&str| format!("{{{{about(\"peers {field}\")}}}}");
             let places: Vec<String> = fields.iter().map(place).collect();
-            with((data, predictions), &places.join("|"))
+            with(data, &places.join("|"))
         };
         let named = edited(
             &|session| {

@@ -1,12 +1,13 @@
 //! The source of the places: what each of them becomes.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail, ensure};
 use minijinja::State;
 use sched_estimate::{Estimate, Verdict};
 use sched_tools::number::{count, short, thousands};
 
-use super::predictions::Predictions;
-use crate::data::{Case, Measurements, Selector};
+use crate::data::{Measurements, Selector};
 use crate::quartiles::Quartiles;
 use crate::run::plan::Plan;
 
@@ -20,6 +21,16 @@ pub fn interval(e: Option<Estimate>) -> String {
             format!("{} [{}–{}]", short(e.value), short(e.low), short(e.high))
         }
         Some(e) => format!("{} [no interval: too few rounds]", short(e.value)),
+    }
+}
+
+/// What a ratio of times says of the first: "12.5 [11.1–14.1] times as fast".
+pub fn quick(e: Estimate) -> String {
+    let inverse = Estimate { low: 1.0 / e.high, value: 1.0 / e.value, high: 1.0 / e.low };
+    match e.against(1.0) {
+        Verdict::Less => format!("{} times as fast", interval(Some(inverse))),
+        Verdict::More => format!("{} times as slow", interval(Some(e))),
+        Verdict::Open => "no difference seen".into(),
     }
 }
 
@@ -67,14 +78,15 @@ impl Language {
 #[derive(Default)]
 pub struct Source {
     pub data: Measurements,
-    pub predictions: Predictions,
     /// The figures and drawings, in the order in which they come.
     pub figures: Vec<String>,
     /// The machine of the sets of cases; without one, the template names its cases itself.
     pub plan: Option<Plan>,
+    /// The questions that are asked; all if there are none.
+    pub asked: Vec<String>,
     /// What comes before sentences on several threads, if the machine was busy.
     pub doubt: &'static str,
-    /// The first paragraphs of a page.
+    /// What a page begins with.
     pub opening: String,
 }
 
@@ -88,32 +100,8 @@ impl Source {
         let first = || words.split_once(' ');
         match verb {
             "ratio" | "interval" => self.estimate(place).map(|e| interval(Some(e))),
-            "measured" => Some(self.measured(words)),
+            "quick" => Some(quick(self.estimate(words)?)),
             "claim" => self.claim(&format!("ratio {words}")).map(str::to_owned),
-            "verdict_on" => self.claim(words).map(str::to_owned),
-            "setting" => {
-                Some(format!("`{}`", Case::parse(&format!("tree {words}")).ok()?.setting()))
-            }
-            // A ratio of two cases, which are not the same.
-            "other" => {
-                let (what, over) = words.split_once(' ')?.1.split_once(" / ")?;
-                if Selector::parse(what).ok()? == Selector::parse(over).ok()? {
-                    None
-                } else {
-                    self.cell(words, language)
-                }
-            }
-            "searches" => {
-                let of = |name| Some(count(self.quartiles(name, words).ok()?.median));
-                Some(format!("{} / {}", of("steals")?, of("failed_steals")?))
-            }
-            "mid" => self.estimate(&format!("interval {words}")).map(|e| short(e.value)),
-            // The rest, for the programs of a list alone.
-            "among" => {
-                let (list, rest) = first()?;
-                let there = list.split(',').any(|program| rest.contains(program));
-                if there || list == "all" { self.cell(rest, language) } else { Some(String::new()) }
-            }
             "failing" => Some(self.cell(words, language).unwrap_or_else(|| "failed".into())),
             // The rest, unless it is about this word.
             "unless" => {
@@ -176,7 +164,6 @@ impl Source {
 
     pub fn place(&self, verb: &str, rest: &str, language: Language) -> Result<String> {
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let predictions = &self.predictions;
         Ok(match verb {
             "figure" | "drawing" => self.figure(rest, "Figure")?,
             "again" => {
@@ -189,21 +176,19 @@ impl Source {
             "count" => language.grouped(self.quartiles("value", rest)?.median.round() as u64),
             "tasks" => language.grouped(self.data.case(&Selector::parse(rest)?)?.tasks),
             "parallelism" => {
-                language.text(predictions.parallelism(rest).context("no such program")?)
+                let case = format!("scaling {rest} none of=parallelism");
+                language.number(self.quartiles("value", &case)?.median)
             }
-            "predicted" => {
-                let [program, policy, workers] = words[..] else { bail!("program, policy, P") };
-                let speedup = predictions.speedup(program, policy, workers.parse()?);
-                language.number(speedup.context("not predicted")?)
-            }
+            "predicted" => language.number(self.predicted(rest)?.median),
             "best" => {
-                let [program, policy] = words[..] else { bail!("program, policy") };
-                let of = |w: usize| Some((predictions.speedup(program, policy, w)?, w));
-                let all = predictions.workers().into_iter().filter_map(of);
-                let (speedup, workers) =
-                    all.max_by(|a, b| a.0.total_cmp(&b.0)).context("not predicted")?;
+                let of =
+                    |w: &usize| Some((self.predicted(&format!("{rest} {w}")).ok()?.median, *w));
+                let all = self.workers();
+                let best = all.iter().filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0));
+                let (speedup, workers) = best.context("not predicted")?;
                 format!("{} ({workers})", language.number(speedup))
             }
+            "pace" => self.pace(rest, language)?,
             "over" => {
                 let Estimate { low, value, high } = self.certain_ratio(rest)?;
                 language.between(low, value, high)
@@ -260,6 +245,56 @@ impl Source {
         }
     }
 
+    /// `PROGRAM POLICY P`: the predicted speed-up.
+    pub fn predicted(&self, words: &str) -> Result<Quartiles> {
+        self.quartiles("value", &format!("scaling {words} of=speedup"))
+    }
+
+    /// The programs of the simulator.
+    pub fn simulated(&self) -> Vec<String> {
+        let cases = self.data.session("scaling").map_or(&[][..], |session| &session.cases);
+        let programs = cases.iter().filter(|m| m.case.by == "none");
+        programs.map(|m| m.case.program.clone()).collect()
+    }
+
+    /// The numbers of its workers, in order.
+    pub fn workers(&self) -> Vec<usize> {
+        let cases = self.data.session("scaling").map_or(&[][..], |session| &session.cases);
+        let all: BTreeSet<usize> = cases.iter().map(|m| m.case.threads).collect();
+        all.into_iter().collect()
+    }
+
+    /// "is 12.5 [11.1–14.1] times as fast as": the first of two cases, compared with the second.
+    fn pace(&self, words: &str, language: Language) -> Result<String> {
+        let (what, over) = self.two(words)?;
+        let in_rounds = what.session == "lab" && over.session == "lab";
+        let e = if in_rounds { self.certain_ratio(words)? } else { self.medians(&what, &over)? };
+        let factor = |low: f64, value: f64, high: f64| {
+            if in_rounds { language.between(low, value, high) } else { language.number(value) }
+        };
+        let text = |english: &'static str, french| language.choose(english, french);
+        Ok(match e.against(1.0) {
+            Verdict::Less => {
+                let factor = factor(1.0 / e.high, 1.0 / e.value, 1.0 / e.low);
+                text("is {} times as fast as", "est {} fois plus rapide que").replace("{}", &factor)
+            }
+            Verdict::More => {
+                let factor = factor(e.low, e.value, e.high);
+                text("takes {} times as long as", "prend {} fois le temps de")
+                    .replace("{}", &factor)
+            }
+            Verdict::Open => text("shows no difference from", "ne se distingue pas de").to_owned(),
+        })
+    }
+
+    /// The ratio of two medians, and how far their quartiles are apart.
+    fn medians(&self, what: &Selector, over: &Selector) -> Result<Estimate> {
+        let of = |s: &Selector| self.data.case(s)?.quartiles(&s.of);
+        let (what, over) = (of(what)?, of(over)?);
+        let value = what.median / over.median;
+        Ok(Estimate { low: what.low / over.high, value, high: what.high / over.low })
+    }
+
     fn two(&self, words: &str) -> Result<(Selector, Selector)> {
         let (what, over) = words.split_once(" / ").context("two cases, with ` / ` between them")?;
         let (what, over) = (Selector::parse(what)?, Selector::parse(over)?);
@@ -300,10 +335,7 @@ impl Source {
         let found = if what.session == "lab" {
             self.certain_ratio(words)?.against(1.0)
         } else {
-            let of = |s: &Selector| self.data.case(s)?.quartiles(&s.of);
-            let (what, over) = (of(&what)?, of(&over)?);
-            Estimate { low: what.low / over.high, value: 1.0, high: what.high / over.low }
-                .against(1.0)
+            self.medians(&what, &over)?.against(1.0)
         };
         ensure!(found == claimed, "the measurements say {found:?}: change the sentence");
         Ok(())
