@@ -5,21 +5,20 @@
 //! | --- | --- |
 //! | `ns("CASE")`, `us`, `ms` | the median time of a task in ns, or of a run in µs or ms |
 //! | `value("CASE of=NAME")` | the median of another value of the program |
-//! | `nsq`, `usq`, `msq`, `valueq`, `speedupq` | the same with the quartiles |
+//! | `nsq`, `msq`, `valueq`, `speedupq` | the same with the quartiles |
 //! | `speedup("CASE")` | the serial program's median time over the case's |
 //! | `both("NAME CASE")` | the medians of a value on 1 and 2 threads |
 //! | `factor("CASE / CASE")` | the first median over the second |
-//! | `over("CASE / CASE")` | the ratio of times within the rounds, with its 95 % interval |
-//! | `verdict("CASE / CASE")` | what that ratio says of the first: faster, slower, or neither |
 //! | `holds("less CASE / CASE")` | nothing; it is an error if the ratio does not say so |
-//! | `pace("CASE / CASE")` | that ratio in words: "is 12.5 [11.1–14.1] times as fast as" |
+//! | `pace("CASE / CASE")` | "is 12.5 [11.1–14.1] times as fast as": of the laboratory's cases the
+//!   ratio within the rounds, with its 95 % interval |
 //! | `predicted("PROGRAM POLICY P")`, `best("PROGRAM POLICY")` | the predicted speed-up; the greatest |
 //! | `parallelism("PROGRAM")`, `agreement()` | work over span; how far predictions agree |
 //! | `tasks("CASE")`, `count("CASE of=NAME")` | the number of its tasks; a value as a whole number |
 //! | `grain("N")`, `gain("KIND N")` | how many ns a task of N iterations takes; its speed-up |
 //! | `about("SESSION FIELD")` | how a session was measured |
 //! | `figure("NAME: CAPTION")`, `drawing` | a figure with its number |
-//! | `see("NAME")`, `again("NAME: CAPTION")` | the number of that figure; the figure once more |
+//! | `see("NAME")` | the number of that figure |
 //! | `table(heads, rows, columns)`, `chart(NAME, …)` | a table, see `table`; a figure, see `charts` |
 //! | `origin()` | a sentence on the session that the values are from |
 //!
@@ -79,14 +78,11 @@ const VERBS: &[&str] = &[
     "value",
     "speedup",
     "nsq",
-    "usq",
     "msq",
     "valueq",
     "speedupq",
     "both",
     "factor",
-    "over",
-    "verdict",
     "pace",
     "holds",
     "predicted",
@@ -100,7 +96,6 @@ const VERBS: &[&str] = &[
     "figure",
     "drawing",
     "see",
-    "again",
 ];
 
 type Texts = Vec<String>;
@@ -284,8 +279,6 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
         table(heads, rows, columns, options, cell).map_err(|e| refused(&e, "table"))
     });
     let of = Arc::clone(source);
-    env.add_function("ratio", move |words: &str| interval(of.ratio(words)));
-    let of = Arc::clone(source);
     env.add_function("told", move |names: Texts, pattern: &str| of.told(&names, pattern));
     let of = Arc::clone(source);
     env.add_function("sorted_out", move |rows: Vec<Texts>, pattern: &str, words: Texts| {
@@ -315,10 +308,6 @@ fn add_findings(env: &mut Environment, source: &Arc<Source>) {
             format!("{p} (work / span {})", parallelism.unwrap_or_else(|| "unknown".into()))
         };
         programs.iter().map(|p| vec![title(p), p.clone()]).collect()
-    });
-    let of = Arc::clone(source);
-    env.add_function("lengths", move |grains: Texts, t: &str| -> Vec<Texts> {
-        grains.iter().map(|grain| vec![of.length(grain, t), grain.clone()]).collect()
     });
     let of = Arc::clone(source);
     env.add_function("convoys", move |uses: Vec<Texts>, policies: Texts, threads: Texts| {
@@ -384,7 +373,7 @@ pub mod tests {
     #[test]
     fn a_ratio_of_two_sizes_is_an_error() {
         let words = |n: &str| {
-            format!("{{{{over(\"lab tree lifo 2 n={n} / lab tree lifo 2 n=1048576\")}}}}")
+            format!("{{{{pace(\"lab tree lifo 2 n={n} / lab tree lifo 2 n=1048576\")}}}}")
         };
         assert!(filled(&words("1048576")).is_ok());
         let mut data = committed();
@@ -403,7 +392,7 @@ pub mod tests {
             "value(\"lab fib steal 2 of=nosuch\")",
             "ns(\"lab fib steal 3\")",
             "nosuch(\"lab fib steal 2\")",
-            "over(\"bench fib steal 1 / bench fib none\")",
+            "pace(\"bench fib steal 1 / bench fib nosuch\")",
             "predicted(\"fib steal 3\")",
             "see(\"nosuch\")",
             "about(\"lab nosuch\")",

@@ -165,10 +165,7 @@ impl Source {
     pub fn place(&self, verb: &str, rest: &str, language: Language) -> Result<String> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         Ok(match verb {
-            "figure" | "drawing" => self.figure(rest, "Figure")?,
-            "again" => {
-                self.figure(rest, language.choose("Again figure", "Reprise de la figure"))?
-            }
+            "figure" | "drawing" => self.figure(rest)?,
             "see" => self.number(rest)?.to_string(),
             "about" => self.about(&words, language)?,
             "grain" => language.number(self.task_ns(rest).context("iterations")?),
@@ -189,17 +186,6 @@ impl Source {
                 format!("{} ({workers})", language.number(speedup))
             }
             "pace" => self.pace(rest, language)?,
-            "over" => {
-                let Estimate { low, value, high } = self.certain_ratio(rest)?;
-                language.between(low, value, high)
-            }
-            "verdict" => match self.certain_ratio(rest)?.against(1.0) {
-                Verdict::Less => language.choose("faster", "plus rapide").into(),
-                Verdict::More => language.choose("slower", "plus lent").into(),
-                Verdict::Open => {
-                    language.choose("no difference seen", "aucune différence visible").into()
-                }
-            },
             "factor" => language.number(self.factor(rest)?),
             "holds" => {
                 let (claim, rest) = rest.split_once(' ').context("a claim")?;
@@ -346,7 +332,7 @@ impl Source {
         at.map(|i| i + 1).with_context(|| format!("no figure `{name}`"))
     }
 
-    fn figure(&self, rest: &str, word: &str) -> Result<String> {
+    fn figure(&self, rest: &str) -> Result<String> {
         let (name, caption) = rest.split_once(':').context("a figure's name and its caption")?;
         let number = self.number(name)?;
         let caption = caption.trim();
@@ -354,7 +340,7 @@ impl Source {
         let plain = tags.iter().fold(caption.to_owned(), |text, tag| text.replace(tag, ""));
         Ok(format!(
             "<figure>\n<img src=\"report-{name}.svg\" alt=\"{plain}\">\n\
-             <figcaption>{word} {number}. {caption}</figcaption>\n</figure>"
+             <figcaption>Figure {number}. {caption}</figcaption>\n</figure>"
         ))
     }
 
