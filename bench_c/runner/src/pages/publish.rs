@@ -7,11 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use sched_tools::provenance;
 
 use super::lab::Lab;
 use super::options::Options;
+use super::systems::Systems;
 use super::template::blocks::{Blocks, WIDTH};
 use super::template::{self, Filled, Source, fill, reflowed};
 use super::{bench, lab, peers};
@@ -29,10 +30,19 @@ const PAGES: &[(&str, &str)] = &[
 /// The template of the blocks of README.md, and its page.
 const BLOCKS: (&str, &str) = ("report/readme.md", "../README.md");
 
+/// The systems that sentences of the pages name.
+const NAMED: [&str; 7] =
+    ["libgomp", "libomp", "onetbb", "rayon", "go", "boost.fiber", "corosensei"];
+
 /// Measures everything that the pages show, and fills them. True if no run of ours failed.
 pub fn measure(options: &Options, lab: &Lab, mixed: bool) -> Result<bool> {
     let commit = Machine::look().commit.context("no commit: this is not a clone")?;
     ensure!(mixed || !commit.ends_with('+'), "the tree has changes: commit them first");
+    let systems = Systems::look(options.programs)?.found;
+    let missing = NAMED.iter().find(|name| systems.iter().all(|system| system.name != **name));
+    if let Some(name) = missing.filter(|_| !mixed) {
+        bail!("no {name} here, which the pages name: bench_c/peers/install-debian.sh");
+    }
     let began = provenance::now();
     let options = Options { began: Some(&began), ..*options };
     bench::compare(&options, None)?;
