@@ -159,9 +159,11 @@ impl Group {
     /// True if this queued task is one of the group's.
     fn has(&self, task: Task) -> bool {
         spawn_copy::content_of(task).is_some_and(|(f, argument)| {
-            // SAFETY: the argument of a group's task begins with the address of the group.
-            function_of(f, argument).is_some()
-                && ptr::eq(unsafe { *argument.cast::<*const Group>() }, self)
+            function_of(f, argument).is_some() && {
+                // SAFETY: the argument of a group's task begins with the address of the group.
+                let of = unsafe { *argument.cast::<*const Group>() };
+                ptr::eq(of, self)
+            }
         })
     }
 

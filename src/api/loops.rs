@@ -152,7 +152,7 @@ struct LoopPart<B: Body> {
     outcome: UnsafeCell<Option<(B::Value, LoopTimes)>>,
 }
 
-impl<'a, B: Body> Loop<'a, B> {
+impl<B: Body> Loop<'_, B> {
     /// Calls the body for the whole range, with at most `max_chunk` units at a time, which it adds
     /// to the value at `into`. Returns what `sched_for` returns.
     ///

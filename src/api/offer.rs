@@ -129,9 +129,11 @@ impl<P: Part> Offer<P> {
         self.part.await_on(Some(worker));
         let is_part = |task: Task| {
             let Some((function, offer)) = forked::call_of(task) else { return false };
-            // SAFETY: the function's closure is an offer, which is not joined before it has run.
-            let is = function == run_offer::<P> as *const () as usize
-                && unsafe { (*offer.cast::<Self>()).part.whole() } == self.part.whole();
+            let is = function == run_offer::<P> as *const () as usize && {
+                // SAFETY: the function's closure is an offer, which is not joined before it has run.
+                let part = unsafe { &(*offer.cast::<Self>()).part };
+                part.whole() == self.part.whole()
+            };
             if is {
                 self.part.await_on(None);
             }

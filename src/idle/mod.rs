@@ -170,7 +170,7 @@ impl LastWaits {
     fn add(&self, length: Duration) {
         let before = self.0.load(Ordering::Relaxed);
         let short = u8::from(length < Patience::LONG);
-        self.0.store(before & SOURCE | (before << 1 | short) & 0b11, Ordering::Relaxed);
+        self.0.store(before & SOURCE | ((before << 1) | short) & 0b11, Ordering::Relaxed);
     }
 
     fn has_short(&self) -> bool {

@@ -124,12 +124,11 @@ impl Contexts {
         if parent.function == function {
             return parent;
         }
-        let known = parent.find(function);
-        // SAFETY: contexts live as long as the tree.
-        known.map_or_else(
-            || self.add(parent, function).unwrap_or(parent),
-            |known| unsafe { &*known },
-        )
+        match parent.find(function) {
+            // SAFETY: contexts live as long as the tree.
+            Some(known) => unsafe { &*known },
+            None => self.add(parent, function).unwrap_or(parent),
+        }
     }
 
     #[cold]

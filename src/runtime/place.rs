@@ -134,7 +134,8 @@ impl Worker {
     pub(super) fn call_at_once(&self, task: Task) {
         #[cfg(debug_assertions)]
         let (fiber, before, function) = (
-            self.fiber.get(), // SAFETY: only the owner calls a task.
+            self.fiber.get(),
+            // SAFETY: only the owner calls a task.
             unsafe { self.owned() }.fiber().count_forks(0),
             self.function_of(task), // now: the descriptor may be gone afterwards
         );

@@ -470,9 +470,10 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let mine = unsafe { old.mine() };
     mine.hold(); // what the task waits for may be ended by a thread outside of the run
     let mut publish = |task| {
-        // SAFETY: `help` resets `awaited` before it returns, so the event lives.
-        let waits =
-            old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
+        let waits = old.awaited.get().is_some_and(|awaited| {
+            // SAFETY: `help` resets `awaited` before it returns, so the event lives.
+            unsafe { awaited.as_ref() }.leave(task)
+        });
         if !waits {
             worker.requeue(task);
         }

@@ -63,7 +63,7 @@ impl Outside {
 
     /// The calling thread has left its name, for the first time in this wait.
     pub fn count(&self) {
-        self.0.fetch_add(1 | 1 << HALF, Ordering::SeqCst);
+        self.0.fetch_add(1 | (1 << HALF), Ordering::SeqCst);
     }
 
     /// The caller has taken a thread's name, and is about to wake that thread.

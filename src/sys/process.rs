@@ -114,7 +114,7 @@ fn me(page: &Page) -> u32 {
 }
 
 fn pack(me: u32, generation: u32) -> u64 {
-    u64::from(me) << 32 | u64::from(generation)
+    (u64::from(me) << 32) | u64::from(generation)
 }
 
 fn unpack(value: u64) -> (u32, u32) {

@@ -188,9 +188,10 @@ mod tests {
             assert_eq!(block.count(), len);
             // SAFETY: the block has `len` values, and nobody else uses it.
             let values = unsafe { std::slice::from_raw_parts_mut(block.start(), len) };
-            // SAFETY: the previous round wrote the first `filled` values.
-            let kept =
-                values[..filled].iter().enumerate().all(|(i, v)| unsafe { v.assume_init() } == i);
+            let kept = values[..filled].iter().enumerate().all(|(i, v)| {
+                // SAFETY: the previous round wrote the first `filled` values.
+                unsafe { v.assume_init() == i }
+            });
             assert!(kept);
             filled = len;
             values.iter_mut().enumerate().for_each(|(i, v)| _ = v.write(i));

@@ -295,9 +295,10 @@ impl File {
         let (offset, n) = (usize::try_from(offset).ok()?, usize::try_from(n).ok()?);
         let end = n.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let first = self.start.wrapping_byte_add(offset).cast::<T>();
-        // SAFETY: the values lie in the mapping and are aligned; callers ask for plain numbers.
-        (end <= self.size && first.is_aligned())
-            .then(|| unsafe { std::slice::from_raw_parts(first, n) })
+        (end <= self.size && first.is_aligned()).then(|| {
+            // SAFETY: the values lie in the mapping and are aligned; callers ask for plain numbers.
+            unsafe { std::slice::from_raw_parts(first, n) }
+        })
     }
 
     /// Passes on the function or the object at this address. The file is that of a module loaded at

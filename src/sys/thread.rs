@@ -107,10 +107,10 @@ impl WriteSignals {
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
             mask
         };
-        // SAFETY: the mask was filled, and the signals are valid numbers.
-        WriteSignals(
-            OF_WRITES.map(|signal| unsafe { libc::sigismember(&raw const mask, signal) } == 0),
-        )
+        WriteSignals(OF_WRITES.map(|signal| {
+            // SAFETY: the mask was filled, and the signal is a valid number.
+            unsafe { libc::sigismember(&raw const mask, signal) == 0 }
+        }))
     }
 
     fn accepted(self) -> impl Iterator<Item = c_int> {

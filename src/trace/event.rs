@@ -126,8 +126,8 @@ impl Event {
 
     pub fn words(self) -> [u64; 4] {
         let length = self.length.min(MOST_LENGTH) << LENGTH_SHIFT;
-        let kind = self.kind as u64 | (self.wait as u64) << WAIT_SHIFT;
-        let word = kind | u64::from(self.worker) << 8 | length;
+        let kind = self.kind as u64 | ((self.wait as u64) << WAIT_SHIFT);
+        let word = kind | (u64::from(self.worker) << 8) | length;
         [self.time, word, self.task, self.function as u64]
     }
 

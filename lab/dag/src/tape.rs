@@ -59,7 +59,7 @@ const SECTION: u32 = 7;
 impl Event {
     #[inline]
     fn pack(kind: u32, number: u32, ticks: u32) -> Event {
-        Event(u64::from(kind << 29 | number) << 32 | u64::from(ticks))
+        Event((u64::from((kind << 29) | number) << 32) | u64::from(ticks))
     }
 
     /// Appends an event to `tape`, as two words if the interval is long.
@@ -209,12 +209,12 @@ impl Run {
             let event = Event(u64::from_le_bytes(word.try_into()?));
             match event.op() {
                 Some(op) => {
-                    let ticks = long << 32 | event.0 & u64::from(u32::MAX);
+                    let ticks = (long << 32) | event.0 & u64::from(u32::MAX);
                     self.ops.push(op);
                     self.intervals.push((ticks as f64 * each) as f32);
                     long = 0;
                 }
-                None if (event.0 >> 61) as u32 == LONG => long = event.0 >> 32 & u64::from(MOST),
+                None if (event.0 >> 61) as u32 == LONG => long = (event.0 >> 32) & u64::from(MOST),
                 None => bail!("there is an event of no kind"),
             }
         }

@@ -31,7 +31,7 @@ pub(super) struct Stored(pub(super) [Word; 2]);
 
 impl Stored {
     pub(super) fn set(&self, part: Part) {
-        self.0[0].set(u64::from(part.tasks) << 32 | u64::from(part.function));
+        self.0[0].set((u64::from(part.tasks) << 32) | u64::from(part.function));
         self.0[1].set(part.ticks);
     }
 

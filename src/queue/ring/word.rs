@@ -14,7 +14,7 @@ impl fmt::Debug for Word {
 
 impl Word {
     pub(super) fn new(steal: u32, head: u32) -> Self {
-        Word(u64::from(steal) << 32 | u64::from(head))
+        Word((u64::from(steal) << 32) | u64::from(head))
     }
 
     /// The word while no thief is at work.

@@ -118,10 +118,10 @@ impl<M: Mode> Split<M> {
 
     /// For the models.
     pub(super) fn assert_room(&self, bot: *mut Slot) {
-        // SAFETY: the caller is the owner, and only the owner replaces `block`.
-        let (start, count) = self
-            .seldom
-            .with(|seldom| unsafe { ((*seldom).block.start(), (*seldom).block.count()) });
+        let (start, count) = self.seldom.with(|seldom| {
+            // SAFETY: the caller is the owner, and only the owner replaces `block`.
+            unsafe { ((*seldom).block.start(), (*seldom).block.count()) }
+        });
         assert!((0..count as isize).contains(&slots(start, bot)), "a push outside of the block");
     }
 }

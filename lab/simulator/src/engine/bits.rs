@@ -32,7 +32,7 @@ impl Bits {
 
     pub fn all(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(word, &bits)| {
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+            (0..64).filter(move |bit| (bits >> bit) & 1 == 1).map(move |bit| word * 64 + bit)
         })
     }
 }
