@@ -153,12 +153,15 @@ install-programs: programs ## ... and install them: BINDIR=PREFIX/bin
 uninstall-programs: ## remove them
 	$(IN_PROGRAMS) uninstall DESTDIR=$(DESTDIR) BINDIR=$(BINDIR) MANDIR=$(MANDIR)
 
-dist: ## target/dist/libsched-VERSION.tar.xz: the source of git's HEAD or of a tarball, with all crates
+TARBALL := $(TARGET)/dist/libsched-$(VERSION).tar.xz
+tarball: ## target/dist/libsched-VERSION.tar.xz: the source of git's HEAD or of a tarball, with all crates
 	@CARGO=$(CARGO) packaging/dist.sh $(TARGET)/dist
-deb: dist ## Debian packages of it
-	@packaging/deb.sh $(TARGET)/dist/libsched-$(VERSION).tar.xz $(TARGET)/deb
-rpm: dist ## rpm packages of it
-	@packaging/rpm.sh $(TARGET)/dist/libsched-$(VERSION).tar.xz $(TARGET)/rpm
+dist: tarball ## ... and target/dist/libsched-VERSION-x86_64-linux.tar.gz: the library, for systems without Rust
+	@CARGO=$(CARGO) packaging/binary.sh $(TARBALL) $(TARGET)/dist $(SKIPS)
+deb: tarball ## Debian packages of it
+	@packaging/deb.sh $(TARBALL) $(TARGET)/deb
+rpm: tarball ## rpm packages of it
+	@packaging/rpm.sh $(TARBALL) $(TARGET)/rpm
 
 # --- programs that use the library ------------------------------------------
 # They find it when they start, and so are not built anew with it.
