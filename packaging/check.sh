@@ -3,7 +3,7 @@
 # - src/sched.map keeps the symbols of each release (packaging/abi/symbols-VERSION.txt) under their versions, and adds none
 #   to those;
 # - Debian's list of symbols is that of src/sched.map, each since the release that brought it;
-# - the files of the packages have the version and the oldest Rust of Cargo.toml;
+# - the files of the packages have the version and the oldest Rust of Cargo.toml, and three pages that Rust;
 # - the build dependencies of the packages have the libraries that the programs of programs/ need;
 # - in an unpacked tarball: the licences of vendor/ are those that packaging/debian/copyright names.
 #
@@ -63,6 +63,9 @@ for tool in cargo rustc; do
 done
 grep -q "^BuildRequires: .*rust >= $rust" packaging/libsched.spec ||
     say "packaging/libsched.spec does not ask for rust $rust"
+for page in README.md CONTRIBUTING.md docs/INSTALL.md; do
+    grep -q -F "Rust $rust or newer" "$page" || say "$page does not ask for Rust $rust"
+done
 
 for program in programs/*.c; do
     case $program in programs/mpi_* | 'programs/*.c') continue ;; esac

@@ -6,7 +6,7 @@
 planted() {
     rm -rf tree
     mkdir tree
-    (cd "$ROOT" && tar -c Cargo.toml CHANGELOG.md src/sched.map packaging programs) | tar -x -C tree
+    (cd "$ROOT" && tar -c Cargo.toml ./*.md docs/INSTALL.md src/sched.map packaging programs) | tar -x -C tree
 }
 # refused WORDS: packaging/check.sh fails on the copy, and its output has the words.
 refused() {
@@ -37,6 +37,7 @@ planted
 sed -i 's/^rust-version = .*/rust-version = "1.99"/' tree/Cargo.toml
 refused 'packaging/debian/control does not ask for rustc 1.99'
 refused 'libsched.spec does not ask for rust 1.99'
+refused 'docs/INSTALL.md does not ask for Rust 1.99'
 planted
 echo '/* pkg-config: planted (libplanted-dev) */' > tree/programs/planted.c
 refused 'planted.c needs libplanted-dev, which is not in Build-Depends'
