@@ -15,8 +15,10 @@ use crate::compile::{Toolchain, WARNINGS};
 use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
-/// Names that begin like the library's: a variable of the recorder, a policy and calls of Linux.
-const OTHERS: &[&str] = &["SCHED_RECORD", "SCHED_FIFO", "sched_getaffinity", "sched_setaffinity"];
+/// Names that begin like the library's: a variable of the recorder, a policy and calls of Linux; and
+/// the function of the library at which a backtrace of a worker ends.
+const OTHERS: &[&str] =
+    &["SCHED_RECORD", "SCHED_FIFO", "sched_getaffinity", "sched_setaffinity", "sched_begin"];
 
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_secs(60);
