@@ -17,7 +17,7 @@ $(foreach dir,CURDIR CARGO_TARGET_DIR PREFIX DESTDIR,\
 
 # The version of Rust is checked first: what an older cargo says of this tree is hard to understand.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-HOW  := see https://rustup.rs, or where rustup is here: rustup update stable
+HOW  := see https://rustup.rs, or where rustup is here: rustup update stable (Debian 13: apt install cargo)
 ifneq ($(filter-out help clean uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
   $(foreach tool,$(CARGO) $(or $(RUSTC),rustc),\
     $(eval FOUND := $(word 2,$(shell $(tool) --version 2>/dev/null)))\

@@ -3,7 +3,7 @@
 # The packages depend on the tarball and the compilers, and not on OUT or the time.
 #
 # With -d, dpkg-buildpackage does not check the build dependencies: they name Rust 1.85, Debian 12 has an older one,
-# and cargo may be that of rustup.
+# and cargo may be that of rustup. (packaging/packages.sh installs them, in Debian 13.)
 #
 # Usage: packaging/deb.sh TARBALL OUT
 set -eu
