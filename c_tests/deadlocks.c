@@ -130,7 +130,7 @@ CASE(deadlock)
 
 /* deadlock_doubt: No task can go on, but something other than a thread of the process might help,
  * or the program does not want to be ended: the table in libsched(7), DIAGNOSTICS, row by row. The
- * text is written once, and the process goes on.
+ * text is written once, and the process continues.
  * ctest: static sleeps timeout=60
  * ctest: matrix few kind=steal,lifo,cont,serial join=suspend idle=park threads=2 deque=split,mutex global=one overflow=grow */
 enum { LOOKS_MS = 2500 }; /* longer than two looks are apart */
@@ -155,14 +155,14 @@ static void with_handler(void *number)
     one_task_waits();
 }
 
-/* The child says `text` and goes on. Then `number` is sent; returns the child's status. */
+/* The child says `text` and continues. Then `number` is sent; returns the child's status. */
 static int told(void (*body)(void *), void *arg, const char *text, int number)
 {
     int said;
     child.said[0] = 0;
     pid_t pid = begin_child(body, arg, &said);
     check_child(__FILE__, __LINE__, reads_until(said, text), text);
-    check_child(__FILE__, __LINE__, reads_until(said, "; the process goes on\n"), "go on");
+    check_child(__FILE__, __LINE__, reads_until(said, "; the process continues\n"), "continues");
     pause_us(LOOKS_MS * 1000L);
     CHECK_EQ(kill(pid, number), 0);
     CHECK(!reads_until(said, "(all)"));
@@ -293,7 +293,7 @@ static void with_option(void *settings)
     STAYING(sched_pool_run(pool, wait_for_ever, NULL));
 }
 
-/* The child says nothing, and goes on. */
+/* The child says nothing, and continues. */
 static void silent(void (*body)(void *), void *arg)
 {
     int said;
@@ -305,7 +305,7 @@ static void silent(void (*body)(void *), void *arg)
     CHECK_EQ(count_said("deadlock"), 0);
     close(said);
     child.status = wait_for(pid);
-    check_child(__FILE__, __LINE__, WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL, "go on");
+    check_child(__FILE__, __LINE__, WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL, "continues");
 }
 
 static void words(void)
@@ -350,7 +350,7 @@ CASE(deadlock_doubt)
  * pool) is found, and the text names the call and what it waits for: a semaphore, also after tasks
  * that it has spawned have ended; another pool whose task waits for what the call holds; a run
  * within; workers that all wait for another pool, while the task that would wake them is queued.
- * The process goes on if such a task can be run, and while another thread could still help.
+ * The process continues if such a task can be run, and while another thread could still help.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=2 */
 APART void guests_nothing(void *closure, struct scheduler *s)
@@ -465,7 +465,7 @@ CASE(deadlock_guests)
 }
 
 /* deadlock_handler: If only the handler of a signal could help, the text of a deadlock is written
- * once, with the name of the signal, and the process goes on: the handler can end it. If the
+ * once, with the name of the signal, and the process continues: the handler can end it. If the
  * program then gives the signal its default action, the process ends with the text.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=2 */
@@ -498,7 +498,7 @@ static void told_once(void)
     int said;
     pid_t pid = handler_begin(handler_ends, &said);
     CHECK(reads_until(said, "libsched: deadlock: 1 task waits, and nothing is left that could help but the handler of SIGINT; "
-                      "the process goes on\n"));
+                      "the process continues\n"));
     pause_us(LOOKS_MS * 1000L);
     CHECK_EQ(kill(pid, SIGINT), 0);
     CHECK(!reads_until(said, "(all)"));
@@ -513,7 +513,7 @@ static void nothing_left(void)
 {
     int said;
     pid_t pid = handler_begin(gives_up, &said);
-    CHECK(reads_until(said, "; the process goes on\n"));
+    CHECK(reads_until(said, "; the process continues\n"));
     CHECK_EQ(kill(pid, SIGINT), 0);
     CHECK(reads_until(said, "deadlock: a task waits for ever, and nothing is left that could wake it\n"));
     CHECK(!reads_until(said, "(all)"));
@@ -872,7 +872,7 @@ CASE(deadlock_runs)
 
 /* deadlock_shared: A process is not ended as deadlocked if what a task waits for lies in memory
  * that another process shares, or if a thread outside waits for something that may lie there: the
- * state is shown, and the process goes on. If only other things are awaited, shared memory changes
+ * state is shown, and the process continues. If only other things are awaited, shared memory changes
  * nothing.
  * ctest: sleeps
  * ctest: matrix few join=suspend idle=park threads=2 */
@@ -936,7 +936,7 @@ CASE(deadlock_shared)
     void (*const bodies[])(void) = {in_task, in_thread}, (*other)(void) = elsewhere;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         child.status = until_said(bodies[i], "memory that another process shares");
-        check_child(__FILE__, __LINE__, WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL, "go on");
+        check_child(__FILE__, __LINE__, WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL, "continues");
         CHECK_CHILD_SAID("perhaps a deadlock: 1 task waits, ");
     }
     in_child(shared_ends, &other);

@@ -77,7 +77,7 @@ fn write_deadlock(out: &mut Out, tasks: usize, doubt: Option<Doubt>, ends: bool)
             out.write_str("that could help but a signal that ends the process")
         }
     }?;
-    out.write_str(if ends { "\n" } else { "; the process goes on\n" })
+    out.write_str(if ends { "\n" } else { "; the process continues\n" })
 }
 
 fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) -> fmt::Result {

@@ -135,7 +135,7 @@ pub static VARS: [Var; COUNT] = [
         words: Stats::WORDS,
         form: "",
         set: Set::Value(|c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s)),
-        meaning: "statistics of each run: none, a table, a table and a line while it goes on, or JSON",
+        meaning: "statistics of each run: none, a table, a table and a line during the run, or JSON",
     },
     Var {
         name: "SCHED_STATS_FILE",
