@@ -12,10 +12,9 @@
 //! + .store(bottom + 1, Ordering::Relaxed);
 //! ```
 //! The lines that begin with a blank or a minus must occur once in the file; blanks, line breaks
-//! and comments do not count, nor do points of `sys::fuzz`, so a mutant still fits after a change
-//! of format. In the mutant the lines that begin with a blank or a plus replace them. `kills` names
-//! the test, or one model of a test (`test:model`), that must fail. The test `whole` has its own
-//! workspace, `model/shuttle`.
+//! and comments do not count, so a mutant still fits after a change of format. In the mutant the
+//! lines that begin with a blank or a plus replace them. `kills` names the test, or one model of a
+//! test (`test:model`), that must fail. The test `whole` has its own workspace, `model/shuttle`.
 //!
 //! `--check` only looks whether each mutant fits the code. `--copy` makes the source of one in
 //! target/mutants, for another test: `make fuzz-mutants`. `--record` writes what was seen to
