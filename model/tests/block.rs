@@ -35,7 +35,7 @@ struct Story<D: Modelled> {
     end: Event,
     ended: Cell,
     /// `before` belongs to a task that is spawned into the worker's queue before the section;
-    /// `within` to a task that a thread outside the run spawns during the section.
+    /// `within` to a task that a thread outside the run spawns during the section (`adds_within`).
     before: Cell,
     within: Cell,
     /// Stands for the task's stack: incremented when the thread leaves the worker, at the end of
@@ -103,8 +103,16 @@ impl<D: Modelled> Story<D> {
 
     /// The section. Another thread may already have taken `worker` over.
     fn block(&self, worker: &Worker<D>) {
-        worker.inject(count, self.within.closure());
+        if self.adds_within() {
+            worker.inject(count, self.within.closure());
+        }
         self.frame.add();
+    }
+
+    /// Only beside a single worker: with two the steps by which workers learn of tasks from outside,
+    /// of which `outside.rs` has models, make 1,883,084 executions of 40,190 (`any_is_left`).
+    fn adds_within(&self) -> bool {
+        self.scene.places.len() == 1
     }
 
     /// The end of the section, if another thread has taken `worker` over.
@@ -119,7 +127,7 @@ impl<D: Modelled> Story<D> {
         self.end.wait();
         assert_eq!(self.ended.get(), 1);
         assert_eq!(self.done.get(), 1, "the run has ended before its task");
-        assert_eq!((self.before.get(), self.within.get()), (1, 1));
+        assert_eq!((self.before.get(), self.within.get()), (1, usize::from(self.adds_within())));
         let threads = std::mem::take(&mut *self.threads.lock().unwrap());
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
@@ -451,8 +459,8 @@ macro_rules! models {
 models! {
     chaselev: ChaseLev {
         the_only_is_left: the_first_is_left, 1(2, 150);
-        the_first_of_two_is_left: the_first_is_left, 2(1, 1000);
-        any_of_two_is_left: any_is_left, 2(1, 25_000);
+        the_first_of_two_is_left: the_first_is_left, 2(1, 500);
+        any_of_two_is_left: any_is_left, 2(1, 20_000);
     }
     split: Split<Asymmetric> {
         the_only_is_left: the_first_is_left, 1(2, 150);

@@ -140,6 +140,8 @@ fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+// `two_left` has one preemption: with two, raids beside alarms take more than 25 seconds, and no
+// mutant needs them.
 models! {
     chaselev: ChaseLev {
         left: tasks_are_left(1, 1, 3, 10_000);
@@ -149,7 +151,7 @@ models! {
     }
     split: Split<Asymmetric> {
         left: tasks_are_left(1, 1, 2, 10_000);
-        two_left: tasks_are_left(1, 2, 2, 10_000);
+        two_left: tasks_are_left(1, 2, 1, 1_000);
         again: a_guest_comes_again(1, 1, 1_000);
         own: a_guest_runs_its_own(1, 2, 100_000);
         beside: a_guest_beside_the_end(1, 2, 10_000);

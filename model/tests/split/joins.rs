@@ -75,12 +75,13 @@ fn joins_beside_a_request() {
     RETAKEN.expect("a public child that is at hand");
 }
 
-/// The youngest task is not the child.
+/// The youngest task is not the child. (With three preemptions there are 825,167 executions, and no
+/// mutant needs the third.)
 #[test]
 fn joins_in_another_order_beside_a_raid() {
     Shared::explore(
         "split, joins in another order beside a raid",
-        3,
+        2,
         10_000,
         3,
         |shared, owner| {
