@@ -48,8 +48,8 @@ impl Results {
         Results { models, mutants, litmus }
     }
 
-    /// Replaces the rows of the models and litmus tests that a log of `make loom`, `make shuttle`
-    /// or `make litmus` shows, on the commit that it names. Returns their number.
+    /// Replaces the rows of the tests and litmus tests that a log of `make loom`, `make shuttle` or
+    /// `make litmus` shows, on the commit that it names. Returns the number of the new rows.
     pub fn add_models(&mut self, log: &str) -> usize {
         let (mut test, mut commit) = ("", "unknown");
         let mut names = BTreeMap::new();
@@ -58,6 +58,7 @@ impl Results {
             commit = line.strip_prefix(COMMIT).unwrap_or(commit);
             if let Some((_, running)) = line.split_once("Running tests/") {
                 test = running.split([' ', '/', '.']).next().unwrap_or(running);
+                self.models.retain(|_, row| row[0] != test); // some may be gone
             }
             if let Some((name, executions, preemptions)) = explored(line) {
                 let columns = [test, &grouped(executions), preemptions, commit].map(String::from);
@@ -90,7 +91,8 @@ impl Results {
         let mut mutants = Rows::new();
         for (name, file) in all {
             let not_run = || [file, NOT_RUN, "-"].map(String::from).into();
-            let row = self.mutants.get(name).cloned().unwrap_or_else(not_run);
+            let mut row = self.mutants.get(name).cloned().unwrap_or_else(not_run);
+            row[0] = file.into(); // the mutated code may have moved
             mutants.insert(name.into(), row);
         }
         let text = self.text(&mutants, &equivalents(&readme));
@@ -236,6 +238,15 @@ mod tests {
         let models = results().models;
         assert_eq!(models["block over split, 2 workers"], ["block", "1,234", "2", "abc"]);
         assert_eq!(models["sync, x"], ["sync", "7", "1", "abc"]);
+    }
+
+    #[test]
+    fn models_that_are_gone_have_no_row() {
+        let mut results = results();
+        results.add_models(
+            "Running tests/block.rs (b)\nb: 2 executions, at most 1 preemptions each\n",
+        );
+        assert_eq!(Vec::from_iter(results.models.keys()), ["b", "sync, x"]);
     }
 
     #[test]
