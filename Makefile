@@ -158,9 +158,9 @@ tarball: ## target/dist/libsched-VERSION.tar.xz: the source of git's HEAD or of 
 	@CARGO=$(CARGO) packaging/dist.sh $(TARGET)/dist
 dist: tarball ## ... and target/dist/libsched-VERSION-x86_64-linux.tar.gz: the library, for systems without Rust
 	@CARGO=$(CARGO) packaging/binary.sh $(TARBALL) $(TARGET)/dist $(SKIPS)
-deb: tarball ## Debian packages of it
+deb: tarball ## Debian packages of the tarball
 	@packaging/deb.sh $(TARBALL) $(TARGET)/deb
-rpm: tarball ## rpm packages of it
+rpm: tarball ## rpm packages of the tarball
 	@packaging/rpm.sh $(TARBALL) $(TARGET)/rpm
 
 # --- programs that use the library ------------------------------------------
