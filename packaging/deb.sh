@@ -32,8 +32,10 @@ for package in *.deb; do
     echo "$PWD/$package: $(stat -c %s "$package") bytes"
 done
 if command -v lintian >/dev/null; then
-    # Root may run lintian on what was built here.
-    lintian --allow-root --fail-on error,warning ./*.changes || { echo "deb: lintian finds the above"; exit 1; }
+    # Root may run lintian on what was built here. The project has no address of its own: who builds the packages is their
+    # maintainer.
+    lintian --allow-root --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,root-in-contact \
+        --fail-on error,warning ./*.changes || { echo "deb: lintian finds the above"; exit 1; }
     echo "deb: lintian finds nothing"
 else
     echo "deb: no lintian here (Debian: lintian)"
