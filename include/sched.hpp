@@ -484,7 +484,7 @@ public:
     {
         wait();
         auto mine = std::move(state);
-        if (mine->thrown) std::rethrow_exception(mine->thrown);
+        if (mine->thrown) std::rethrow_exception(std::exchange(mine->thrown, nullptr)); /* so this thread frees it */
         if constexpr (!std::is_void_v<T>) return std::move(*mine->value);
     }
 };
