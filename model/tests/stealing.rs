@@ -181,10 +181,10 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-// `a_foreign_task` has a second preemption over the ring alone: over the others it takes more than
-// 25 seconds, since workers look for tasks from outside at each pop, or have alarms. A second
-// preemption of a chain over `Split` has as many executions as `two_children_two_workers`, 800,000,
-// and no mutant needs it.
+// `a_foreign_task` has a second preemption, which one mutant needs, over the ring alone: over the
+// others it takes more than 25 seconds, since workers look for tasks from outside at each pop, or
+// have alarms. A second preemption of a chain over `Split` has as many executions as
+// `two_children_two_workers`, 800,000, and no mutant needs it.
 models! {
     chaselev: ChaseLev {
         a_blocked_parent(2, 6_000);
