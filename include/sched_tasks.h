@@ -27,6 +27,7 @@
 #define LIBSCHED_SCHED_TASKS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include "sched.h"
 
 /* The version of this header, for #if and for messages: 10000 times the first number, 100 times
@@ -42,12 +43,22 @@
 #endif
 
 /* A group without tasks. */
-#define SCHED_GROUP_INIT { 0, 0, 0 }
+#define SCHED_GROUP_INIT { 0, 0, 0, 0 }
 /* An unlocked mutex; a condition variable; a semaphore with n units; a barrier for n. */
 #define SCHED_MUTEX_INIT { 0, 0, 0 }
 #define SCHED_COND_INIT { 0, 0, 0 }
 #define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0 }
 #define SCHED_BARRIER_INIT(n) { (size_t)(n), 0, 0, 0, 0 }
+/* A timer that is not pending. */
+#define SCHED_TIMER_INIT { { 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* A time in nanoseconds of CLOCK_MONOTONIC, or a length of time. */
+typedef int64_t sched_time;
+/* As a deadline: none. */
+#define SCHED_FOREVER INT64_MAX
+#define SCHED_SECOND ((sched_time)1000000000)
+#define SCHED_MILLISECOND ((sched_time)1000000)
+#define SCHED_MICROSECOND ((sched_time)1000)
 
 typedef struct sched_task sched_task;
 typedef struct sched_group sched_group;
@@ -55,6 +66,8 @@ typedef struct sched_mutex sched_mutex;
 typedef struct sched_cond sched_cond;
 typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
+typedef struct sched_timer sched_timer;
+typedef struct sched_channel sched_channel;
 
 /* A struct and a function may have the same name: sched_stats. In C++ gcc's -Wshadow warns of
  * that. */
@@ -72,6 +85,10 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_KIND_FIFO 3
 #define SCHED_KIND_CONT 4
 #define SCHED_KIND_SERIAL 5
+
+/* A bounded queue of elements of one size, between any number of sending and receiving tasks and
+ * threads. */
+struct sched_channel;
 
 /* A scheduler that lives until it is destroyed. */
 struct sched_pool;
@@ -91,6 +108,7 @@ struct sched_group {
   size_t state;
   size_t waiter;
   size_t cancelled;
+  void *awaiter;
 };
 
 /* The body of a loop. It does the work for each number from lo to hi - 1. */
@@ -127,6 +145,21 @@ struct sched_barrier {
   void *first;
   void *last;
   size_t lock;
+};
+
+/* A function that is spawned at a time. SCHED_TIMER_INIT is a timer that is not pending. A timer
+ * must not be copied or freed from its start until its function begins, or until
+ * sched_timer_cancel has returned 0. */
+struct sched_timer {
+  void *links[2];
+  sched_time deadline;
+  size_t slot;
+  void *claim;
+  size_t shard;
+  void *f;
+  void *closure;
+  void *worker;
+  size_t state;
 };
 
 /* The options of a pool. Each member except size may be 0, which means the default. */
@@ -341,10 +374,15 @@ int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
 /* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
- * sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
- * groups that the group's tasks use are not cancelled. The loops and reductions that its tasks have
- * called begin no further part, and return -1 with ECANCELED.
- * Thread-safe, also outside of the run; async-signal-safe. Cost: a store. */
+ * sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. The loops
+ * and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
+ * The waits of its tasks that have a deadline, and their sleeps, fail with ECANCELED, those that
+ * have begun as well as those to come. Other groups that the group's tasks use are not cancelled;
+ * but while a task of the group waits for such a group, the waits with a deadline and the sleeps of
+ * that group's tasks fail likewise, and so on from group to group. Joins, barriers, and waits
+ * without a deadline are not ended.
+ * Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
+ * a system call if tasks wait with deadlines. */
 void sched_group_cancel(struct sched_group *g);
 
 /* Returns 1 if the group was cancelled since the last wait, else 0.
@@ -794,6 +832,227 @@ int sched_barrier_init(struct sched_barrier *b,
 int sched_barrier_wait(struct sched_barrier *b,
                        struct scheduler *s);
 
+/* The time of CLOCK_MONOTONIC in nanoseconds, which all deadlines refer to. This clock does not
+ * advance while the machine is suspended.
+ * Thread-safe and async-signal-safe. Cost: some twenty nanoseconds. */
+sched_time sched_now(void);
+
+/* Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
+ * thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If the sum
+ * of ns and the present time is greater than SCHED_FOREVER, the task sleeps until it is cancelled.
+ *
+ * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the task belongs to a group that
+ * is cancelled: see sched_group_cancel), ENOMEM, EINVAL (the run of s has ended).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. On an idle process the
+ * task continues as late as a thread that sleeps; beside other tasks it then waits for its turn
+ * among the tasks from outside the run, which begins within about a millisecond, or when the tasks
+ * that run have ended.
+ *
+ * Example:
+ *
+ *     while (!ready(device))
+ *         sched_sleep(10 * SCHED_MILLISECOND, s); */
+int sched_sleep(sched_time ns,
+                struct scheduler *s);
+
+/* As sched_sleep, until the time deadline. If it has passed, the call returns at once.
+ *
+ * Returns what sched_sleep returns.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_sleep. */
+int sched_sleep_until(sched_time deadline, struct scheduler *s);
+
+/* As sched_mutex_lock, but waits no longer than until deadline; if that has passed, this is
+ * sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
+ * which they came. Together they have one place in the line of those that wait without.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
+ * group that is cancelled), ENOMEM, EINVAL (m is NULL, or the run of s has ended).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: an atomic operation if the mutex is free; a wait takes a lock of the library
+ * twice, and one or two switches of stacks.
+ *
+ * Example:
+ *
+ *     if (sched_mutex_lock_until(&m, sched_now() + SCHED_SECOND, s) != 0)
+ *         return busy(); */
+int sched_mutex_lock_until(struct sched_mutex *m,
+                           sched_time deadline,
+                           struct scheduler *s);
+
+/* As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
+ * caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
+ * passed, the call fails without unlocking the mutex.
+ *
+ * Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the task belongs to a group that is
+ * cancelled); or, and nothing has changed: ENOMEM, EINVAL (c or m is NULL, or the run of s has
+ * ended), EPERM (nobody has locked m).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
+ *
+ * Example:
+ *
+ *     sched_time deadline = sched_now() + SCHED_SECOND;
+ *     sched_mutex_lock(&m, s);
+ *     while (length == 0)
+ *         if (sched_cond_wait_until(&not_empty, &m, deadline, s) != 0)
+ *             break; */
+int sched_cond_wait_until(struct sched_cond *c,
+                          struct sched_mutex *m,
+                          sched_time deadline,
+                          struct scheduler *s);
+
+/* As sched_sem_wait, but waits no longer than until deadline; if that has passed, this is
+ * sched_sem_trywait. A unit that is posted is never lost: either this call takes it and returns 0,
+ * or it remains for others.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
+ * group that is cancelled), ENOMEM, EINVAL (sem is NULL, or the run of s has ended).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_sem_wait, and some hundred nanoseconds for a wait. */
+int sched_sem_wait_until(struct sched_sem *sem,
+                         sched_time deadline,
+                         struct scheduler *s);
+
+/* As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
+ * whether the group has tasks. A caller that fails must wait for the group again before it frees
+ * it. A thread that is not a worker runs no tasks of the group.
+ *
+ * Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT, ECANCELED (no task is
+ * left, and sched_group_cancel was called since the last wait; or the caller belongs to a group
+ * that is cancelled, and tasks may be left), ENOMEM, EINVAL as for sched_group_wait.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
+ *
+ * Example: cancel what has not ended after a second.
+ *
+ *     if (sched_group_wait_until(&g, sched_now() + SCHED_SECOND, s) != 0) {
+ *         sched_group_cancel(&g);
+ *         sched_group_wait(&g, s);
+ *     } */
+int sched_group_wait_until(struct sched_group *g,
+                           sched_time deadline,
+                           struct scheduler *s);
+
+/* Makes *t a timer that is not pending, as SCHED_TIMER_INIT does for a variable.
+ *
+ * Returns 0, or -1 with errno: EINVAL (t is NULL).
+ * Not thread-safe: nobody may use the timer at the same time. Cost: some stores. */
+int sched_timer_init(struct sched_timer *t);
+
+/* Spawns the task f(closure, s) at the time deadline, once, in the run of s; at once if that has
+ * passed. The run does not end while a timer is pending: sched_init, sched_pool_wait and
+ * sched_pool_destroy wait for its task or its cancellation. From the beginning of f on the timer
+ * may be started again, also by f, or freed.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
+ * function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM. If there is
+ * no memory at the deadline, the task is spawned as soon as there is.
+ * Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
+ * When the timer is due, the task is spawned as late as sched_sleep continues.
+ *
+ * Example:
+ *
+ *     static void expire(void *connection, struct scheduler *s);
+ *     ...
+ *     sched_timer_start(&c->idle, sched_now() + 30 * SCHED_SECOND, expire, c, s);
+ *     ...
+ *     if (sched_timer_cancel(&c->idle) == 0)
+ *         close_connection(c);       (otherwise expire does it) */
+SCHED_MUST_USE
+int sched_timer_start(struct sched_timer *t,
+                      sched_time deadline,
+                      taskfunc f,
+                      void *closure,
+                      struct scheduler *s);
+
+/* Cancels the timer, from any task or thread.
+ *
+ * Returns 0 if its function will not run; or -1 with errno: EALREADY (it was spawned, or was not
+ * pending), EINVAL (t is NULL).
+ * Thread-safe. Cost: some thirty nanoseconds. */
+int sched_timer_cancel(struct sched_timer *t);
+
+/* Makes a channel that holds up to capacity elements of size bytes each. With a capacity of 0 each
+ * element passes from a sender directly to a receiver, and the sender waits for it.
+ *
+ * Returns the channel, or NULL with errno: EINVAL (capacity times size is greater than
+ * PTRDIFF_MAX), ENOMEM.
+ * Thread-safe. Cost: two allocations.
+ *
+ * Example:
+ *
+ *     struct sched_channel *lines = sched_channel_create(64, sizeof (char *));
+ *     ...
+ *     sched_channel_send(lines, &line, s);        (in the reading task)
+ *     ...
+ *     char *line;                                 (in each working task)
+ *     while (sched_channel_receive(lines, &line, s) == 0)
+ *         work(line); */
+struct sched_channel *sched_channel_create(size_t capacity,
+                                           size_t size);
+
+/* Sends a copy of *element. While the channel is full, the calling task waits as in
+ * sched_mutex_lock. Waiting senders are served in the order in which they came, and elements are
+ * received in the order in which they were sent.
+ *
+ * Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), EINVAL (c is
+ * NULL, or element is NULL and their size is not 0, or the channel is full and the run of s has
+ * ended).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: a lock for some instructions, and the copy; a wait costs one or two switches
+ * of stacks. */
+int sched_channel_send(struct sched_channel *c,
+                       const void *element,
+                       struct scheduler *s);
+
+/* As sched_channel_send, but waits no longer than until deadline; if that has passed, the element
+ * is sent only if the channel is not full.
+ *
+ * Returns what sched_channel_send returns; or -1 with errno, and nothing was sent: ETIMEDOUT,
+ * ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
+int sched_channel_send_until(struct sched_channel *c,
+                             const void *element,
+                             sched_time deadline,
+                             struct scheduler *s);
+
+/* Receives the oldest element into *element. While there is none, the calling task waits as in
+ * sched_mutex_lock. Waiting receivers get elements in the order in which they came.
+ *
+ * Returns 0, or -1 with errno: EPIPE (the channel is closed, and all its elements were received),
+ * EINVAL (c is NULL, or element is NULL and their size is not 0, or the channel is empty and the
+ * run of s has ended).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_channel_send. */
+int sched_channel_receive(struct sched_channel *c,
+                          void *element,
+                          struct scheduler *s);
+
+/* As sched_channel_receive, but waits no longer than until deadline; if that has passed, an element
+ * is received only if there is one.
+ *
+ * Returns what sched_channel_receive returns; or -1 with errno, and nothing was received:
+ * ETIMEDOUT, ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
+int sched_channel_receive_until(struct sched_channel *c,
+                                void *element,
+                                sched_time deadline,
+                                struct scheduler *s);
+
+/* Closes the channel: from now on nothing can be sent, and those that wait to send fail with
+ * EPIPE. The elements in the channel can still be received; then those that receive fail with
+ * EPIPE. A second call has no effect.
+ * Thread-safe. Cost: a lock for some instructions, and the waking of those that wait. */
+void sched_channel_close(struct sched_channel *c);
+
+/* Frees the channel and the elements in it. NULL is accepted. Nobody may use the channel at the
+ * same time or afterwards: if tasks or threads wait for it, the process ends with a message. */
+void sched_channel_destroy(struct sched_channel *c);
+
 /* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
  * nthreads threads of its own; the library may create some of them later, when there are tasks for
  * them. While there are no tasks, the threads wait as SCHED_IDLE says. If options is NULL, the
@@ -899,6 +1158,15 @@ struct scheduler *sched_pool_scheduler(struct sched_pool *pool);
  * the pool waits, perhaps indirectly, and would wait forever).
  * Thread-safe. Cost: if no task is left, a lock. */
 int sched_pool_wait(struct sched_pool *pool);
+
+/* As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
+ * whether the pool has tasks. A pending timer of the pool counts as a task.
+ *
+ * Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the caller is a task of a group that is
+ * cancelled; this is noticed within about a millisecond), EINVAL and EDEADLK as for
+ * sched_pool_wait.
+ * Thread-safe. Cost: that of sched_pool_wait. */
+int sched_pool_wait_until(struct sched_pool *pool, sched_time deadline);
 
 /* Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for
  * the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks

@@ -15,7 +15,7 @@ use sched::policy::turns::Turns;
 use sched::policy::{Activity, Awaited, LoopStack, Mine, OnStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
-use sched::queue::run_gate::{Ends, RestAwaited};
+use sched::queue::run_gate::{Ends, RestAwaited, no_limit};
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
@@ -79,7 +79,7 @@ pub fn explore_seeing(
 
 /// Waits until no task is left in a run that is held open.
 pub fn wait_for_rest(policy: &impl Policy) {
-    let rest = RestAwaited::new(policy.rests());
+    let rest = RestAwaited::new(policy.rests(), &no_limit);
     rest.begin();
     policy.wait_for_rest(&rest);
 }

@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use sched::lock::mutex::Mutex;
-use sched::queue::run_gate::{Ends, RestAwaited, Rests, RunGate};
+use sched::queue::run_gate::{Ends, RestAwaited, Rests, RunGate, no_limit};
 use sched::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
 use sched_model::explore;
 
@@ -56,7 +56,7 @@ impl Process {
     /// A task of run `of` waits for a rest of the run `for_run`. The numbers of runs begin with 1.
     fn wait(&self, of: usize, for_run: usize) -> Result<(), Circle> {
         let Run { state, rests } = &self.runs[for_run];
-        let rest = RestAwaited::new(rests);
+        let rest = RestAwaited::new(rests, &no_limit);
         let waiter = Waiter { run: of + 1, worker: 0, fiber: 0 };
         let wait = RunWait::new(waiter, for_run + 1, Until::Rest(&rest));
         self.waits.during(&wait, || {

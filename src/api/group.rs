@@ -19,14 +19,17 @@
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
+use crate::api::timed::{Deadline, End};
 use crate::api::wait::Wait;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
-use crate::runtime::{arg_blocks, guest, profiled, spawn_copy};
+use crate::runtime::{arg_blocks, deadlines, guest, profiled, spawn_copy};
 use crate::sync::cancel::Cancellation;
 use crate::sync::members::Members;
 use crate::sync::node::Node;
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sys::errno::Errno;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -39,6 +42,33 @@ use std::ptr;
 pub struct Group {
     members: Members,
     cancelled: Cancellation,
+    /// The group of a task that waits for this group, if it belongs to one: see `api::timed`.
+    awaiter: AtomicPtr<Group>,
+}
+
+/// How many groups are cancelled.
+#[unsafe(link_section = "sched_words")]
+static CANCELLED: AtomicUsize = AtomicUsize::new(0);
+
+/// True if some group of the process is cancelled. To be called after the caller has added its
+/// entry, or noted itself as an awaiter.
+pub(super) fn any_cancelled() -> bool {
+    fence(Ordering::SeqCst); // pairs with the fence in `cancel`
+    CANCELLED.load(Ordering::Relaxed) != 0
+}
+
+/// Longer lines are not followed, since they are circles: their tasks wait for each other.
+const LONGEST_LINE: usize = 1 << 16;
+
+/// True if the group, or one in the line of its awaiters, is cancelled.
+///
+/// # Safety
+/// The group is null, or has a task that waits: see `api::timed`.
+pub(super) unsafe fn is_in_cancelled_line(group: *const Group) -> bool {
+    // SAFETY: by the caller's promise; each group in the line has such a task.
+    let get = |group: *const Group| unsafe { group.as_ref() };
+    let awaiter = |group: &&Group| get(group.awaiter.load(Ordering::SeqCst));
+    std::iter::successors(get(group), awaiter).take(LONGEST_LINE).any(Group::is_cancelled)
 }
 
 /// The argument of a group's task.
@@ -113,7 +143,11 @@ impl Group {
     }
 
     pub fn cancel(&self) {
-        detector::giving(&self.cancelled, Cancellation::cancel);
+        if detector::giving(&self.cancelled, Cancellation::cancel) {
+            CANCELLED.fetch_add(1, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst); // pairs with the fence in `any_cancelled`
+        deadlines::request_cut();
     }
 
     #[inline]
@@ -135,7 +169,22 @@ impl Group {
             return -1;
         }
         profiled::note_group_over(worker, ptr::from_ref(self).addr());
+        self.end_cancellation()
+    }
+
+    /// As `wait`, but no longer than until the deadline. Returns what `sched_group_wait_until`
+    /// returns.
+    pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
+        if detector::taking(self, |group| group.wait_for_tasks_until(deadline, worker)) != 0 {
+            return -1;
+        }
+        profiled::note_group_over(worker, ptr::from_ref(self).addr());
+        self.end_cancellation()
+    }
+
+    fn end_cancellation(&self) -> c_int {
         if self.cancelled.take_back() {
+            CANCELLED.fetch_sub(1, Ordering::Relaxed);
             return errno::failed(libc::ECANCELED);
         }
         0
@@ -191,14 +240,72 @@ impl Group {
                 // SAFETY: the nodes were taken out of the group just now.
                 unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
             }
-            let what = WaitsFor::new(Object::Group, &raw const self.members);
-            let wait = Wait::new(&node, what);
-            match fiber {
+            let wait = Wait::new(&node, self.as_awaited());
+            let awaiter = fiber.map_or(ptr::null(), |fiber| fiber.group.get().cast());
+            self.awaited_by(awaiter, || match fiber {
                 Some(fiber) => wait.for_tasks(fiber),
                 None => wait.outside_run(),
+            });
+        }
+        0
+    }
+
+    /// As `wait_for_tasks`, until the deadline.
+    fn wait_for_tasks_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
+        while !self.members.is_over() {
+            self.members.check("sched_group_wait_until");
+            let deadline = match Deadline::new(deadline, worker) {
+                Ok(deadline) => deadline,
+                Err(Errno(error)) => return errno::failed(error),
+            };
+            if deadline.group().is_some_and(|group| ptr::eq(group, self)) {
+                misuse(
+                    "sched_group_wait_until",
+                    "a task of the group waits for the group, and so for itself",
+                );
+            }
+            let node = Node::default();
+            detector::own(&node);
+            // SAFETY: the nodes were taken out of the group just now.
+            let grant = |nodes| unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
+            // SAFETY: the node lives until it is granted, or taken out below.
+            unsafe { self.members.link(&node) }.into_iter().for_each(grant);
+            let awaiter = deadline.group().map_or(ptr::null(), ptr::from_ref);
+            let what = Some(self.as_awaited());
+            let end = self.awaited_by(awaiter, || deadline.wait(&node, what));
+            if end != End::Granted {
+                if !awaiter.is_null() {
+                    deadlines::wait_for_cut();
+                }
+                // SAFETY: the node was linked above.
+                if unsafe { self.members.leave_line(&node, grant) } {
+                    return errno::failed(end.error());
+                }
             }
         }
         0
+    }
+
+    fn as_awaited(&self) -> WaitsFor {
+        WaitsFor::new(Object::Group, &raw const self.members)
+    }
+
+    /// Calls `wait`, in which a task of the group `awaiter` waits for this group; null: the caller
+    /// belongs to no group.
+    fn awaited_by<R>(&self, awaiter: *const Group, wait: impl FnOnce() -> R) -> R {
+        if awaiter.is_null() {
+            return wait();
+        }
+        let (awaiter, none) = (awaiter.cast_mut(), ptr::null_mut());
+        self.awaiter.store(awaiter, Ordering::SeqCst);
+        if any_cancelled() {
+            deadlines::request_cut();
+        }
+        let result = wait();
+        // (Another task's note may have replaced this one.)
+        let (seq_cst, relaxed) = (Ordering::SeqCst, Ordering::Relaxed);
+        let _ = self.awaiter.compare_exchange(awaiter, none, seq_cst, relaxed);
+        result
     }
 
     /// Removes a task from the group, which may then be freed. `from` is a worker of the run.

@@ -10,12 +10,16 @@
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
 //! | [`stop`] | a loop or reduction that begins no further part |
 //! | [`sort`] | a parallel qsort(3) |
+//! | `timed` | waiting no longer than until a deadline |
+//! | [`timer`] | a task that is spawned at a time |
+//! | [`channel`] | a queue of elements between tasks |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
 //! | [`default_pool`] | the pool of the process, and the meaning of NULL in place of an `s` |
 //! | [`sync`] | mutex, condition, semaphore and barrier for tasks |
 
+pub mod channel;
 pub mod default_pool;
 pub mod fork;
 pub mod group;
@@ -31,4 +35,6 @@ pub mod scratch;
 pub mod sort;
 pub mod stop;
 pub mod sync;
+pub mod timed;
+pub mod timer;
 mod wait;

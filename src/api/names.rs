@@ -1,7 +1,7 @@
 //! The program's function behind a task, for messages and reports. A task in a queue has a function
-//! of this library if it is forked, has a copy of its argument, or belongs to a group.
+//! of this library if it is forked, has a copy of its argument, belongs to a group, or is a timer's.
 
-use crate::api::group;
+use crate::api::{group, timer};
 use crate::runtime::{forked, spawn_copy};
 use crate::task::Task;
 
@@ -10,5 +10,6 @@ pub fn function_of(task: Task) -> usize {
     if let Some((f, copy)) = spawn_copy::content_of(task) {
         return group::function_of(f, copy).unwrap_or(f as usize);
     }
-    forked::function_of(task).unwrap_or(task.f as usize)
+    let timers = || timer::function_of(task.f, task.closure);
+    forked::function_of(task).or_else(timers).unwrap_or(task.f as usize)
 }

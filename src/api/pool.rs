@@ -11,7 +11,11 @@
 //! is the address of its policy, and the policy of a pool is freed only when the pool is destroyed,
 //! which fails in the child.
 
+use crate::api::group::Group;
 use crate::api::names::function_of;
+use crate::api::timed;
+use crate::queue::run_gate::no_limit;
+use crate::runtime::deadlines;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
 use crate::runtime::spawn_copy;
@@ -19,11 +23,15 @@ use crate::settings::Config;
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{detector, errno, memory, process};
+use crate::sys::{detector, errno, futex, memory, process};
 use crate::table;
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+use std::time::Duration;
+
+/// How often a task that waits for a pool looks whether its group is cancelled.
+const CANCEL_LOOK: Duration = Duration::from_millis(1);
 
 /// The C type `struct sched_pool`.
 pub struct Pool {
@@ -76,7 +84,22 @@ impl Pool {
 
     /// Waits until the run has had, since the call, a moment without tasks.
     pub fn wait(&self) -> Result<(), Errno> {
-        self.wait_after(&mut || Ok(()))
+        self.wait_after(&mut || Ok(()), &no_limit)
+    }
+
+    /// As `wait`, but no longer than until the deadline. Returns what `sched_pool_wait_until`
+    /// returns. The caller's thread sleeps. If the caller is a task of a group, it looks from time
+    /// to time whether the group is cancelled.
+    pub fn wait_until(&self, deadline: i64) -> Result<(), Errno> {
+        let is_cancelled = || timed::group_of_caller().is_some_and(Group::is_cancelled);
+        let longest = if timed::group_of_caller().is_some() { CANCEL_LOOK } else { futex::LONGEST };
+        let limit = || {
+            let left = deadline.saturating_sub(deadlines::now());
+            (left > 0 && !is_cancelled()).then(|| Duration::from_nanos(left as u64).min(longest))
+        };
+        let outcome = self.wait_after(&mut || Ok(()), &limit);
+        let timed_out = outcome == Err(Errno(libc::ETIMEDOUT));
+        if timed_out && is_cancelled() { Err(Errno(libc::ECANCELED)) } else { outcome }
     }
 
     /// Adds a task, and waits until no task is left.
@@ -85,17 +108,24 @@ impl Pool {
     /// `f` accepts `closure`.
     pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> Result<(), Errno> {
         // SAFETY: `f` accepts `closure`, by the caller's promise.
-        self.wait_after(&mut || match unsafe { self.submit(f, closure) } {
-            0 => Ok(()),
-            _ => Err(Errno(errno::get())),
-        })
+        self.wait_after(
+            &mut || match unsafe { self.submit(f, closure) } {
+                0 => Ok(()),
+                _ => Err(Errno(errno::get())),
+            },
+            &no_limit,
+        )
     }
 
     /// Calls `begin`, and then waits as `Open::wait_for_rest` does.
-    fn wait_after(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+    fn wait_after(
+        &self,
+        begin: &mut dyn FnMut() -> Result<(), Errno>,
+        limit: &dyn Fn() -> Option<Duration>,
+    ) -> Result<(), Errno> {
         self.check_alive()?;
         let _uncancelled = Uncancelled::begin();
-        detector::ignored(|| self.run.wait_for_rest(begin))
+        detector::ignored(|| self.run.wait_for_rest(begin, limit))
     }
 
     /// Waits until no task is left, and ends the run. Afterwards the pool may be dropped.

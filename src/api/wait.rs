@@ -42,7 +42,7 @@ use std::time::Duration;
 const LOOKS_PER_SLEEP: u32 = 4;
 
 /// The longest sleep of a registered thread: the kernel may refuse the futex call that wakes it.
-const MAX_SLEEP: Duration = Duration::from_millis(100);
+pub(super) const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An object to wait for, whose state is one word.
 pub(super) trait Latch {

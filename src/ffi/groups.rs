@@ -2,7 +2,7 @@
 
 use crate::api::group::Group;
 use crate::ffi::tasks::can_be_copied;
-use crate::ffi::{given, taskfunc, waited};
+use crate::ffi::{given, object, taskfunc, waited};
 use crate::sys::errno::Errno;
 use crate::sys::{errno, probe};
 use crate::task::Scheduler;
@@ -17,6 +17,7 @@ pub struct sched_group {
     state: usize,
     waiter: usize,
     cancelled: usize,
+    awaiter: *mut c_void,
 }
 
 const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
@@ -34,7 +35,9 @@ pub unsafe extern "C" fn sched_group_init(g: *mut sched_group) -> c_int {
         return errno::failed(libc::EINVAL);
     }
     // SAFETY: `g` is a place for a group, which nobody uses, by the program's promise.
-    unsafe { g.write(sched_group { state: 0, waiter: 0, cancelled: 0 }) };
+    unsafe {
+        g.write(sched_group { state: 0, waiter: 0, cancelled: 0, awaiter: std::ptr::null_mut() })
+    };
     0
 }
 
@@ -69,7 +72,7 @@ pub unsafe extern "C" fn sched_group_spawn(
     s: *mut Scheduler,
 ) -> c_int {
     // SAFETY: `g` is NULL, or points to a group.
-    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
+    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
         return errno::failed(libc::EINVAL);
     };
     // SAFETY: by the caller's promise.
@@ -113,7 +116,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     s: *mut Scheduler,
 ) -> c_int {
     // SAFETY: `g` is NULL, or points to a group.
-    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
+    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
         return errno::failed(libc::EINVAL);
     };
     if !can_be_copied(arg, size) {
@@ -148,23 +151,28 @@ probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
     // SAFETY: `g` is NULL, or points to a group.
-    let Some(group) = (unsafe { group(g) }) else { return errno::failed(libc::EINVAL) };
+    let Some(group) = (unsafe { object::<Group>(g) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     group.wait(unsafe { waited(s) })
 }
 
 /// Cancels the group: its tasks that have not begun are not run, and its running tasks may call
-/// sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
-/// groups that the group's tasks use are not cancelled. The loops and reductions that its tasks have
-/// called begin no further part, and return -1 with ECANCELED.
-/// Thread-safe, also outside of the run; async-signal-safe. Cost: a store.
+/// sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. The loops
+/// and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
+/// The waits of its tasks that have a deadline, and their sleeps, fail with ECANCELED, those that
+/// have begun as well as those to come. Other groups that the group's tasks use are not cancelled;
+/// but while a task of the group waits for such a group, the waits with a deadline and the sleeps of
+/// that group's tasks fail likewise, and so on from group to group. Joins, barriers, and waits
+/// without a deadline are not ended.
+/// Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
+/// a system call if tasks wait with deadlines.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
     // SAFETY: `g` is NULL, or points to a group.
-    if let Some(group) = unsafe { group(g) } {
+    if let Some(group) = unsafe { object::<Group>(g) } {
         group.cancel();
     }
 }
@@ -177,12 +185,5 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
     // SAFETY: `g` is NULL, or points to a group.
-    unsafe { group(g) }.is_some_and(Group::shows_cancelled).into()
-}
-
-/// # Safety
-/// `g` is NULL or points to an initialised group.
-unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
-    // SAFETY: by the caller's promise.
-    unsafe { g.cast::<Group>().as_ref() }
+    unsafe { object::<Group>(g) }.is_some_and(Group::shows_cancelled).into()
 }

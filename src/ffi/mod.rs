@@ -9,6 +9,7 @@
 //! when a panic reaches an `extern "C"` function.
 
 pub mod block;
+pub mod channel;
 pub mod course;
 pub mod debugger;
 pub mod groups;
@@ -18,6 +19,7 @@ pub mod pool;
 pub mod stats;
 pub mod sync;
 pub mod tasks;
+pub mod time;
 
 use crate::api::default_pool;
 use crate::runtime::record::Worker;
@@ -56,6 +58,15 @@ unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
     }
     // SAFETY: `s` is not NULL, so this library has given it.
     Some(unsafe { Worker::of(s) })
+}
+
+/// The object that a pointer from C points to; None if the pointer is NULL.
+///
+/// # Safety
+/// `p` is NULL, or points to an initialised object with the layout of `T`.
+unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
+    // SAFETY: by the caller's promise.
+    unsafe { p.cast::<T>().as_ref() }
 }
 
 /// As `given`, but fails with EINVAL if the run has ended.

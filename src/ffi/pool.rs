@@ -4,6 +4,7 @@
 use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
+use crate::ffi::time::sched_time;
 use crate::settings;
 use crate::settings::{Config, Kind, Refused};
 use crate::sys::errno::Errno;
@@ -340,6 +341,26 @@ pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Sch
 pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
     // SAFETY: `pool` is NULL, or was created and not destroyed.
     outcome(unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::wait))
+}
+
+/// As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
+/// whether the pool has tasks. A pending timer of the pool counts as a task.
+///
+/// Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the caller is a task of a group that is
+/// cancelled; this is noticed within about a millisecond), EINVAL and EDEADLK as for
+/// sched_pool_wait.
+/// Thread-safe. Cost: that of sched_pool_wait.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_wait_until(
+    pool: *mut sched_pool,
+    deadline: sched_time,
+) -> c_int {
+    // SAFETY: `pool` is NULL, or was created and not destroyed.
+    let pool = unsafe { get(pool) }.ok_or(Errno(libc::EINVAL));
+    outcome(pool.and_then(|pool| pool.wait_until(deadline)))
 }
 
 /// Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for

@@ -2,7 +2,7 @@
 //! made from this and other files.
 
 use crate::api::sync;
-use crate::ffi::waited;
+use crate::ffi::{object, waited};
 use crate::runtime::record::Worker;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Cond;
@@ -63,15 +63,6 @@ const _: () = assert!(
         && size_of::<sched_sem>() == size_of::<Sem>()
         && size_of::<sched_barrier>() == size_of::<Barrier>()
 );
-
-/// The object that a pointer from C points to; None if the pointer is NULL.
-///
-/// # Safety
-/// `p` is NULL, or points to an initialised object with the layout of `T`.
-unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
-    // SAFETY: by the caller's promise.
-    unsafe { p.cast::<T>().as_ref() }
-}
 
 fn set<T, U>(p: *mut T, value: U) -> c_int {
     const { assert!(size_of::<T>() == size_of::<U>()) };

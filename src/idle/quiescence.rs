@@ -34,7 +34,9 @@
 //! counter: the tasks that it has suspended, minus those that it has resumed. The sum of the
 //! counters is the number of waiting tasks. No worker changes its counter while it is idle, or
 //! takes a task while `idle` is full and the injector locked. So counters read one by one belong to
-//! one moment.
+//! one moment. (A thread that is not an active worker uses a further counter, under the injector's
+//! lock. A pending timer counts like a waiting task. It is counted before it is added, and the
+//! worker that runs its function takes it out of the count.)
 //!
 //! A thief's leaving is seen in time: the thief leaves, and then takes the task by a releasing
 //! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone has
@@ -100,6 +102,7 @@ pub struct Sleepers {
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
     ended: Pad<AtomicBool>,
+    /// One for each worker, and one for all other threads.
     waiting: Box<[Pad<Waiting>]>,
     workers: u32,
 }
@@ -130,7 +133,7 @@ impl Waiting {
 
 impl Quiescence {
     pub fn new(workers: usize) -> Result<Self, NoMemory> {
-        let waiting = memory::slice(workers, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
+        let waiting = memory::slice(workers + 1, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
         let workers = u32::try_from(workers).expect("more than 4096 workers");
         Ok(Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),
@@ -206,6 +209,23 @@ impl Quiescence {
 
     pub fn waiting(&self, worker: usize) -> &Waiting {
         &self.waiting[worker]
+    }
+
+    /// As `Waiting::hold`, by a thread that is not an active worker. False: the run has ended.
+    pub fn hold_outside(&self, injector: &Injector) -> bool {
+        injector.while_open(|| self.outside().hold())
+    }
+
+    /// Takes a hold back, by a thread that is not an active worker. True if this ended the run: the
+    /// caller then wakes the workers.
+    pub fn let_go_outside(&self, injector: &Injector) -> bool {
+        injector.while_open(|| self.outside().let_go());
+        injector.close_if(|| self.is_full()) && self.end()
+    }
+
+    /// The counter for threads that are not active workers. Used under the injector's lock.
+    fn outside(&self) -> &Waiting {
+        &self.waiting[self.workers as usize]
     }
 
     /// True if all workers are idle and no task waits; the caller then sees what the workers did.

@@ -12,10 +12,12 @@
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
+//! 4. No deadline is pending, nor is any being served (`deadline`). This is looked at first: once
+//!    nothing is pending, only a thread of the program could add a deadline.
 //!
 //! Then no thread will ever execute the program's code again: a thread that sleeps is woken by
 //! another thread only (2), and the handlers of signals are the only code without a thread of its
-//! own (3). The library has no timers. So each task that waits (1) waits forever.
+//! own (3). Nothing is due at any time (4). So each task that waits (1) waits forever.
 //!
 //! Nothing is proved if the process has a thread that rule 2 does not count: a thread of the
 //! program, of another copy of this library, or of the system (for timers or asynchronous input),
@@ -106,7 +108,7 @@ use crate::inspect::doubt::{Doubt, doubt};
 use crate::inspect::dump::{self, Title};
 use crate::policy::Place;
 use crate::runtime::record::{Run, Worker};
-use crate::runtime::{registry, run_wait, waiter};
+use crate::runtime::{deadlines, registry, run_wait, waiter};
 use crate::settings::Deadlock;
 use crate::sync::outside::Count;
 use crate::sys::atomic::{AtomicU32, Ordering, fence};
@@ -182,6 +184,9 @@ struct Proof {
 
 /// The state, if the first two rules hold.
 fn proof() -> Option<Proof> {
+    if deadlines::may_act() {
+        return None; // rule 4
+    }
     let runs_made = registry::runs_made();
     let (threads, Sum { tasks, word, .. }) = waiter::while_threads_wait(wait_for_ever)?;
     (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads, word })

@@ -1,12 +1,14 @@
 //! The text on stderr: why it is written, each run with its workers, each waiting task with what it
 //! waits for and where, and the circles of tasks that wait for each other.
 
+use crate::deadline::FOREVER;
 use crate::fiber::trace::MOST;
 use crate::inspect::doubt::Doubt;
 use crate::inspect::known::{Known, KnownRun, KnownTask, KnownWorker, Name, find_out};
 use crate::inspect::objects::Awaited;
 use crate::inspect::records::Records;
 use crate::inspect::walk::RunAwaited;
+use crate::runtime::deadlines;
 use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
@@ -273,6 +275,12 @@ fn write_task(
             symbol::Variable(at),
             Count(left, "task is left", "tasks are left")
         )?,
+        Some(Awaited::Channel { at }) => write!(out, " waits for the channel {at:#x}")?,
+        Some(Awaited::Sleep { deadline: FOREVER }) => out.write_str(" sleeps without end")?,
+        Some(Awaited::Sleep { deadline }) => {
+            let left = deadline.saturating_sub(deadlines::now()).max(0);
+            write!(out, " sleeps until {:.1} s from now", left as f64 / 1e9)?;
+        }
         Some(Awaited::Run(awaited)) => write_awaited_run(out, awaited, tasks, runs)?,
         Some(Awaited::Unknown) => out.write_str(" waits")?,
     }

@@ -33,6 +33,7 @@ mod trace;
 mod walk;
 mod watchdog;
 
+use crate::runtime::deadlines;
 use crate::runtime::record::Doctor;
 use crate::sys::{futex, output};
 use crate::threads::watcher::{self, Duty, Reason};
@@ -48,13 +49,18 @@ fn begin(duty: Duty) {
             Duty::Doctor => watchdog::look,
             Duty::Live => live::look,
             Duty::Timeline => write_timelines,
+            Duty::Clock => deadlines::look,
         },
     );
 }
 
 fn end(duty: Duty) {
-    if watcher::end(duty) && duty == Duty::Live {
-        output::clear_line();
+    if watcher::end(duty) {
+        match duty {
+            Duty::Live => output::clear_line(),
+            Duty::Clock => deadlines::has_no_keeper(),
+            Duty::Doctor | Duty::Timeline => {}
+        }
     }
 }
 

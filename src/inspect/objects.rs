@@ -2,6 +2,7 @@
 //! program, which may be gone: they are read by `sys::peek`, as words. The layouts are those of
 //! `crate::sync`, whose types say where their fields are.
 
+use crate::deadline::Entry;
 use crate::inspect::walk::{RunAwaited, SeenTask};
 use crate::runtime::observed::seen_function;
 use crate::runtime::wait_note::Object;
@@ -40,6 +41,13 @@ pub enum Awaited {
     Group {
         at: usize,
         tasks: usize,
+    },
+    Channel {
+        at: usize,
+    },
+    /// In nanoseconds of CLOCK_MONOTONIC.
+    Sleep {
+        deadline: i64,
     },
     Run(RunAwaited),
     /// The object could not be read.
@@ -83,5 +91,7 @@ fn read(kind: Object, at: usize) -> Option<Awaited> {
             Awaited::Forked { at, state }
         }
         Object::Group => Awaited::Group { at, tasks: Members::tasks_in(peek::word(at)?) },
+        Object::Channel => Awaited::Channel { at },
+        Object::Sleep => Awaited::Sleep { deadline: peek::word(at + Entry::DEADLINE)? as i64 },
     })
 }

@@ -13,6 +13,12 @@ pub struct Mutex<T> {
 // SAFETY: the value is used only under the lock, by one thread at a time.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Mutex::new(T::default())
+    }
+}
+
 impl<T> Mutex<T> {
     /// Where a debugger finds the value.
     pub const VALUE: usize = offset_of!(Mutex<T>, value);

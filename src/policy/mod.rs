@@ -199,6 +199,12 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
+    /// As `hold`, by a thread that does not occupy a place of the run. False: the run has ended.
+    fn hold_outside(&self) -> bool;
+
+    /// Takes a `hold` or `hold_outside` back, by such a thread.
+    fn let_go_outside(&self);
+
     /// Publishes all of the worker's private tasks. Called by a task that computes for long without
     /// adding or taking tasks. `takes` is the expected total time of the tasks; if it is much
     /// longer than a wake-up, sleepers are woken. If it is None, the tasks are published only if at
@@ -556,6 +562,13 @@ pub trait Place {
     }
     /// Called by an idle worker about once every `futex::LONGEST`. The caller holds no lock.
     fn idles_long(&self) {}
+    /// How long an idle worker that is about to sleep may sleep, at most `limit`. Afterwards it calls
+    /// `serve_deadlines`.
+    fn until_deadline(&self, limit: Duration) -> Duration {
+        limit
+    }
+    /// Called by an idle worker after its sleep, without a lock: does what is due (`deadline`).
+    fn serve_deadlines(&self) {}
     /// True if the worker keeps memory besides its queue's. Its occupant calls this between tasks.
     fn keeps_memory(&self) -> bool {
         false

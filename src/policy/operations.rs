@@ -137,7 +137,6 @@ mod made {
         for the occupant:
         fn spawn(place, task: Task) -> Result<(), Full> = spawn(place, task);
         fn spawn_last(place, task: Task) -> Result<(), Full> = spawn_last(place, task);
-        fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(&*place, task);
         fn line_up(place, task: Task) -> Result<(), NoMemory> = line_up(place, task);
         fn hold(place) = hold(&*place);
         fn let_go(place) = let_go(&*place);
@@ -156,12 +155,15 @@ mod made {
         for any thread:
         fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);
         fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
+        fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);
         fn requeue_ended(place, task: Task) -> Result<(), NoMemory> = requeue_ended(place, task);
         fn has_ended(place) -> bool = has_ended();
         fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
         fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
         fn queued(place) -> Option<usize> = queued(place.index());
         fn rouse(place) = rouse(place.index());
+        fn hold_outside(place) -> bool = hold_outside();
+        fn let_go_outside(place) = let_go_outside();
         fn queued_for_all(place) -> usize = queued_for_all();
         fn waits(place) -> usize = waits();
         fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);

@@ -87,6 +87,16 @@ impl Policy for Serial {
         Some(self.quiescence.waiting(index))
     }
 
+    fn hold_outside(&self) -> bool {
+        self.quiescence.hold_outside(&self.injector)
+    }
+
+    fn let_go_outside(&self) {
+        if self.quiescence.let_go_outside(&self.injector) {
+            self.ring();
+        }
+    }
+
     fn take_back(&self, _place: Mine<'_, impl Place>, task: Task) -> bool {
         // SAFETY: the caller is the one worker.
         take_back(unsafe { self.ready() }, |queued| *queued == task)
@@ -230,7 +240,9 @@ impl Serial {
         });
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
+            let longest = place.until_deadline(longest);
             place.sleeping(|| self.bell.wait(ASLEEP, longest));
+            place.serve_deadlines();
             if idle.is_due() {
                 place.idles_long();
             }

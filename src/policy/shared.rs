@@ -344,6 +344,24 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         });
     }
 
+    fn hold_outside(&self) -> bool {
+        self.with(|state| {
+            let is_open = !state.gate.is_closed();
+            state.active += usize::from(is_open);
+            state.held += usize::from(is_open);
+            is_open
+        })
+    }
+
+    fn let_go_outside(&self) {
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let state = unsafe { self.state() };
+        state.active -= 1;
+        state.held -= 1;
+        self.end_if_at_rest_and_unlock();
+    }
+
     fn take_back(&self, _place: Mine<'_, impl Place>, task: Task) -> bool {
         self.with(|state| {
             let outside = state.queue.outside();

@@ -28,6 +28,9 @@
 //! under the lock that it has found a rest, and an announced rest changes the count under the lock.
 //! The new task came in under that lock, later, so whoever runs it sees the note and the count.
 //!
+//! *A thread that gives up*, because its deadline has come, looks once more under the lock, and takes
+//! itself out of `awaited` unless a rest was announced. A rest that it finds then counts.
+//!
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It
 //! counts for this thread as well, whatever tasks have come in since.
@@ -45,6 +48,7 @@
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
@@ -90,6 +94,10 @@ impl RunGate {
         // Relaxed: the lock orders these accesses with those of `announce`
         if rests {
             thread.state.store(FOUND, Ordering::Relaxed);
+        } else if thread.gives_up.load(Ordering::Relaxed) {
+            // A rest that was announced has taken all threads out of the count.
+            let counted = thread.count_is_same() && thread.counted.load(Ordering::Relaxed);
+            self.awaited -= usize::from(counted);
         } else if thread.count_is_same() && !thread.counted.swap(true, Ordering::Relaxed) {
             self.awaited += 1;
         }
@@ -114,6 +122,14 @@ pub struct RestAwaited<'a> {
     state: AtomicUsize,
     /// The thread is counted in `awaited`, until the next rest.
     counted: AtomicBool,
+    /// How long the thread sleeps at most before it looks again; None: it gives up.
+    limit: &'a dyn Fn() -> Option<Duration>,
+    gives_up: AtomicBool,
+}
+
+/// The limit of a thread that never gives up.
+pub fn no_limit() -> Option<Duration> {
+    Some(futex::LONGEST)
 }
 
 /// The wait has not begun.
@@ -123,8 +139,14 @@ const FOUND: usize = usize::MAX - 1;
 
 impl<'a> RestAwaited<'a> {
     /// A wait that has not begun.
-    pub fn new(rests: &'a Rests) -> Self {
-        RestAwaited { rests, state: AtomicUsize::new(TO_COME), counted: AtomicBool::new(false) }
+    pub fn new(rests: &'a Rests, limit: &'a dyn Fn() -> Option<Duration>) -> Self {
+        RestAwaited {
+            rests,
+            state: AtomicUsize::new(TO_COME),
+            counted: AtomicBool::new(false),
+            limit,
+            gives_up: AtomicBool::new(false),
+        }
     }
 
     /// The wait begins: the rest for which it waits comes later than this.
@@ -155,8 +177,21 @@ impl<'a> RestAwaited<'a> {
         let word = &self.rests.0;
         let seen = self.state.load(Ordering::Relaxed) as u32;
         while word.load(Ordering::Acquire) == seen && !now() {
-            word.wait(seen, futex::LONGEST);
+            match (self.limit)() {
+                Some(limit) => word.wait(seen, limit),
+                None => {
+                    self.gives_up.store(true, Ordering::Relaxed);
+                    // A rest that has come by now counts.
+                    let found = now() || word.load(Ordering::Acquire) != seen;
+                    return self.gives_up.store(!found, Ordering::Relaxed);
+                }
+            }
         }
+    }
+
+    /// True if the thread has given up: the rest for which it waited has not come.
+    pub fn has_given_up(&self) -> bool {
+        self.gives_up.load(Ordering::Relaxed)
     }
 }
 

@@ -114,6 +114,43 @@ impl Worker {
         }
     }
 
+    /// Keeps this worker's run from ending, on behalf of a task that will be queued by `queue_held`
+    /// and then calls `let_go`, or until `let_go_of_run`. From any thread. False: the run has ended.
+    pub fn hold_run(&self) -> bool {
+        match self.mine() {
+            Some(mine) => {
+                mine.operations().hold();
+                true
+            }
+            None => self.with_open_run(|_, operations| operations.hold_outside()) == Some(true),
+        }
+    }
+
+    /// Takes `hold_run` back, from any thread.
+    pub fn let_go_of_run(&self) {
+        match self.mine() {
+            Some(mine) => mine.operations().let_go(),
+            None => _ = self.with_open_run(|_, operations| operations.let_go_outside()),
+        }
+    }
+
+    /// Queues a task of a run that is held, from any thread. If there is no memory, this waits.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure.
+    pub unsafe fn queue_held(&self, task: Task) {
+        retry_until_memory(|| {
+            let queued = self.with_open_run(|run, operations| {
+                let task = observed::wrap_outside(run, task);
+                // SAFETY: a task that was refused has not left this thread.
+                operations
+                    .put_back(task)
+                    .inspect_err(|_| _ = unsafe { observed::unwrap(task, None) })
+            });
+            queued.unwrap_or(Ok(())) // None: the run is a parent process's
+        });
+    }
+
     /// Calls `look` with this worker's run, from any thread. None if the run has ended.
     pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
         match self.mine() {

@@ -4,9 +4,9 @@ use crate::fiber::stack;
 use crate::policy::operations::Hosted;
 use crate::policy::turns::Turns;
 use crate::policy::{Place, Step, TICK};
-use crate::runtime::identity;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
+use crate::runtime::{deadlines, identity};
 use crate::stats::Counters;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
@@ -14,6 +14,7 @@ use crate::sys::{detector, output, probe, symbol};
 use crate::task::Task;
 use rand::RngExt;
 use std::ptr;
+use std::time::Duration;
 
 impl Place for Worker {
     #[inline]
@@ -85,6 +86,14 @@ impl Place for Worker {
     #[cold]
     fn idles_long(&self) {
         (self.row().doctor.idles_long)();
+    }
+
+    fn until_deadline(&self, limit: Duration) -> Duration {
+        deadlines::cover(limit)
+    }
+
+    fn serve_deadlines(&self) {
+        deadlines::serve();
     }
 
     fn keeps_memory(&self) -> bool {

@@ -93,6 +93,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A worker's part of a row of the table of kinds: the functions of the interface, the operations
@@ -542,6 +543,8 @@ pub struct Run {
     pub(super) threads: RunThreads,
     #[allow(dead_code, reason = "to drop them tells the end of the run")]
     pub(super) attended: [Option<Attended>; 3],
+    /// Made at the first deadline in the run.
+    pub(super) keeper: OnceLock<Attended>,
     pub(super) workers: Box<[&'static Worker]>,
     /// The places of guests: see `policy::guests`. Their indices follow those of the workers.
     pub(super) guests: Box<[&'static Worker]>,

@@ -10,7 +10,7 @@ use crate::profile;
 use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
-use crate::runtime::{default_worker, identity, run_wait, waiter};
+use crate::runtime::{crowd, deadlines, default_worker, identity, run_wait, waiter};
 use crate::settings::Join;
 use crate::stats::{file, report};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
@@ -272,6 +272,8 @@ fn reset_in_child() {
         stack::free::renew(all_records().map(|worker| &worker.stacks));
         default_worker::renew();
         run_wait::forget();
+        deadlines::forget();
+        crowd::forget();
     }
     identity::forget_sections();
     waiter::forget_threads();

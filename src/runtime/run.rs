@@ -41,6 +41,7 @@ use crate::threads::watcher::Duty;
 use crate::trace::timeline::Timeline;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A request for a run, with all settings resolved.
@@ -149,6 +150,7 @@ impl Run {
         Ok(Run {
             threads,
             attended,
+            keeper: OnceLock::new(),
             first_guest: workers.len(),
             workers,
             guests,
@@ -203,6 +205,11 @@ impl Run {
     /// longer find it. So it has to be called before the run or its policy is dropped.
     fn withdraw(&self) {
         self.all_places().for_each(|worker| worker.retire());
+    }
+
+    /// Has the run's deadlines kept (`runtime::deadlines`) until its end.
+    pub fn keep_deadlines(&self) {
+        self.keeper.get_or_init(|| Attended::begin(self.worker(0).row().doctor, Duty::Clock));
     }
 
     /// Waits for the end of the run, after which no thread can wake a worker, and so no thread is
@@ -354,7 +361,13 @@ pub trait Open {
     /// If `begin` fails, returns its error at once. Fails with EDEADLK, without the call, if the
     /// wait would never end because the caller is a task of this run, or of a run for which tasks
     /// of this run wait, directly or through others.
-    fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno>;
+    /// `limit` gives the greatest length of each sleep; if it returns None, and the run has had no
+    /// such moment, this fails with ETIMEDOUT.
+    fn wait_for_rest(
+        &self,
+        begin: &mut dyn FnMut() -> Result<(), Errno>,
+        limit: &dyn Fn() -> Option<Duration>,
+    ) -> Result<(), Errno>;
 
     /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. To be called
     /// successfully once, before the value is dropped.
@@ -384,15 +397,23 @@ impl<P: Policy> Open for OpenRun<P> {
         &self.run
     }
 
-    fn wait_for_rest(&self, begin: &mut dyn FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
-        let rest = RestAwaited::new(self.policy.rests());
+    fn wait_for_rest(
+        &self,
+        begin: &mut dyn FnMut() -> Result<(), Errno>,
+        limit: &dyn Fn() -> Option<Duration>,
+    ) -> Result<(), Errno> {
+        let rest = RestAwaited::new(self.policy.rests(), limit);
         let mut outcome = Ok(());
         while_awaited(&self.run, Until::Rest(&rest), &mut || {
             outcome = begin();
             if outcome.is_ok() {
                 run_wait::begin(&rest);
                 self.policy.wait_for_rest(&rest);
-                detector::acquire(&raw const self.run);
+                if rest.has_given_up() {
+                    outcome = Err(Errno(libc::ETIMEDOUT));
+                } else {
+                    detector::acquire(&raw const self.run);
+                }
             }
         })?;
         outcome

@@ -80,6 +80,8 @@ impl Fiber {
             Some(Object::Barrier) => Wait::Barrier,
             Some(Object::Forked) => Wait::Join,
             Some(Object::Group) => Wait::Group,
+            Some(Object::Channel) => Wait::Channel,
+            Some(Object::Sleep) => Wait::Sleep,
         }
     }
 

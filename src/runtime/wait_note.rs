@@ -18,10 +18,12 @@ use crate::sys::peek;
 use std::mem::offset_of;
 use std::ptr;
 
-/// The kinds of objects that tasks wait for. Zero: no object.
+/// The kinds of objects that tasks wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Object {
+    /// No object: the task sleeps. The address is that of its `deadline::Entry`.
+    Sleep = 0,
     /// A `sync::mutex::Mutex`.
     Mutex = 1,
     /// A `sync::cond::Waiting`.
@@ -34,6 +36,8 @@ pub enum Object {
     Forked,
     /// A `sync::members::Members`.
     Group,
+    /// An `api::channel::Channel`.
+    Channel,
 }
 
 /// The bits that hold the kind, in an address that is aligned to 8.
@@ -51,12 +55,14 @@ impl WaitsFor {
 
     pub fn object(self) -> (Object, usize) {
         let kind = match self.0 & KIND {
+            0 => Object::Sleep,
             1 => Object::Mutex,
             2 => Object::Cond,
             3 => Object::Sem,
             4 => Object::Barrier,
             5 => Object::Forked,
-            _ => Object::Group,
+            6 => Object::Group,
+            _ => Object::Channel,
         };
         (kind, self.0 & !KIND)
     }
@@ -82,7 +88,7 @@ pub struct Noted {
 
 impl WaitNote {
     /// The fields that a debugger reads, their offsets, and the bits of `object`.
-    pub const FOR_DEBUGGER: [(&str, usize); 9] = [
+    pub const FOR_DEBUGGER: [(&str, usize); 11] = [
         ("wait.object", offset_of!(WaitNote, object)),
         ("wait.latch", offset_of!(WaitNote, latch)),
         ("wait.kind", KIND),
@@ -92,6 +98,8 @@ impl WaitNote {
         ("object barrier", Object::Barrier as usize),
         ("object join", Object::Forked as usize),
         ("object group", Object::Group as usize),
+        ("object channel", Object::Channel as usize),
+        ("object sleep", Object::Sleep as usize),
     ];
 
     pub const fn none() -> Self {

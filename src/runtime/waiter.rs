@@ -19,6 +19,16 @@ pub enum Waiter {
     Worker(*const Worker),
     /// A thread that is not a worker of the run.
     Thread,
+    /// Such a thread, which wakes by itself at its deadline.
+    TimedThread,
+    /// No task or thread: a function is called.
+    Server(*const Server),
+}
+
+/// A record that begins with a function, which is called in place of a wake-up. Aligned to 16.
+#[repr(C, align(16))]
+pub struct Server {
+    pub serve: unsafe fn(*const Server),
 }
 
 /// The threads that sleep as `Waiter::Thread` and were not woken.
@@ -70,15 +80,20 @@ pub fn forget_threads() {
 
 /// Values of the low bits of a packed waiter. The packed addresses leave these bits free.
 const THREAD: usize = 2;
+/// The whole word of a thread that waits with a deadline. Other words with the low bits of THREAD
+/// are those of servers.
+const TIMED_THREAD: usize = THREAD | 16;
 /// The mark of a suspended task. Such a name is a lasting one (`sync::node`), since a suspended
 /// task cannot replace its name before it is woken.
 const TASK: usize = crate::sync::node::LASTING;
+/// The mark of a suspended task that waits no longer than until a deadline: its name does not last.
+const TIMED_TASK: usize = 8;
 const LOW_BITS: usize = 15;
 
 impl Waiter {
     /// The bits of a packed waiter, for a debugger.
     pub const FOR_DEBUGGER: [(&str, usize); 2] =
-        [("waiter.task", TASK), ("waiter.low_bits", LOW_BITS)];
+        [("waiter.task", TASK | TIMED_TASK), ("waiter.low_bits", LOW_BITS)];
 
     /// Packs the waiter into one word, which is neither 0 nor 1 and whose highest bit is 0.
     pub fn pack(self) -> usize {
@@ -86,15 +101,28 @@ impl Waiter {
             Waiter::Task(continuation) => continuation.expose_provenance() | TASK,
             Waiter::Worker(worker) => worker.expose_provenance(),
             Waiter::Thread => THREAD,
+            Waiter::TimedThread => TIMED_THREAD,
+            Waiter::Server(server) => server.expose_provenance() | THREAD,
+        }
+    }
+
+    /// As `pack`, for a wait that a deadline may end.
+    pub fn pack_timed(self) -> usize {
+        match self {
+            Waiter::Task(continuation) => continuation.expose_provenance() | TIMED_TASK,
+            Waiter::Thread => Waiter::TimedThread.pack(),
+            other => other.pack(),
         }
     }
 
     /// # Safety
-    /// `pack` has returned the word.
+    /// `pack` or `pack_timed` has returned the word.
     pub unsafe fn unpack(word: usize) -> Waiter {
         match word & LOW_BITS {
-            THREAD => Waiter::Thread,
-            TASK => Waiter::Task(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
+            THREAD if word == THREAD => Waiter::Thread,
+            THREAD if word == TIMED_THREAD => Waiter::TimedThread,
+            THREAD => Waiter::Server(ptr::with_exposed_provenance(word & !LOW_BITS)),
+            TASK | TIMED_TASK => Waiter::Task(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
             _ => Waiter::Worker(ptr::with_exposed_provenance(word)),
         }
     }
@@ -105,7 +133,8 @@ impl Waiter {
     /// `pack` has returned the word.
     #[inline]
     pub unsafe fn continuation(word: usize) -> Option<*mut c_void> {
-        (word & TASK != 0).then(|| ptr::with_exposed_provenance_mut(word & !LOW_BITS))
+        (word & (TASK | TIMED_TASK) != 0)
+            .then(|| ptr::with_exposed_provenance_mut(word & !LOW_BITS))
     }
 
     /// Wakes the waiter. `word` is the address on which a waiting thread sleeps; the memory there
@@ -132,6 +161,9 @@ impl Waiter {
                 OUTSIDE.uncount();
                 Futex::wake_at(word.cast(), i32::MAX);
             }
+            Waiter::TimedThread => _ = Futex::wake_at(word.cast(), i32::MAX),
+            // SAFETY: the server lives until it has served.
+            Waiter::Server(server) => unsafe { ((*server).serve)(server) },
         }
     }
 }

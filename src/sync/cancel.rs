@@ -2,7 +2,7 @@
 //!
 //! # Protocol
 //!
-//! A thread cancels the group by a store. The group's tasks load it when they begin, and when they
+//! A thread cancels the group by a swap. The group's tasks load it when they begin, and when they
 //! ask. A wait that has seen the group's last task end takes the cancellation back by a swap, so
 //! only one of several waits reports it.
 //!
@@ -29,8 +29,9 @@ pub struct Cancellation(AtomicUsize);
 const CANCELLED: usize = 1;
 
 impl Cancellation {
-    pub fn cancel(&self) {
-        self.0.store(CANCELLED, Ordering::Release);
+    /// True if the group was not cancelled before.
+    pub fn cancel(&self) -> bool {
+        self.0.swap(CANCELLED, Ordering::Release) == 0
     }
 
     #[inline]

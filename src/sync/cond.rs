@@ -61,13 +61,31 @@ impl Cond {
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
+    /// As `link`, for a waiter with a deadline, which may call `leave`.
+    ///
+    /// # Safety
+    /// As for `link`.
+    pub unsafe fn link_to_leave(&self, waiting: &Waiting) {
+        // SAFETY: as in `link`.
+        self.0.locked(|list| unsafe { list.push_to_leave(&raw const waiting.node) });
+    }
+
+    /// Takes out a waiter whose deadline has come. False: it was signalled.
+    ///
+    /// # Safety
+    /// It was linked by `link_to_leave`.
+    pub unsafe fn leave(&self, waiting: &Waiting) -> bool {
+        // SAFETY: `locked` holds the lock.
+        self.0.locked(|list| unsafe { list.leave(&raw const waiting.node) })
+    }
+
     /// Takes out the oldest waiter, if there is one, for the caller to pass to `relock`.
     pub fn signal(&self) -> Option<*const Node> {
         if self.0.looks_empty() {
             return None;
         }
         // SAFETY: `locked` holds the lock.
-        self.0.locked(|list| unsafe { list.pop() })
+        self.0.locked(|list| unsafe { list.pop_any() })
     }
 
     /// Takes out all waiters in their order, for the caller to pass each to `relock`.
@@ -76,7 +94,7 @@ impl Cond {
             return Taken(std::ptr::null());
         }
         // SAFETY: `locked` holds the lock.
-        self.0.locked(|list| unsafe { list.take() })
+        self.0.locked(|list| unsafe { list.take_any() })
     }
 }
 

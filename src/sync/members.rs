@@ -26,6 +26,12 @@
 //! node. This is excluded, because the waiter changes the state after it has linked the node:
 //! either the last task finds its mark cleared, or the waiter finds 0.
 //!
+//! A waiter whose deadline has come takes all nodes out, and puts the others back. Then it changes
+//! the state as if it had linked them, for the same reason. If its own node is not there, another
+//! thread has it for a moment, or is about to grant it; so it looks again until either has happened.
+//! (A line of nodes that each knows its neighbours would need a lock, which each last task would
+//! take. A group seldom has more than one waiter.)
+//!
 //! # Mistakes
 //!
 //! The state is 0, or counts at least one task; and memory ends long before a count reaches
@@ -39,13 +45,14 @@
 //! | --- | --- | --- |
 //! | `enter`: addition | Relaxed | the queue that the task goes through |
 //! | `leave`: exchanges | AcqRel | `is_over`: the tasks' writes; the other tasks' `leave`; `link` |
-//! | `link`: exchange | AcqRel | `leave`: the task that takes the nodes sees this one |
+//! | `link`, `leave_line`: exchange | AcqRel | `leave`: the task that takes the nodes sees this one |
 //! | `is_over`: load | Acquire | `leave` |
 //! | `put_back`: exchange of `nodes` | Release | `take`: how the nodes are linked |
 //! | `take`: swap of `nodes` | Acquire | `put_back` |
 //! | first loads of the loops | Relaxed | none: the exchange fails if they are stale |
 
 use crate::lock::handover::Link;
+use crate::lock::trylock::Backoff;
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
@@ -144,6 +151,34 @@ impl Members {
     pub unsafe fn link(&self, node: &Node) -> Option<Taken> {
         // SAFETY: the node is the caller's, and linked to no other.
         unsafe { self.put_back(Taken(node)) };
+        self.look_again()
+    }
+
+    /// Takes out the node of a waiter whose deadline has come. False: another thread has granted
+    /// it. Calls `grant` with nodes that the caller is to grant, because the group is over.
+    ///
+    /// # Safety
+    /// The node was linked by `link`, and the caller waits for the group.
+    pub unsafe fn leave_line(&self, node: &Node, mut grant: impl FnMut(Taken)) -> bool {
+        let mut backoff = Backoff::default();
+        while !node.is_granted() {
+            // SAFETY: the nodes are the caller's now.
+            let (found, others) = unsafe { without(self.take(), node) };
+            if !others.0.is_null() {
+                // SAFETY: as above.
+                unsafe { self.put_back(others) };
+                self.look_again().into_iter().for_each(&mut grant);
+            }
+            if found {
+                return true;
+            }
+            backoff.wait(); // another thread holds the node for a moment, or is about to grant it
+        }
+        false
+    }
+
+    /// Called when nodes were linked: as `link`.
+    fn look_again(&self) -> Option<Taken> {
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         while state >= TASK {
             let new = (state | WAITED) & !TAKING;
@@ -185,6 +220,30 @@ impl Members {
             }
         }
     }
+}
+
+/// Takes `node` out of the nodes. Returns whether it was among them, and the others.
+///
+/// # Safety
+/// The nodes are the caller's.
+unsafe fn without(Taken(first): Taken, node: *const Node) -> (bool, Taken) {
+    if ptr::eq(first, node) {
+        // SAFETY: by the caller's promise.
+        return (true, Taken(unsafe { Node::next(node) }));
+    }
+    let mut before = first;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        while !before.is_null() {
+            let next = Node::next(before);
+            if ptr::eq(next, node) {
+                Node::set_next(before, Node::next(node));
+                return (true, Taken(first));
+            }
+            before = next;
+        }
+    }
+    (false, Taken(first))
 }
 
 /// The program has passed memory that is not a group.

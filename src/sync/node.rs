@@ -11,6 +11,7 @@
 //!        a name   waits, and is woken by this name (never 0 nor 1); a name with the bit `LASTING`
 //!                 stays until the grant
 //!        1        granted
+//!        3        expired: the clock has ended the wait, and nobody has granted the node
 //! next   the next node in the list; a thread that unlinks the node reads it before it grants
 //! ```
 //! A task that can leave its stack leaves it first. Then, on another stack, its worker writes the
@@ -25,6 +26,20 @@
 //! is the thread's last access to the node, since a granted node may be gone. A name with the bit
 //! `LASTING` belongs to a suspended task, which does nothing until it is resumed; only the granter
 //! changes the word. So the granter reads the name and writes 1, which costs less than the swap.
+//!
+//! # Deadlines
+//!
+//! A wait with a deadline has a node whose name has no bit `LASTING`. When the deadline has come,
+//! another thread *expires* the node: it replaces 0 or the name by 3, and wakes the task of that
+//! name. If the node was granted before, nothing happens. A granter that finds 3 wakes nobody. The
+//! waiter then takes its node out of the list under the list's lock. If the node is not in the list
+//! any more, a granter has unlinked it, and so the waiter has what it waited for: it makes the node
+//! wait again (`revive`), without a deadline, and gets the grant. So exactly one of the two ends the
+//! wait, and no grant is lost.
+//!
+//! A node with a deadline knows its predecessor in its list, so that it can leave the middle. Other
+//! nodes do not: when the predecessor of such a node leaves, nothing need be told to it. A list with
+//! nodes of both kinds is popped by functions that know both.
 //!
 //! # The bad interleavings
 //!
@@ -49,6 +64,9 @@
 //! | `grant`: store over a lasting name | Release | `is_granted` |
 //! | `grant`: swap | AcqRel | `leave_name`, `is_granted` |
 //! | `is_granted`: load | Acquire | `grant` |
+//! | `expire`: exchange | AcqRel | `leave_name`: the task is ready; `is_expired` |
+//! | `is_expired`: load | Acquire | `expire` |
+//! | `revive`: exchange | Relaxed; Acquire if it fails | `grant` |
 //! | `begin_again`: store | Relaxed | none: the waiter then makes the node known by another word |
 //! | `next` | none | the node belongs to one thread at a time: its waiter, or its unlinker |
 
@@ -56,10 +74,12 @@ use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, MODEL, Ordering, UnsafeCell};
 use crate::sys::time;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 const WAITING: usize = 0;
 const GRANTED: usize = 1;
+const EXPIRED: usize = 3;
 
 /// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
 /// At least 2: then a model also frees the lock a second time before its oldest waiter has run.
@@ -76,15 +96,33 @@ pub struct Node {
     word: AtomicUsize,
     next: UnsafeCell<*const Node>,
     overtaken: UnsafeCell<Overtaken>,
+    /// The predecessor of a node with a deadline, valid while it is in the middle of a list.
+    previous: UnsafeCell<MaybeUninit<*const Node>>,
+}
+
+/// Whether a node has a deadline and so can leave the middle of a list. Used under the list's lock.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Leaves {
+    #[default]
+    Never,
+    /// It is in a list.
+    Linked,
+    Unlinked,
 }
 
 /// How often the waiter of a mutex was overtaken, and since when.
 #[derive(Default)]
 struct Overtaken {
     times: u32,
+    /// (Here because its place costs nothing.)
+    leaves: Leaves,
     /// The time of the first overtaking in nanoseconds; valid if `times` is not 0.
     since: u64,
 }
+
+/// The node has expired.
+#[derive(Debug)]
+pub struct Expired;
 
 impl Default for Node {
     fn default() -> Self {
@@ -97,13 +135,21 @@ impl Node {
     fn new(word: usize) -> Self {
         let (next, overtaken) =
             (UnsafeCell::new(ptr::null()), UnsafeCell::new(Overtaken::default()));
-        Node { word: AtomicUsize::new(word), next, overtaken }
+        let previous = UnsafeCell::new(MaybeUninit::uninit());
+        Node { word: AtomicUsize::new(word), next, overtaken, previous }
     }
 
     /// The node of a task that is ready to be woken, by this name.
     #[inline]
     pub fn named(name: usize) -> Self {
         Node::new(name)
+    }
+
+    /// The node of a waiter of a mutex that is never overtaken.
+    pub fn never_overtaken(name: usize) -> Self {
+        let node = Node::new(name);
+        let overtaken = Overtaken { times: PATIENCE, ..Overtaken::default() };
+        Node { overtaken: UnsafeCell::new(overtaken), ..node }
     }
 
     /// Writes the word of a node that is not made yet: it waits, and has not left its name. For an
@@ -129,11 +175,60 @@ impl Node {
         self.word.load(Ordering::Acquire) == GRANTED // pairs with `grant`
     }
 
-    /// Sets the name by which the caller is woken. False: the node has been granted.
+    pub fn is_expired(&self) -> bool {
+        self.word.load(Ordering::Acquire) == EXPIRED // pairs with `expire`
+    }
+
+    /// Ends the wait, unless the node was granted. Some: it was not; the name of the task to wake,
+    /// or 0. The name has no bit `LASTING`.
+    ///
+    /// # Safety
+    /// The node exists during the call, and nobody else expires it.
+    pub unsafe fn expire(this: *const Node) -> Option<usize> {
+        // SAFETY: by the caller's promise.
+        let word = unsafe { &(*this).word };
+        let mut name = word.load(Ordering::Relaxed); // the exchange fails if this is stale
+        while name != GRANTED {
+            debug_assert!(name & LASTING == 0);
+            // Acquire: pairs with `leave_name`; the named task is ready to be woken.
+            match word.compare_exchange(name, EXPIRED, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(name),
+                Err(now) => name = now,
+            }
+        }
+        None
+    }
+
+    /// As `grant`, if the node has not expired. Err: it has, and its waiter is about to leave.
+    ///
+    /// # Safety
+    /// As for `grant`.
+    pub unsafe fn grant_unless_expired(this: *const Node) -> Result<Option<usize>, Expired> {
+        // SAFETY: by the caller's promise.
+        let word = unsafe { &(*this).word };
+        let mut name = word.load(Ordering::Relaxed); // the exchange fails if this is stale
+        while name != EXPIRED {
+            // As in `grant`.
+            match word.compare_exchange(name, GRANTED, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok((name != WAITING).then_some(name)),
+                Err(now) => name = now,
+            }
+        }
+        Err(Expired)
+    }
+
+    /// Makes an expired node wait again, without a name and a deadline. False: it was granted since
+    /// it expired.
+    pub fn revive(&self) -> bool {
+        let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire); // pairs with `grant`
+        self.word.compare_exchange(EXPIRED, WAITING, relaxed, acquire).is_ok()
+    }
+
+    /// Sets the name by which the caller is woken. False: the node has been granted, or has expired.
     pub fn leave_name(&self, name: usize) -> bool {
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
-        while word != GRANTED {
+        while word != GRANTED && word != EXPIRED {
             // Release: pairs with the Acquire in `grant`; the named task is ready to be woken.
             // Acquire: pairs with the Release in `grant`.
             match self.word.compare_exchange(word, name, Ordering::Release, Ordering::Acquire) {
@@ -164,7 +259,7 @@ impl Node {
             return Some(name);
         }
         let name = word.swap(GRANTED, Ordering::AcqRel);
-        (name != WAITING).then_some(name)
+        (name != WAITING && name != EXPIRED).then_some(name)
     }
 }
 
@@ -208,7 +303,7 @@ impl Overtaken {
 }
 
 /// Nodes in the order in which they came, linked by `next`. Used under a lock.
-pub(super) struct List {
+pub struct List {
     /// Null if the list is empty.
     first: AtomicPtr<Node>,
     /// Valid if the list is not empty.
@@ -219,6 +314,12 @@ pub(super) struct List {
 unsafe impl Send for List {}
 // SAFETY: the list is only used under a lock, and its nodes belong to waiting tasks.
 unsafe impl Sync for List {}
+
+impl Default for List {
+    fn default() -> Self {
+        List::new()
+    }
+}
 
 /// A list with a lock of its own.
 pub(super) struct Fifo {
@@ -265,11 +366,11 @@ impl Fifo {
 }
 
 impl List {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         List { first: AtomicPtr::default(), last: UnsafeCell::new(ptr::null()) }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.first.load(Ordering::Relaxed).is_null()
     }
 
@@ -318,5 +419,97 @@ impl List {
         let first = self.first.load(Ordering::Relaxed);
         self.first.store(ptr::null_mut(), Ordering::Relaxed);
         Taken(first)
+    }
+
+    // --- lists in which nodes may have a deadline ------------------------------------
+
+    /// As `push`, for a node with a deadline, which may then call `leave`.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn push_to_leave(&self, node: *const Node) {
+        // SAFETY: the lock is held, and the node is the caller's.
+        unsafe {
+            let last = self.last.with(|last| *last);
+            (*node).previous.with_mut(|previous| _ = (*previous).write(last));
+            Node::set_leaves(node, Leaves::Linked);
+            self.push(node);
+        }
+    }
+
+    /// As `pop`, if some nodes may have a deadline.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub unsafe fn pop_any(&self) -> Option<*const Node> {
+        // SAFETY: the lock is held, and the node was in the list.
+        unsafe { self.pop().inspect(|&node| Node::note_unlinked(node)) }
+    }
+
+    /// As `take`, if some nodes may have a deadline.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub unsafe fn take_any(&self) -> Taken {
+        // SAFETY: the lock is held, and the nodes were in the list.
+        unsafe {
+            let taken = self.take();
+            let mut node = taken.0;
+            while !node.is_null() {
+                Node::note_unlinked(node);
+                node = Node::next(node);
+            }
+            taken
+        }
+    }
+
+    /// Takes out a node with a deadline. False: somebody else has unlinked it.
+    ///
+    /// # Safety
+    /// The lock is held. The node was added by `push_to_leave`.
+    pub unsafe fn leave(&self, node: *const Node) -> bool {
+        // SAFETY: the lock is held. The node and its neighbours are in the list.
+        unsafe {
+            if Node::leaves(node) != Leaves::Linked {
+                return false;
+            }
+            Node::set_leaves(node, Leaves::Unlinked);
+            let next = Node::next(node);
+            if ptr::eq(self.first.load(Ordering::Relaxed), node) {
+                self.first.store(next.cast_mut(), Ordering::Relaxed);
+                return true; // the next node is the first now, and needs no predecessor
+            }
+            let previous = (*node).previous.with(|previous| (*previous).assume_init());
+            Node::set_next(previous, next);
+            if next.is_null() {
+                self.last.with_mut(|last| *last = previous);
+            } else if Node::leaves(next) == Leaves::Linked {
+                (*next).previous.with_mut(|place| _ = (*place).write(previous));
+            }
+            true
+        }
+    }
+}
+
+/// For lists in which nodes may have a deadline. The list is locked during each call.
+impl Node {
+    unsafe fn leaves(this: *const Node) -> Leaves {
+        // SAFETY: the caller has locked the list.
+        unsafe { (*this).overtaken.with(|overtaken| (*overtaken).leaves) }
+    }
+
+    unsafe fn set_leaves(this: *const Node, leaves: Leaves) {
+        // SAFETY: the caller has locked the list.
+        unsafe { (*this).overtaken.with_mut(|overtaken| (*overtaken).leaves = leaves) };
+    }
+
+    /// The node was taken out.
+    unsafe fn note_unlinked(this: *const Node) {
+        // SAFETY: the caller has locked the list.
+        unsafe {
+            if Node::leaves(this) == Leaves::Linked {
+                Node::set_leaves(this, Leaves::Unlinked);
+            }
+        }
     }
 }

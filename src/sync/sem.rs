@@ -3,10 +3,11 @@
 //! ```text
 //! state   a count     this many units, and no waiter in the list
 //!         WAITED      some waiter is in the list
+//!         TIMED       some waiter is in the list, and some may have a deadline
 //!         LOCKED      some task changes the list; there is no unit
 //! ```
 //! Without waiters, wait and post are one compare-and-swap each. With waiters each of them begins
-//! with a compare-and-swap from 0 or WAITED to LOCKED. This compare-and-swap decides that a node is
+//! with a compare-and-swap from 0, WAITED or TIMED to LOCKED. This compare-and-swap decides that a node is
 //! linked (wait) or unlinked (post), and locks the list. While the state is LOCKED, only the task
 //! that has locked the list changes the state: by a store, which unlocks the list and is the task's
 //! last access to the semaphore.
@@ -46,6 +47,7 @@ use crate::sys::memory;
 
 const WAITED: usize = 1 << (usize::BITS - 1);
 const LOCKED: usize = WAITED | 1;
+const TIMED: usize = WAITED | 2;
 pub const MOST: usize = WAITED - 1;
 
 /// The C side's `sched_sem`.
@@ -94,7 +96,8 @@ impl Sem {
     }
 
     /// # Safety
-    /// The caller has locked the list; the new state is 0 if the list is empty, else WAITED.
+    /// The caller has locked the list; the new state is 0 if the list is empty, else WAITED or
+    /// TIMED.
     #[inline]
     unsafe fn unlock(&self, state: usize) {
         self.state.store(state, Ordering::Release); // pairs with the Acquire in `lock`
@@ -142,7 +145,7 @@ impl Sem {
         // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
         unsafe {
             self.list.push(node);
-            self.unlock(WAITED);
+            self.unlock(state | WAITED);
         }
         Ok(false)
     }
@@ -162,12 +165,76 @@ impl Sem {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);
         while state != MOST {
+            if state == TIMED && self.lock(TIMED).is_ok() {
+                // SAFETY: the list is locked.
+                let oldest = unsafe { self.list.pop_any() };
+                // SAFETY: as above.
+                unsafe { self.unlock(self.timed()) };
+                return Ok(oldest);
+            }
             match self.post_to(state) {
                 Ok(next) => return Ok(next),
                 Err(now) => state = self.look_again(now, &mut backoff),
             }
         }
         Err(Overflow)
+    }
+
+    /// The state in which a list is unlocked that has, or had, waiters with a deadline.
+    fn timed(&self) -> usize {
+        if self.list.is_empty() { 0 } else { TIMED }
+    }
+
+    /// As `wait_or_link`, for a waiter with a deadline, which may call `leave`.
+    ///
+    /// # Safety
+    /// As for `wait_or_link`.
+    pub unsafe fn wait_or_link_to_leave(&self, node: *const Node) -> bool {
+        let mut backoff = Backoff::default();
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            let step = match state {
+                LOCKED => Err(LOCKED),
+                1..=MOST => self.take(state).map(|()| true),
+                _ => self.lock(state).map(|()| false),
+            };
+            match step {
+                Ok(true) => return true,
+                Ok(false) => break,
+                Err(now) => state = self.look_again(now, &mut backoff),
+            }
+        }
+        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
+        unsafe {
+            self.list.push_to_leave(node);
+            self.unlock(TIMED);
+        }
+        false
+    }
+
+    /// Takes out a waiter whose deadline has come. False: it has got a unit.
+    ///
+    /// # Safety
+    /// It was linked by `wait_or_link_to_leave`.
+    pub unsafe fn leave(&self, node: *const Node) -> bool {
+        let mut backoff = Backoff::default();
+        loop {
+            let state = self.state.load(Ordering::Relaxed);
+            if state == TIMED && self.lock(TIMED).is_ok() {
+                break;
+            }
+            // While the node is linked, the state is TIMED or LOCKED.
+            if state & WAITED == 0 || state == WAITED {
+                return false;
+            }
+            self.look_again(state, &mut backoff);
+        }
+        // SAFETY: the list is locked.
+        unsafe {
+            let left = self.list.leave(node);
+            self.unlock(self.timed());
+            left
+        }
     }
 
     /// Tries `post` once. None means that nothing has happened.
@@ -178,12 +245,12 @@ impl Sem {
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 
-    /// Like `post`, if the state is `state`. Err: the present state, which differs, or is LOCKED or
-    /// `MOST`; nothing has happened.
+    /// Like `post`, if the state is `state`. Err: the present state, which differs, or is LOCKED,
+    /// TIMED or `MOST`; nothing has happened.
     #[inline]
     fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
         match state {
-            LOCKED | MOST => return Err(state),
+            LOCKED | TIMED | MOST => return Err(state),
             WAITED => self.lock(state)?,
             _ => {
                 // Release: pairs with the Acquire of the task that gets the unit.

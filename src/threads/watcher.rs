@@ -1,4 +1,4 @@
-//! The thread that watches the others. It looks for tasks that hang (`SCHED_WATCHDOG`), draws the
+//! The thread that watches the others. It keeps the deadlines of tasks (`deadline`). It looks for tasks that hang (`SCHED_WATCHDOG`), draws the
 //! line with the statistics of runs in progress (`SCHED_STATS=live`), and writes the timelines of
 //! these runs (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs
 //! one of these duties. It looks from time to time, and at once after a signal that concerns one of
@@ -65,16 +65,19 @@ pub enum Duty {
     Live,
     /// Signals that end the process in the middle of a run with a timeline: `SCHED_TRACE`.
     Timeline,
+    /// What is due. This look is done each time that the thread is awake: it is short.
+    Clock,
 }
 
-const DUTIES: [Duty; 3] = [Duty::Doctor, Duty::Live, Duty::Timeline];
+/// In the order of the looks.
+const DUTIES: [Duty; 4] = [Duty::Clock, Duty::Doctor, Duty::Live, Duty::Timeline];
 
 impl Duty {
     /// The signals whose default action is replaced for this duty, and their handler.
     const fn signals(self) -> (&'static [c_int], Handler) {
         match self {
             Duty::Doctor => (&[libc::SIGQUIT], on_quit),
-            Duty::Live => (&[], on_quit),
+            Duty::Live | Duty::Clock => (&[], on_quit),
             Duty::Timeline => (&FATAL, on_fatal),
         }
     }
@@ -181,6 +184,11 @@ pub fn end(duty: Duty) -> bool {
         }
         true
     })
+}
+
+/// Has the thread look at the clock's duty, if it exists. Async-signal-safe.
+pub fn call() {
+    REQUESTS.add(NEWS);
 }
 
 /// The number of threads of this file: 0 or 1. It may be too low for a moment, but never too high.
@@ -294,7 +302,10 @@ fn watch() {
             };
             if USERS[duty as usize].load(Ordering::Relaxed) == 0 {
                 *due = None;
-            } else if reason != Reason::Time || due.is_none_or(|due| due <= now) {
+            } else if reason != Reason::Time
+                || duty == Duty::Clock
+                || due.is_none_or(|due| due <= now)
+            {
                 *due = LOOKS[duty as usize].get().map(|look| now + look(reason));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! word 0   the time, in ticks
-//! word 1   bits 0-4 the kind, bits 5-7 what a task waits for, bits 8-23 a worker, bits 24-63 a
+//! word 1   bits 0-3 the kind, bits 4-7 what a task waits for, bits 8-23 a worker, bits 24-63 a
 //!          length of time in ticks, or a number
 //! word 2   the task
 //! word 3   the task's function
@@ -71,6 +71,8 @@ pub enum Wait {
     Barrier,
     Join,
     Group,
+    Channel,
+    Sleep,
 }
 
 impl Wait {
@@ -82,6 +84,8 @@ impl Wait {
         Wait::Barrier,
         Wait::Join,
         Wait::Group,
+        Wait::Channel,
+        Wait::Sleep,
     ];
 
     /// The word for the wait in a timeline.
@@ -94,6 +98,8 @@ impl Wait {
             Wait::Barrier => "barrier",
             Wait::Join => "join",
             Wait::Group => "group",
+            Wait::Channel => "channel",
+            Wait::Sleep => "sleep",
         }
     }
 }
@@ -112,7 +118,7 @@ pub struct Event {
     pub function: usize,
 }
 
-const WAIT_SHIFT: u32 = 5;
+const WAIT_SHIFT: u32 = 4;
 const _: () =
     assert!(Kind::ALL.len() <= 1 << WAIT_SHIFT && Wait::ALL.len() <= 1 << (8 - WAIT_SHIFT));
 

@@ -225,8 +225,9 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                             break;
                         }
                     }
+                    let longest = place.until_deadline(longest.unwrap_or(futex::LONGEST));
                     // SAFETY: as above.
-                    unsafe { self.monitor.wait(longest.unwrap_or(futex::LONGEST)) };
+                    unsafe { self.monitor.wait(longest) };
                     // SAFETY: as above.
                     if unsafe { self.state().tickets } > 0 {
                         break;
@@ -270,15 +271,18 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         unsafe { self.state() }.queue.keep(long);
     }
 
-    /// Tells the place that its worker has been idle for long while tasks wait.
+    /// The worker does what is due, and tells the place if it has been idle for long while tasks
+    /// wait.
     fn look_at_time(&self, place: &impl Place, idle: &mut LongWait) {
         // SAFETY: the caller has locked.
-        if unsafe { self.state().held } > 0 && idle.is_due() {
-            // SAFETY: as above.
-            unsafe { self.monitor.unlock() };
+        let some_wait = unsafe { self.state().held } > 0;
+        // SAFETY: as above.
+        unsafe { self.monitor.unlock() };
+        place.serve_deadlines();
+        if some_wait && idle.is_due() {
             place.idles_long();
-            self.monitor.lock();
         }
+        self.monitor.lock();
     }
 
     /// Waits for a while.

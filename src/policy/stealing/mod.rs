@@ -262,6 +262,16 @@ impl<D: Deque> Policy for Stealing<D> {
         Some(self.quiescence.waiting(index))
     }
 
+    fn hold_outside(&self) -> bool {
+        self.quiescence.hold_outside(&self.injector)
+    }
+
+    fn let_go_outside(&self) {
+        if self.quiescence.let_go_outside(&self.injector) && self.parks() {
+            self.sleepers.wake_all();
+        }
+    }
+
     fn take_back(&self, place: Mine<'_, impl Place>, task: Task) -> bool {
         let taken = self.own(place).take_back(task);
         if !taken {

@@ -518,7 +518,10 @@ impl<D: Deque> Stealing<D> {
             self.sleepers.cancel(me);
             return true;
         }
-        place.sleeping(|| self.sleepers.commit(me, limit)) == Slept::Woken
+        let limit = place.until_deadline(limit);
+        let slept = place.sleeping(|| self.sleepers.commit(me, limit));
+        place.serve_deadlines();
+        slept == Slept::Woken
     }
 
     /// How long the idle worker at `place` may sleep. If it has been idle for long enough, this

@@ -1,0 +1,240 @@
+//! Waiting no longer than until a deadline, and no longer than until the cancellation of the
+//! caller's group.
+//!
+//! A task that waits so has an entry (`deadline::Entry`) on its stack beside its node. When the
+//! deadline has come, or the wait is cut off, the node *expires* (`sync::node`), and the task
+//! resumes. It then takes its node out of the object that it has waited for. If the object has
+//! granted the node meanwhile, the wait has succeeded.
+//!
+//! A thread that is not in a task needs no entry: it sleeps no longer than until the deadline, and
+//! then lets its node expire itself.
+//!
+//! # Which waits a cancellation cuts off
+//!
+//! Those of the group's tasks, and those of the tasks of each group for which such a task waits: its
+//! *line*. While a task of a group waits for another group, that group has a pointer to the first
+//! one (`Group::awaiter`). So a program that cancels a group need not know which groups its tasks
+//! use. The pointers are followed upwards, from the waiting task. Each of them is valid: the task's
+//! group has a task, the waiting one, so each wait for that group lasts, and with it the task that
+//! waits, and that task's group, and so on.
+//!
+//! A wait for a group that a deadline may end is the exception, since it may end while the group has
+//! tasks. So its task removes the pointer, and then waits until the keeper is not cutting
+//! (`deadlines::wait_for_cut`), because the keeper may have read the pointer before.
+//!
+//! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
+//! and then asks the keeper to cut. A task that begins to wait adds its entry, and then looks whether
+//! any group of the process is cancelled. Between the two steps of each side is a fence, so the
+//! keeper finds the entry, or the task finds the mark. A task of a cancelled group that begins to
+//! wait for another group asks the keeper likewise.
+
+use crate::api::group::{self, Group};
+use crate::api::nodes::may_wait;
+use crate::api::wait::{Latch, MAX_SLEEP, Wait};
+use crate::deadline::{Deadlines, Entry, Then, Why};
+use crate::runtime::deadlines;
+use crate::runtime::identity::{self, Mine};
+use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::wait_note::{Object, WaitsFor};
+use crate::runtime::waiter::Waiter;
+use crate::sync::node::Node;
+use crate::sys::atomic::AtomicUsize;
+use crate::sys::errno::Errno;
+use crate::sys::futex::Futex;
+use crate::sys::memory::NoMemory;
+use crate::sys::{detector, errno, thread};
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::ptr;
+use std::time::Duration;
+
+/// How a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The node was granted.
+    Granted,
+    /// The node has expired.
+    TimedOut,
+    Canceled,
+}
+
+impl End {
+    /// The error of a wait that was not granted.
+    pub fn error(self) -> c_int {
+        if self == End::Canceled { libc::ECANCELED } else { libc::ETIMEDOUT }
+    }
+}
+
+/// A deadline of the caller, who may wait until then.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline<'a> {
+    time: i64,
+    /// The fiber of the caller's task; None: the caller is a thread, or a task that keeps its thread.
+    fiber: Option<&'a Fiber>,
+}
+
+/// The entry of a task that waits.
+#[repr(C)]
+struct Timed {
+    entry: Entry,
+    node: *const Node,
+    group: *const Group,
+    is_cut: Cell<bool>,
+}
+
+/// A node that may expire, as a latch.
+struct Expiring<'a>(&'a Node);
+
+impl Latch for Expiring<'_> {
+    fn word(&self) -> &AtomicUsize {
+        self.0.word()
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_granted() || self.0.is_expired()
+    }
+
+    fn register(&self, waiter: Waiter) -> Option<usize> {
+        let name = waiter.pack_timed();
+        self.0.leave_name(name).then_some(name)
+    }
+}
+
+impl<'a> Deadline<'a> {
+    /// To be called before the wait, and before its node is linked. Fails with ETIMEDOUT if the
+    /// deadline has passed, ECANCELED if the caller's group is cancelled, ENOMEM, or EINVAL as
+    /// `may_wait` says. `worker` is a worker of the caller's run, or None.
+    pub fn new(time: i64, worker: Option<&'a Worker>) -> Result<Self, Errno> {
+        let fiber = worker.and_then(Worker::mine).map(Mine::fiber).or_else(identity::lone_fiber);
+        if fiber.and_then(group_of).is_some_and(Group::is_cancelled) {
+            return Err(Errno(libc::ECANCELED));
+        }
+        if time <= deadlines::now() {
+            return Err(Errno(libc::ETIMEDOUT));
+        }
+        if !may_wait(worker) {
+            return Err(Errno(libc::EINVAL));
+        }
+        if let Some(fiber) = fiber {
+            prepare(fiber.worker()).map_err(|NoMemory| Errno(libc::ENOMEM))?;
+        }
+        Ok(Deadline { time, fiber })
+    }
+
+    /// The group of the caller's task.
+    pub fn group(&self) -> Option<&'a Group> {
+        self.fiber.and_then(group_of)
+    }
+
+    /// Waits until the node is granted, or expires. `what` is told to observers; None: the task
+    /// sleeps.
+    #[inline(never)]
+    pub fn wait(self, node: &Node, what: Option<WaitsFor>) -> End {
+        let Some(fiber) = self.fiber else { return wait_in_thread(node, self.time) };
+        let group = group_of(fiber);
+        let timed = Timed {
+            entry: Entry::new(claim),
+            node,
+            group: group.map_or(ptr::null(), ptr::from_ref),
+            is_cut: Cell::new(false),
+        };
+        detector::own(&timed);
+        // SAFETY: the entry lives until it is removed below.
+        unsafe { deadlines::add(&raw const timed.entry, self.time) };
+        if group.is_some() && group::any_cancelled() {
+            deadlines::request_cut();
+        }
+        let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
+        Wait::new(&Expiring(node), what).on_fiber(fiber);
+        // SAFETY: the entry was added above.
+        unsafe { deadlines::remove_and(&raw const timed.entry, || ()) };
+        match (node.is_granted(), timed.is_cut.get()) {
+            (true, _) => End::Granted,
+            (false, true) => End::Canceled,
+            (false, false) => End::TimedOut,
+        }
+    }
+}
+
+/// To be called before the first entry of a task of this worker's run is added.
+pub(super) fn prepare(worker: &Worker) -> Result<(), NoMemory> {
+    deadlines::prepare(worker, cut)
+}
+
+/// The group of the calling task.
+pub(super) fn group_of_caller<'a>() -> Option<&'a Group> {
+    identity::current_fiber().and_then(group_of)
+}
+
+/// The group of the task on a fiber.
+fn group_of(fiber: &Fiber) -> Option<&Group> {
+    // SAFETY: the fiber names a group only while a task of the group is on it.
+    unsafe { fiber.group.get().cast::<Group>().as_ref() }
+}
+
+/// `Deadline::wait` of a thread.
+fn wait_in_thread(node: &Node, deadline: i64) -> End {
+    let _uncancelled = thread::Uncancelled::begin(); // the object has this thread registered
+    let latch = Expiring(node);
+    while !node.is_granted() {
+        let left = deadline.saturating_sub(deadlines::now());
+        if left <= 0 {
+            // SAFETY: only this thread expires its node. Its own name needs no wake-up.
+            return match unsafe { Node::expire(node) } {
+                Some(_) => End::TimedOut,
+                None => End::Granted,
+            };
+        }
+        if let Some(value) = latch.register(Waiter::Thread) {
+            let limit = Duration::from_nanos(left as u64).min(MAX_SLEEP);
+            <&Futex>::from(node.word()).wait(value as u32, limit);
+        }
+    }
+    End::Granted
+}
+
+/// See `deadline::Claim`.
+///
+/// # Safety
+/// The entry is that of a [`Timed`], whose task waits.
+unsafe fn claim(entry: *const Entry, why: Why) -> Option<Then> {
+    let timed: *const Timed = entry.cast();
+    // SAFETY: the task does not end its wait before it has removed the entry, which takes the lock
+    // that is held now.
+    unsafe {
+        (*timed).is_cut.set(why == Why::Cut);
+        let node = (*timed).node;
+        let word = ptr::from_ref((*node).word());
+        let name = Node::expire(node).filter(|&name| name != 0)?;
+        Some(Then { act: wake, with: [name, word.expose_provenance()] })
+    }
+}
+
+fn wake([name, word]: [usize; 2]) {
+    // SAFETY: `pack_timed` has returned the name, which was taken out of the node just now.
+    let waiter = unsafe { Waiter::unpack(name) };
+    waiter.wake(ptr::with_exposed_provenance(word), None);
+}
+
+/// Cuts off the waits of all tasks in the line of a cancelled group.
+fn cut(deadlines: &Deadlines) {
+    deadlines.cut(claim, |entry| {
+        // SAFETY: the entry has this claim, and its task waits: see the essay.
+        unsafe { group::is_in_cancelled_line((*entry.cast::<Timed>()).group) }
+    });
+}
+
+/// See `sched_sleep_until`.
+pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
+    let deadline = match Deadline::new(time, worker) {
+        Ok(deadline) => deadline,
+        Err(Errno(libc::ETIMEDOUT)) => return 0,
+        Err(Errno(error)) => return errno::failed(error),
+    };
+    let node = Node::default();
+    detector::own(&node);
+    match deadline.wait(&node, None) {
+        End::Canceled => errno::failed(libc::ECANCELED),
+        End::Granted | End::TimedOut => 0,
+    }
+}

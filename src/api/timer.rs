@@ -1,0 +1,161 @@
+//! Timers: a task that is spawned at a time. The timer lies in the program's memory, and nothing is
+//! allocated.
+//!
+//! # States
+//!
+//! ```text
+//!         start              due                the task begins
+//! IDLE  --------->  PENDING  ----->  SPAWNED  ------------------->  IDLE
+//!   ^                  |
+//!   +------------------+ cancel
+//! ```
+//! A pending timer has an entry in the process's deadlines, and holds its run like a task that
+//! waits. When it is due, the task `run_timer` is queued behind all others; the queue has the
+//! address of the timer. The task takes function and argument out of the timer, makes it idle, lets
+//! go of the run, and calls the function. So from then on the program may start the timer again, or
+//! free its memory. The lock of the entry decides whether a timer is cancelled or due.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `start`: exchange to PENDING | Acquire | the store of IDLE: the last user has left the timer |
+//! | `run_timer`, `cancel`: store of IDLE | Release | `start` |
+//! | the store of SPAWNED, loads by `cancel` | Relaxed | the entry's lock |
+
+use crate::api::timed;
+use crate::deadline::{Entry, Then, Why};
+use crate::runtime::deadlines;
+use crate::runtime::record::Worker;
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
+use crate::sys::{detector, errno};
+use crate::task::{Scheduler, Task, TaskFn};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+const IDLE: usize = 0;
+const PENDING: usize = 1;
+const SPAWNED: usize = 2;
+
+/// The C type `sched_timer`. All bytes zero is an idle timer.
+#[repr(C)]
+pub struct Timer {
+    entry: Entry,
+    f: Cell<Option<TaskFn>>,
+    closure: Cell<*mut c_void>,
+    worker: Cell<*const Worker>,
+    state: AtomicUsize,
+}
+
+impl Timer {
+    pub const fn idle() -> Self {
+        Timer {
+            entry: Entry::unused(),
+            f: Cell::new(None),
+            closure: Cell::new(ptr::null_mut()),
+            worker: Cell::new(ptr::null()),
+            state: AtomicUsize::new(IDLE),
+        }
+    }
+
+    /// Returns what `sched_timer_start` returns.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`. The timer lives until it is idle.
+    pub unsafe fn start(
+        &self,
+        deadline: i64,
+        f: TaskFn,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        if self.state.compare_exchange(IDLE, PENDING, acquire, relaxed).is_err() {
+            return errno::failed(libc::EBUSY);
+        }
+        detector::own(self);
+        let prepared = timed::prepare(worker).map_err(|NoMemory| Errno(libc::ENOMEM));
+        let held = prepared
+            .and_then(|()| if worker.hold_run() { Ok(()) } else { Err(Errno(libc::EINVAL)) });
+        if let Err(Errno(error)) = held {
+            self.state.store(IDLE, Ordering::Release);
+            return errno::failed(error);
+        }
+        self.f.set(Some(f));
+        self.closure.set(closure);
+        self.worker.set(worker);
+        self.entry.set_claim(claim);
+        detector::release(&raw const self.f);
+        // SAFETY: the entry is in no wheel, and the timer lives until it is idle.
+        unsafe { deadlines::add(&raw const self.entry, deadline) };
+        0
+    }
+
+    /// Returns what `sched_timer_cancel` returns.
+    pub fn cancel(&self) -> c_int {
+        if self.state.load(Ordering::Relaxed) != PENDING {
+            return errno::failed(libc::EALREADY);
+        }
+        // SAFETY: the timer was started.
+        if !unsafe { deadlines::remove_and(&raw const self.entry, || ()) } {
+            return errno::failed(libc::EALREADY);
+        }
+        // SAFETY: records are never freed.
+        let worker = unsafe { &*self.worker.get() };
+        self.state.store(IDLE, Ordering::Release);
+        worker.let_go_of_run();
+        0
+    }
+}
+
+/// See `deadline::Claim`.
+///
+/// # Safety
+/// The entry is that of a [`Timer`].
+unsafe fn claim(entry: *const Entry, _why: Why) -> Option<Then> {
+    let timer: *const Timer = entry.cast();
+    // SAFETY: the timer lives until it is idle.
+    unsafe {
+        (*timer).state.store(SPAWNED, Ordering::Relaxed);
+        let worker = (*timer).worker.get().expose_provenance();
+        Some(Then { act: spawn, with: [timer.expose_provenance(), worker] })
+    }
+}
+
+/// Queues the task of a timer that is due.
+fn spawn([timer, worker]: [usize; 2]) {
+    // SAFETY: records are never freed.
+    let worker = unsafe { &*ptr::with_exposed_provenance::<Worker>(worker) };
+    let task = Task { f: run_timer, closure: ptr::with_exposed_provenance_mut(timer) };
+    // SAFETY: `run_timer` accepts the timer; the run is held.
+    unsafe { worker.queue_held(task) };
+}
+
+/// The function of a timer's task.
+///
+/// # Safety
+/// `timer` is a [`Timer`] whose task was queued. `s` is the calling thread's worker.
+unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: by the caller's promise; the timer is the program's again after the store.
+    unsafe {
+        let timer = &*timer.cast::<Timer>();
+        let (f, closure) = (timer.f.get(), timer.closure.get());
+        detector::acquire(&raw const timer.f);
+        timer.state.store(IDLE, Ordering::Release);
+        Worker::of(s).owned().operations().let_go();
+        if let Some(f) = f {
+            f(closure, s);
+        }
+    }
+}
+
+/// The program's function of a timer's task. None: the task is not a timer's.
+pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
+    // SAFETY: the task is queued, so the timer exists.
+    ptr::fn_addr_eq(f, run_timer as TaskFn)
+        .then(|| unsafe { (*closure.cast::<Timer>()).f.get() })?
+        .map(|f| f as usize)
+}

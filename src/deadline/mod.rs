@@ -1,0 +1,409 @@
+//! Deadlines: what is to happen at a time. Timers, tasks that sleep, and tasks that wait no longer
+//! than until a deadline each have an [`Entry`]. An entry lies in memory of its owner, so nothing is
+//! allocated.
+//!
+//! # State
+//!
+//! Each *shard* has a [`wheel`] under a lock, and beside it `next`, a time before which none of its
+//! entries is due. A thread adds entries to the shard that its thread pointer selects, so threads
+//! rarely use the same lock; an entry knows its shard, and any thread may take it out.
+//!
+//! `armed` is the time at which a *keeper*, a thread that does nothing else, will look next.
+//! `covered` is the time until which an idle worker sleeps that will look afterwards.
+//!
+//! # Protocol
+//!
+//! An entry leaves its wheel once, under the lock: its owner takes it out (`remove`), or it is due
+//! or cut off, and then its `claim` is called under the same lock. A claim is short: it decides what
+//! is to be done, and is the last access to the entry. The thread does what was decided when it has
+//! released the lock. So after `remove` has returned, no other thread uses the entry, whatever it
+//! has returned.
+//!
+//! Whoever adds an entry compares its deadline with `armed`, and wakes the keeper if it would look
+//! too late. The keeper stores `armed`, and then looks at all `next` once more before it sleeps.
+//! Between the store and the load of each side is a fence, so at least one sees the other.
+//!
+//! That alone is enough for every entry to be served in time. It takes two wake-ups: the keeper's,
+//! and the one of the worker that gets the task. So an idle worker that is about to sleep limits its
+//! sleep by `next`, and serves what is due by itself; it stores in `covered` that it will. The
+//! keeper then looks [`GRACE`] later. If that worker is woken for something else meanwhile, the
+//! entry is served late by at most `GRACE`. Busy workers never look: there is no instruction for
+//! deadlines in their paths. The keeper puts a due task into the queue for tasks from outside, which
+//! have turns (`policy::turns`).
+//!
+//! # For the proof of a deadlock
+//!
+//! While an entry that is not *endless* is in a wheel, or a thread serves entries, a task may still
+//! be queued without any thread of the program. `may_act` tells so. A thread counts itself in
+//! `serving` before it takes entries out and until it has done what they decided. So an observer
+//! that finds no entry, and then no serving thread, sees in the queues what was decided before.
+//!
+//! # Rejected
+//!
+//! A wheel for each run: a task may wait in one run for an object that another run's task posts, and
+//! the keeper had to find all runs. A keeper alone: a wake-up more for each deadline. Workers that
+//! look at the clock between tasks: 61 tasks may take a second, and each look costs all programs.
+//! A thread that ticks: idle programs would burn.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | the wheel, its entries | the shard's lock | the shard's lock |
+//! | `next`, `endless`, `entries`: stores under the lock | Relaxed | the fences below; else hints |
+//! | `add`: fence between `next` and the load of `armed` | SeqCst | `arm`: fence |
+//! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`: fence |
+//! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
+//! | `serving`: additions | SeqCst | `may_act`: loads |
+
+pub mod wheel;
+
+use crate::lock::mutex::Mutex;
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::detector;
+use crate::sys::memory::{self, NoMemory};
+use std::cell::Cell;
+use std::mem;
+use std::ptr;
+use std::sync::OnceLock;
+use std::time::Duration;
+use wheel::{Links, Wheel};
+
+/// How much later than a covered deadline the keeper looks.
+pub const GRACE: Duration = Duration::from_micros(250);
+
+/// No deadline: the greatest time.
+pub const FOREVER: i64 = i64::MAX;
+
+/// How many entries a thread takes out under one lock.
+const BATCH: usize = 32;
+
+const SHARDS: usize = 16;
+
+/// Why an entry is taken out of its wheel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Due,
+    /// The owner of the entry is to give up before its deadline.
+    Cut,
+}
+
+/// What a claim has decided: a function and its arguments, to be called without a lock.
+#[derive(Clone, Copy)]
+pub struct Then {
+    pub act: fn([usize; 2]),
+    pub with: [usize; 2],
+}
+
+/// Called under the lock when the entry was taken out of its wheel. This is the last access to the
+/// entry, unless its owner uses it.
+pub type Claim = unsafe fn(*const Entry, Why) -> Option<Then>;
+
+/// What is to happen at a deadline.
+#[repr(C)]
+pub struct Entry {
+    links: Links,
+    claim: Cell<Option<Claim>>,
+    /// The shard that has the entry, or had it last.
+    shard: Cell<usize>,
+}
+
+impl Entry {
+    /// Where an observer finds the deadline.
+    pub const DEADLINE: usize = Links::DEADLINE;
+
+    pub const fn unused() -> Self {
+        Entry { links: Links::unused(), claim: Cell::new(None), shard: Cell::new(0) }
+    }
+
+    pub const fn new(claim: Claim) -> Self {
+        Entry { links: Links::unused(), claim: Cell::new(Some(claim)), shard: Cell::new(0) }
+    }
+
+    pub fn set_claim(&self, claim: Claim) {
+        self.claim.set(Some(claim));
+    }
+
+    /// In nanoseconds of CLOCK_MONOTONIC.
+    pub fn deadline(&self) -> i64 {
+        self.links.deadline()
+    }
+}
+
+/// All bytes zero is a shard without entries.
+#[derive(Default)]
+struct Shard {
+    wheel: Mutex<Wheel>,
+    next: Time,
+    /// The number of entries, and how many of them have the deadline `FOREVER`.
+    entries: AtomicUsize,
+    endless: AtomicUsize,
+}
+
+/// A time in nanoseconds, `u64::MAX` at first. (The complement is stored, so that zeroes mean that.)
+#[derive(Default)]
+struct Time(AtomicU64);
+
+impl Time {
+    const fn never() -> Self {
+        Time(AtomicU64::new(0))
+    }
+
+    fn get(&self) -> u64 {
+        !self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, time: u64) {
+        self.0.store(!time, Ordering::Relaxed);
+    }
+}
+
+pub struct Deadlines {
+    /// Made when the first entry is added.
+    shards: OnceLock<Box<[Pad<Shard>]>>,
+    armed: Time,
+    covered: Time,
+    serving: AtomicUsize,
+}
+
+impl Shard {
+    /// Changes the number of entries by `more`. Under the lock.
+    fn count(&self, entry: &Links, more: isize) {
+        let count = |number: &AtomicUsize| {
+            let sum = number.load(Ordering::Relaxed).wrapping_add_signed(more);
+            number.store(sum, Ordering::Relaxed);
+        };
+        count(&self.entries);
+        if entry.deadline() == FOREVER {
+            count(&self.endless);
+        }
+    }
+
+    /// Calls `claim` for an entry that was taken out, under the lock.
+    fn claim(&self, links: *const Links, why: Why) -> Option<Then> {
+        // SAFETY: the links are an entry's first field, and the entry lives until its claim.
+        unsafe {
+            self.count(&*links, -1);
+            let entry = links.cast::<Entry>();
+            (*entry).claim.get().and_then(|claim| claim(entry, why))
+        }
+    }
+}
+
+impl Deadlines {
+    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+    pub const fn new() -> Self {
+        Deadlines {
+            shards: OnceLock::new(),
+            armed: Time::never(),
+            covered: Time::never(),
+            serving: AtomicUsize::new(0),
+        }
+    }
+
+    /// Makes the wheels, unless they are made already. To be called before `add`.
+    pub fn prepare(&self) -> Result<(), NoMemory> {
+        if self.shards.get().is_none() {
+            // SAFETY: all bytes zero is a shard.
+            let shards = unsafe { memory::zeroed::<Pad<Shard>>(SHARDS) }?;
+            if self.shards.set(shards).is_ok() {
+                self.shards().iter().for_each(|shard| detector::own(&**shard));
+            }
+        }
+        Ok(())
+    }
+
+    fn shards(&self) -> &[Pad<Shard>] {
+        self.shards.get().map_or(&[], |shards| shards)
+    }
+
+    /// Adds an entry. True if the caller must wake the keeper. `thread`: a number of the thread.
+    ///
+    /// # Safety
+    /// `prepare` has succeeded. The entry is in no wheel, and lives until `remove` has returned, or
+    /// its claim.
+    pub unsafe fn add(&self, entry: *const Entry, deadline: i64, thread: usize) -> bool {
+        let number = ((thread >> 12).wrapping_mul(0x9E37_79B9) >> 16) % SHARDS;
+        let shard = &self.shards()[number];
+        // SAFETY: by the caller's promise.
+        let first = shard.wheel.with(|wheel| unsafe {
+            (*entry).shard.set(number);
+            wheel.insert(entry.cast(), deadline);
+            shard.count(&(*entry).links, 1);
+            let due = (*entry).links.due();
+            (due < shard.next.get()).then(|| {
+                shard.next.set(due);
+                due
+            })
+        });
+        // An entry that is not the first of its shard is behind one for which this was done.
+        first.filter(|_| deadline != FOREVER).is_some_and(|due| {
+            fence(Ordering::SeqCst);
+            due < self.armed.get()
+        })
+    }
+
+    /// Takes an entry out, if it is in its wheel. Afterwards no other thread uses it.
+    ///
+    /// # Safety
+    /// The entry was added by the caller, or the caller knows that `add` has returned.
+    pub unsafe fn remove(&self, entry: *const Entry) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.remove_and(entry, || ()) }
+    }
+
+    /// As `remove`. If the entry was in its wheel, calls `then` under the lock.
+    ///
+    /// # Safety
+    /// As for `remove`.
+    pub unsafe fn remove_and(&self, entry: *const Entry, then: impl FnOnce()) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let shard = &self.shards()[(*entry).shard.get()];
+            shard.wheel.with(|wheel| {
+                let is_there = (*entry).links.is_in_wheel();
+                if is_there {
+                    wheel.remove(entry.cast());
+                    shard.count(&(*entry).links, -1);
+                    then();
+                }
+                is_there
+            })
+        }
+    }
+
+    /// A time in nanoseconds before which nothing is due.
+    pub fn next(&self) -> u64 {
+        self.shards().iter().map(|shard| shard.next.get()).fold(u64::MAX, u64::min)
+    }
+
+    /// Serves entries that are due at the time `now`: at most `BATCH` of each shard. True if there
+    /// may be more.
+    pub fn serve(&self, now: u64) -> bool {
+        if self.next() > now {
+            return false;
+        }
+        self.serving.fetch_add(1, Ordering::SeqCst);
+        let mut more = false;
+        for shard in self.shards().iter().filter(|shard| shard.next.get() <= now) {
+            let mut then = [None; BATCH];
+            more |= shard.wheel.with(|wheel| {
+                let all = then.iter_mut().all(|then| match wheel.take_due(now as i64) {
+                    Some(entry) => {
+                        *then = shard.claim(entry, Why::Due);
+                        true
+                    }
+                    None => false,
+                });
+                shard.next.set(wheel.next());
+                all
+            });
+            then.into_iter().flatten().for_each(|Then { act, with }| act(with));
+        }
+        self.serving.fetch_sub(1, Ordering::SeqCst);
+        more
+    }
+
+    /// Cuts off each entry with this claim for which `is_cut` returns true.
+    pub fn cut(&self, claim: Claim, is_cut: impl Fn(*const Entry) -> bool) {
+        self.serving.fetch_add(1, Ordering::SeqCst);
+        for shard in self.shards() {
+            loop {
+                let mut found = [ptr::null::<Entry>(); BATCH];
+                let mut then = [None; BATCH];
+                let all = shard.wheel.with(|wheel| {
+                    let mut n = 0;
+                    wheel.each(&mut |links| {
+                        let entry = ptr::from_ref(links).cast::<Entry>();
+                        // SAFETY: the links are an entry's first field, and it is in the wheel.
+                        let its = unsafe { (*entry).claim.get() };
+                        if its.is_some_and(|its| ptr::fn_addr_eq(its, claim)) && is_cut(entry) {
+                            found[n] = entry;
+                            n += 1;
+                        }
+                        n < BATCH
+                    });
+                    for (entry, then) in found[..n].iter().zip(&mut then) {
+                        // SAFETY: the entry is in the wheel, which is locked.
+                        unsafe { wheel.remove(entry.cast()) };
+                        *then = shard.claim(entry.cast(), Why::Cut);
+                    }
+                    n < BATCH
+                });
+                then.into_iter().flatten().for_each(|Then { act, with }| act(with));
+                if all {
+                    break;
+                }
+            }
+        }
+        self.serving.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// For the keeper: it is about to sleep. Returns the time until which it may; it then sleeps
+    /// unless somebody wakes it.
+    pub fn arm(&self) -> u64 {
+        loop {
+            let next = self.next();
+            let is_covered = self.covered.get() <= next && next != u64::MAX;
+            let grace = if is_covered { GRACE.as_nanos() as u64 } else { 0 };
+            let time = next.saturating_add(grace);
+            self.armed.set(time);
+            fence(Ordering::SeqCst);
+            if self.next() >= next {
+                return time;
+            }
+        }
+    }
+
+    /// There is no keeper any more, or it does not look again by itself.
+    pub fn disarm(&self) {
+        self.armed.set(u64::MAX);
+    }
+
+    /// For an idle worker that is about to sleep: the time at which it must look; None: at no time.
+    pub fn cover(&self) -> Option<u64> {
+        let next = self.next();
+        if next == u64::MAX {
+            return None;
+        }
+        self.covered.set(next);
+        Some(next)
+    }
+
+    /// A worker that has slept after `cover` is awake.
+    pub fn uncover(&self) {
+        self.covered.set(u64::MAX);
+    }
+
+    /// True if an entry is in a wheel. A hint.
+    pub fn has_entries(&self) -> bool {
+        self.shards().iter().any(|shard| shard.entries.load(Ordering::Relaxed) != 0)
+    }
+
+    /// True if an entry that is not endless is in a wheel, or a thread serves entries.
+    pub fn may_act(&self) -> bool {
+        let number = |number: &AtomicUsize| number.load(Ordering::SeqCst);
+        let waits = self.shards().iter().any(|shard| {
+            let endless = number(&shard.endless);
+            number(&shard.entries) != endless
+        });
+        waits || self.serving.load(Ordering::SeqCst) != 0
+    }
+
+    /// Forgets all entries in the child of a fork: they belong to the parent's tasks and runs.
+    ///
+    /// # Safety
+    /// No other thread of this process uses this value.
+    pub unsafe fn forget(&self) {
+        for shard in self.shards() {
+            // SAFETY: by the caller's promise; all bytes zero is a wheel.
+            unsafe { shard.wheel.reset(mem::zeroed()) };
+            shard.next.set(u64::MAX);
+            shard.entries.store(0, Ordering::Relaxed);
+            shard.endless.store(0, Ordering::Relaxed);
+        }
+        self.disarm();
+        self.uncover();
+        self.serving.store(0, Ordering::Relaxed);
+    }
+}

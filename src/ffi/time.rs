@@ -1,0 +1,282 @@
+//! Time in the C interface: sleeping, timers, and waits with a deadline. `include/sched_tasks.h` is
+//! made from this and other files. This is one file because all these functions have their deadline
+//! and their errors in common.
+
+use crate::api::group::Group;
+use crate::api::timer::Timer;
+use crate::api::{sync, timed};
+use crate::ffi::{given, object, taskfunc, waited};
+use crate::runtime::deadlines;
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use crate::sys::probe;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+use crate::ffi::groups::sched_group;
+use crate::ffi::sync::{sched_cond, sched_mutex, sched_sem};
+
+/// A time in nanoseconds.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sched_time = i64;
+
+/// A function that is spawned at a time. SCHED_TIMER_INIT is a timer that is not pending. A timer
+/// must not be copied or freed from its start until its function begins, or until
+/// sched_timer_cancel has returned 0.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_timer {
+    // For the library only.
+    links: [*mut c_void; 2],
+    deadline: sched_time,
+    slot: usize,
+    claim: *mut c_void,
+    shard: usize,
+    f: *mut c_void,
+    closure: *mut c_void,
+    worker: *mut c_void,
+    state: usize,
+}
+
+const _: () = assert!(size_of::<sched_timer>() == size_of::<Timer>());
+
+/// The time of CLOCK_MONOTONIC in nanoseconds, which all deadlines refer to. This clock does not
+/// advance while the machine is suspended.
+/// Thread-safe and async-signal-safe. Cost: some twenty nanoseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_now() -> sched_time {
+    deadlines::now()
+}
+
+/// Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
+/// thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If the sum
+/// of ns and the present time is greater than SCHED_FOREVER, the task sleeps until it is cancelled.
+///
+/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the task belongs to a group that
+/// is cancelled: see sched_group_cancel), ENOMEM, EINVAL (the run of s has ended).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. On an idle process the
+/// task continues as late as a thread that sleeps; beside other tasks it then waits for its turn
+/// among the tasks from outside the run, which begins within about a millisecond, or when the tasks
+/// that run have ended.
+///
+/// Example:
+///
+///     while (!ready(device))
+///         sched_sleep(10 * SCHED_MILLISECOND, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { sched_sleep_until(deadlines::now().saturating_add(ns), s) }
+}
+
+/// As sched_sleep, until the time deadline. If it has passed, the call returns at once.
+///
+/// Returns what sched_sleep returns.
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of sched_sleep.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sleep_until(deadline: sched_time, s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
+    timed::sleep_until(deadline, unsafe { waited(s) })
+}
+
+/// As sched_mutex_lock, but waits no longer than until deadline; if that has passed, this is
+/// sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
+/// which they came. Together they have one place in the line of those that wait without.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
+/// group that is cancelled), ENOMEM, EINVAL (m is NULL, or the run of s has ended).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: an atomic operation if the mutex is free; a wait takes a lock of the library
+/// twice, and one or two switches of stacks.
+///
+/// Example:
+///
+///     if (sched_mutex_lock_until(&m, sched_now() + SCHED_SECOND, s) != 0)
+///         return busy();
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_mutex_lock_until(
+    m: *mut sched_mutex,
+    deadline: sched_time,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: the pointer is NULL, or points to an initialised object.
+    let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    sync::lock_until(mutex, deadline, unsafe { waited(s) })
+}
+
+/// As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
+/// caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
+/// passed, the call fails without unlocking the mutex.
+///
+/// Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the task belongs to a group that is
+/// cancelled); or, and nothing has changed: ENOMEM, EINVAL (c or m is NULL, or the run of s has
+/// ended), EPERM (nobody has locked m).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
+///
+/// Example:
+///
+///     sched_time deadline = sched_now() + SCHED_SECOND;
+///     sched_mutex_lock(&m, s);
+///     while (length == 0)
+///         if (sched_cond_wait_until(&not_empty, &m, deadline, s) != 0)
+///             break;
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_cond_wait_until(
+    c: *mut sched_cond,
+    m: *mut sched_mutex,
+    deadline: sched_time,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: the pointers are NULL, or point to initialised objects.
+    let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the caller's promise.
+    sync::cond_wait_until(cond, mutex, deadline, unsafe { waited(s) })
+}
+
+/// As sched_sem_wait, but waits no longer than until deadline; if that has passed, this is
+/// sched_sem_trywait. A unit that is posted is never lost: either this call takes it and returns 0,
+/// or it remains for others.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
+/// group that is cancelled), ENOMEM, EINVAL (sem is NULL, or the run of s has ended).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of sched_sem_wait, and some hundred nanoseconds for a wait.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sem_wait_until(
+    sem: *mut sched_sem,
+    deadline: sched_time,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: the pointer is NULL, or points to an initialised object.
+    let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    sync::sem_wait_until(sem, deadline, unsafe { waited(s) })
+}
+
+/// As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
+/// whether the group has tasks. A caller that fails must wait for the group again before it frees
+/// it. A thread that is not a worker runs no tasks of the group.
+///
+/// Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT, ECANCELED (no task is
+/// left, and sched_group_cancel was called since the last wait; or the caller belongs to a group
+/// that is cancelled, and tasks may be left), ENOMEM, EINVAL as for sched_group_wait.
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
+///
+/// Example: cancel what has not ended after a second.
+///
+///     if (sched_group_wait_until(&g, sched_now() + SCHED_SECOND, s) != 0) {
+///         sched_group_cancel(&g);
+///         sched_group_wait(&g, s);
+///     }
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_wait_until(
+    g: *mut sched_group,
+    deadline: sched_time,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: `g` is NULL, or points to a group.
+    let Some(group) = (unsafe { object::<Group>(g) }) else { return errno::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    group.wait_until(deadline, unsafe { waited(s) })
+}
+
+/// Makes *t a timer that is not pending, as SCHED_TIMER_INIT does for a variable.
+///
+/// Returns 0, or -1 with errno: EINVAL (t is NULL).
+/// Not thread-safe: nobody may use the timer at the same time. Cost: some stores.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_timer_init(t: *mut sched_timer) -> c_int {
+    if t.is_null() {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: `t` is a place for a timer, which nobody uses, by the program's promise.
+    unsafe { t.cast::<Timer>().write(Timer::idle()) };
+    0
+}
+
+/// Spawns the task f(closure, s) at the time deadline, once, in the run of s; at once if that has
+/// passed. The run does not end while a timer is pending: sched_init, sched_pool_wait and
+/// sched_pool_destroy wait for its task or its cancellation. From the beginning of f on the timer
+/// may be started again, also by f, or freed.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
+/// function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM. If there is
+/// no memory at the deadline, the task is spawned as soon as there is.
+/// Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
+/// When the timer is due, the task is spawned as late as sched_sleep continues.
+///
+/// Example:
+///
+///     static void expire(void *connection, struct scheduler *s);
+///     ...
+///     sched_timer_start(&c->idle, sched_now() + 30 * SCHED_SECOND, expire, c, s);
+///     ...
+///     if (sched_timer_cancel(&c->idle) == 0)
+///         close_connection(c);       (otherwise expire does it)
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_timer_start(
+    t: *mut sched_timer,
+    deadline: sched_time,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: `t` is NULL, or points to a timer.
+    let (Some(f), Some(timer)) = (f, unsafe { object::<Timer>(t) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { timer.start(deadline, f, closure, worker) },
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
+
+probe::entry!("spawn", sched_timer_start, 2, 3, 4);
+
+/// Cancels the timer, from any task or thread.
+///
+/// Returns 0 if its function will not run; or -1 with errno: EALREADY (it was spawned, or was not
+/// pending), EINVAL (t is NULL).
+/// Thread-safe. Cost: some thirty nanoseconds.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_timer_cancel(t: *mut sched_timer) -> c_int {
+    // SAFETY: `t` is NULL, or points to a timer.
+    unsafe { object::<Timer>(t) }.map_or_else(|| errno::failed(libc::EINVAL), Timer::cancel)
+}

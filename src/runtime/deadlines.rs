@@ -1,0 +1,141 @@
+//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it.
+//!
+//! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a run
+//! until the end of that run; so programs without deadlines have no thread for them. If the thread
+//! cannot be made, idle workers serve what is due, and busy ones when they become idle.
+//!
+//! Threads outside of all runs that wait with a deadline need no entry: they sleep no longer than
+//! until then.
+
+use crate::deadline::{Deadlines, Entry, FOREVER};
+use crate::runtime::record::{Run, Worker};
+use crate::sys::atomic::{AtomicUsize, Ordering, fence};
+use crate::sys::futex;
+use crate::sys::memory::NoMemory;
+use crate::sys::{registers, time};
+use crate::threads::watcher::{self, Reason};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+#[unsafe(link_section = "sched_words")]
+static DEADLINES: Deadlines = Deadlines::new();
+
+/// 0, or one of the next two values.
+#[unsafe(link_section = "sched_words")]
+static CUTS: AtomicUsize = AtomicUsize::new(0);
+/// Waits are to be cut off that a cancellation has reached.
+const REQUESTED: usize = 1;
+/// The keeper cuts off waits.
+const CUTTING: usize = 2;
+
+/// Cuts off the waits that a cancellation has reached. (A function of a higher floor.)
+pub type Cut = fn(&Deadlines);
+
+#[unsafe(link_section = "sched_words")]
+static CUT: OnceLock<Cut> = OnceLock::new();
+
+/// CLOCK_MONOTONIC in nanoseconds.
+pub fn now() -> i64 {
+    i64::try_from(time::nanos()).unwrap_or(FOREVER)
+}
+
+/// To be called before the first `add` in the run of `worker`.
+pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
+    DEADLINES.prepare()?;
+    CUT.get_or_init(|| cut);
+    worker.with_run(Run::keep_deadlines);
+    Ok(())
+}
+
+/// Adds an entry.
+///
+/// # Safety
+/// As for `Deadlines::add`; `prepare` has succeeded.
+pub unsafe fn add(entry: *const Entry, deadline: i64) {
+    // SAFETY: by the caller's promise.
+    if unsafe { DEADLINES.add(entry, deadline, registers::thread_pointer()) } {
+        watcher::call();
+    }
+}
+
+/// See `Deadlines::remove_and`.
+///
+/// # Safety
+/// As for `Deadlines::remove_and`.
+pub unsafe fn remove_and(entry: *const Entry, then: impl FnOnce()) -> bool {
+    // SAFETY: by the caller's promise.
+    unsafe { DEADLINES.remove_and(entry, then) }
+}
+
+/// Has the keeper cut off waits soon, if a wait may have to be. The caller has written why, and
+/// executed a fence. Async-signal-safe.
+pub fn request_cut() {
+    if DEADLINES.has_entries() {
+        CUTS.store(REQUESTED, Ordering::SeqCst);
+        watcher::call();
+    }
+}
+
+/// Returns when the keeper does not use what it has read before this call while it cut off waits.
+pub fn wait_for_cut() {
+    fence(Ordering::SeqCst);
+    while CUTS.load(Ordering::SeqCst) == CUTTING {
+        time::give_way();
+    }
+}
+
+/// True if a task may be queued or resumed without any thread of the program: for the proof of a
+/// deadlock.
+pub fn may_act() -> bool {
+    CUTS.load(Ordering::SeqCst) != 0 || DEADLINES.may_act()
+}
+
+/// Forgets all deadlines in the child of a fork.
+///
+/// # Safety
+/// No other thread of this process uses this file.
+pub unsafe fn forget() {
+    // SAFETY: by the caller's promise.
+    unsafe { DEADLINES.forget() };
+    CUTS.store(0, Ordering::Relaxed);
+}
+
+/// There is no keeper any more.
+pub fn has_no_keeper() {
+    DEADLINES.disarm();
+}
+
+/// What the keeper does. Returns how long it may sleep.
+pub fn look(reason: Reason) -> Duration {
+    if reason == Reason::End {
+        return futex::LONGEST;
+    }
+    if CUTS.load(Ordering::SeqCst) != 0 {
+        CUTS.store(CUTTING, Ordering::SeqCst);
+        if let Some(cut) = CUT.get() {
+            cut(&DEADLINES);
+        }
+        // If another request has come meanwhile, `call` has woken this thread for a further look.
+        let _ = CUTS.compare_exchange(CUTTING, 0, Ordering::SeqCst, Ordering::Relaxed);
+    }
+    while DEADLINES.serve(time::nanos()) {
+        time::give_way();
+    }
+    Duration::from_nanos(DEADLINES.arm().saturating_sub(time::nanos()))
+}
+
+/// How long the idle worker at a place may sleep, at most `limit`: it serves what is due then.
+pub fn cover(limit: Duration) -> Duration {
+    match DEADLINES.cover() {
+        None => limit,
+        Some(next) => limit.min(Duration::from_nanos(next.saturating_sub(time::nanos()))),
+    }
+}
+
+/// Called by an idle worker after its sleep. It holds no lock.
+pub fn serve() {
+    if DEADLINES.next() != u64::MAX {
+        DEADLINES.uncover();
+        DEADLINES.serve(time::nanos());
+    }
+}
