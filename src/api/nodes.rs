@@ -173,7 +173,7 @@ pub(super) unsafe fn grant<'a>(
 ///
 /// # Safety
 /// The contract of `grant`.
-#[inline]
+#[inline(always)] // `inline` is not enough: it has several callers
 pub(super) unsafe fn grant_one<'a>(
     node: *const Node,
     from: impl Fn() -> Option<&'a Worker>,

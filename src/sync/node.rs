@@ -102,6 +102,7 @@ pub struct Node {
 
 /// Whether a node has a deadline and so can leave the middle of a list. Used under the list's lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u32)] // so that one store writes it together with `Overtaken::times`
 enum Leaves {
     #[default]
     Never,

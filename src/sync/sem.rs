@@ -122,6 +122,14 @@ impl Sem {
     unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
         let mut backoff = Backoff::default();
         loop {
+            if state == TIMED && self.lock(TIMED).is_ok() {
+                // SAFETY: the list is locked; by the caller's promise the node lives until granted.
+                unsafe {
+                    self.list.push(node);
+                    self.unlock(TIMED);
+                }
+                return false;
+            }
             // SAFETY: by the caller's promise the node lives until it is granted.
             match unsafe { self.try_wait_or_link(node, state) } {
                 Ok(got) => return got,
@@ -130,22 +138,22 @@ impl Sem {
         }
     }
 
-    /// Like `wait_or_link`, if the state is `state`. Err: the present state, which differs or is
-    /// LOCKED; nothing has happened.
+    /// Like `wait_or_link`, if the state is `state`. Err: the present state, which differs, or is
+    /// LOCKED or TIMED; nothing has happened.
     ///
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
     #[inline]
     unsafe fn try_wait_or_link(&self, node: *const Node, state: usize) -> Result<bool, usize> {
         match state {
-            LOCKED => return Err(LOCKED),
+            0 | WAITED => self.lock(state)?,
             1..=MOST => return self.take(state).map(|()| true),
-            _ => self.lock(state)?,
+            _ => return Err(state),
         }
         // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
         unsafe {
             self.list.push(node);
-            self.unlock(state | WAITED);
+            self.unlock(WAITED);
         }
         Ok(false)
     }
@@ -249,18 +257,16 @@ impl Sem {
     /// TIMED or `MOST`; nothing has happened.
     #[inline]
     fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
-        match state {
-            LOCKED | TIMED | MOST => return Err(state),
-            WAITED => self.lock(state)?,
-            _ => {
-                // Release: pairs with the Acquire of the task that gets the unit.
-                let (more, order) = (state + 1, Ordering::Release);
-                return self
-                    .state
-                    .compare_exchange(state, more, order, Ordering::Relaxed)
-                    .map(|_| None);
+        if state != WAITED {
+            if state >= MOST {
+                return Err(state);
             }
+            // Release: pairs with the Acquire of the task that gets the unit.
+            let (more, order) = (state + 1, Ordering::Release);
+            let posted = self.state.compare_exchange(state, more, order, Ordering::Relaxed);
+            return posted.map(|_| None);
         }
+        self.lock(state)?;
         // SAFETY: the list is locked and not empty.
         unsafe {
             let (oldest, last) = self.list.pop_first();
