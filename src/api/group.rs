@@ -21,6 +21,7 @@ use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::timed::{Deadline, End};
 use crate::api::wait::Wait;
+use crate::lock::trylock::Backoff;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
@@ -33,6 +34,7 @@ use crate::sys::errno::Errno;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
 use crate::task::{Scheduler, Task, TaskFn};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -42,8 +44,7 @@ use std::ptr;
 pub struct Group {
     members: Members,
     cancelled: Cancellation,
-    /// The group of a task that waits for this group, if it belongs to one: see `api::timed`.
-    awaiter: AtomicPtr<Group>,
+    awaiters: Awaiters,
 }
 
 /// How many groups are cancelled.
@@ -57,18 +58,112 @@ pub(super) fn any_cancelled() -> bool {
     CANCELLED.load(Ordering::Relaxed) != 0
 }
 
-/// Longer lines are not followed, since they are circles: their tasks wait for each other.
-const LONGEST_LINE: usize = 1 << 16;
+/// Longer lines are not followed: their tasks are in a circle of waits, or nested very deep.
+const LONGEST_LINE: usize = 256;
 
-/// True if the group, or one in the line of its awaiters, is cancelled.
+/// A note of a task that waits for a group, if it belongs to a group itself. It lies on the stack of
+/// the task, in the list of the awaited group.
+struct Awaiter {
+    /// The group of the waiting task.
+    group: *const Group,
+    next: Cell<*const Awaiter>,
+}
+
+/// The notes of a group's awaiters, and the lock of the list in the lowest bit.
+#[derive(Default)]
+#[repr(transparent)]
+struct Awaiters(AtomicPtr<Awaiter>);
+
+const LOCKED: usize = 1;
+
+impl Awaiters {
+    /// Calls `work` with the first note, under the lock; `work` returns the first note from now on,
+    /// and takes a few instructions.
+    fn with<R>(&self, work: impl FnOnce(*const Awaiter) -> (*const Awaiter, R)) -> R {
+        let mut backoff = Backoff::default();
+        let first = loop {
+            let seen = self.0.load(Ordering::Relaxed);
+            let locked = seen.map_addr(|at| at | LOCKED);
+            let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            let is_free = seen.addr() & LOCKED == 0;
+            if is_free && self.0.compare_exchange(seen, locked, acquire, relaxed).is_ok() {
+                break seen;
+            }
+            backoff.wait();
+        };
+        let (first, result) = work(first);
+        self.0.store(first.cast_mut(), Ordering::Release);
+        result
+    }
+
+    /// # Safety
+    /// The note is in no list, and stays where it is until `remove`.
+    unsafe fn add(&self, note: &Awaiter) {
+        self.with(|first| {
+            note.next.set(first);
+            (ptr::from_ref(note), ())
+        });
+    }
+
+    /// # Safety
+    /// The note is in this list.
+    unsafe fn remove(&self, note: &Awaiter) {
+        self.with(|first| {
+            match notes(first).find(|before| ptr::eq(before.next.get(), note)) {
+                Some(before) => before.next.set(note.next.get()),
+                None => return (note.next.get(), ()),
+            }
+            (first, ())
+        });
+    }
+}
+
+/// The notes from `first` on. The list is locked.
+fn notes<'a>(first: *const Awaiter) -> impl Iterator<Item = &'a Awaiter> {
+    // SAFETY: each note stays in the list until its task removes it, under the lock.
+    let get = |note: *const Awaiter| unsafe { note.as_ref() };
+    std::iter::successors(get(first), move |note| get(note.next.get()))
+}
+
+/// The groups that `is_in_cancelled_line` has come through.
+struct Line<'a> {
+    group: *const Group,
+    before: Option<&'a Line<'a>>,
+    length: usize,
+}
+
+/// True if the group is cancelled, or one of those in its line: see `api::timed`.
 ///
 /// # Safety
-/// The group is null, or has a task that waits: see `api::timed`.
+/// The group is null, or has a task that does not end during the call.
 pub(super) unsafe fn is_in_cancelled_line(group: *const Group) -> bool {
-    // SAFETY: by the caller's promise; each group in the line has such a task.
-    let get = |group: *const Group| unsafe { group.as_ref() };
-    let awaiter = |group: &&Group| get(group.awaiter.load(Ordering::SeqCst));
-    std::iter::successors(get(group), awaiter).take(LONGEST_LINE).any(Group::is_cancelled)
+    // SAFETY: by the caller's promise.
+    unsafe { follow(group, None) }
+}
+
+/// `is_in_cancelled_line`, after the groups `before`.
+///
+/// # Safety
+/// As for `is_in_cancelled_line`.
+unsafe fn follow(group: *const Group, before: Option<&Line>) -> bool {
+    // SAFETY: by the caller's promise.
+    let Some(here) = (unsafe { group.as_ref() }) else { return false };
+    if here.is_cancelled() {
+        return true;
+    }
+    let length = before.map_or(1, |line| line.length + 1);
+    let mut passed = std::iter::successors(before, |line| line.before);
+    if here.awaiters.0.load(Ordering::Relaxed).is_null()
+        || length > LONGEST_LINE
+        || passed.any(|line| ptr::eq(line.group, group))
+    {
+        return false;
+    }
+    let line = Line { group, before, length };
+    here.awaiters.with(|first| {
+        // SAFETY: while the list is locked, the task of each note waits, so its group has a task.
+        (first, notes(first).any(|note| unsafe { follow(note.group, Some(&line)) }))
+    })
 }
 
 /// The argument of a group's task.
@@ -274,9 +369,6 @@ impl Group {
             let what = Some(self.as_awaited());
             let end = self.awaited_by(awaiter, || deadline.wait(&node, what));
             if end != End::Granted {
-                if !awaiter.is_null() {
-                    deadlines::wait_for_cut();
-                }
                 // SAFETY: the node was linked above.
                 if unsafe { self.members.leave_line(&node, grant) } {
                     return errno::failed(end.error());
@@ -296,15 +388,16 @@ impl Group {
         if awaiter.is_null() {
             return wait();
         }
-        let (awaiter, none) = (awaiter.cast_mut(), ptr::null_mut());
-        self.awaiter.store(awaiter, Ordering::SeqCst);
+        let note = Awaiter { group: awaiter, next: Cell::new(ptr::null()) };
+        detector::own(&note);
+        // SAFETY: the note is removed below.
+        unsafe { self.awaiters.add(&note) };
         if any_cancelled() {
             deadlines::request_cut();
         }
         let result = wait();
-        // (Another task's note may have replaced this one.)
-        let (seq_cst, relaxed) = (Ordering::SeqCst, Ordering::Relaxed);
-        let _ = self.awaiter.compare_exchange(awaiter, none, seq_cst, relaxed);
+        // SAFETY: added above.
+        unsafe { self.awaiters.remove(&note) };
         result
     }
 

@@ -12,15 +12,11 @@
 //! # Which waits a cancellation cuts off
 //!
 //! Those of the group's tasks, and those of the tasks of each group for which such a task waits: its
-//! *line*. While a task of a group waits for another group, that group has a pointer to the first
-//! one (`Group::awaiter`). So a program that cancels a group need not know which groups its tasks
-//! use. The pointers are followed upwards, from the waiting task. Each of them is valid: the task's
-//! group has a task, the waiting one, so each wait for that group lasts, and with it the task that
-//! waits, and that task's group, and so on.
-//!
-//! A wait for a group that a deadline may end is the exception, since it may end while the group has
-//! tasks. So its task removes the pointer, and then waits until the keeper is not cutting
-//! (`deadlines::wait_for_cut`), because the keeper may have read the pointer before.
+//! *line*. While a task of a group waits for another group, it has a note in the list of the awaited
+//! group (`api::group`). So a program that cancels a group need not know which groups its tasks use.
+//! The notes are followed upwards, from the group of the task whose wait may be cut off. Each list
+//! is locked while the notes in it are followed; a task that has waited removes its note under the
+//! same lock. So a task whose note is followed still waits, and its group exists.
 //!
 //! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
 //! and then asks the keeper to cut. A task that begins to wait adds its entry, and then looks whether

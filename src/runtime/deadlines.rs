@@ -9,7 +9,7 @@
 
 use crate::deadline::{Deadlines, Entry, FOREVER};
 use crate::runtime::record::{Run, Worker};
-use crate::sys::atomic::{AtomicUsize, Ordering, fence};
+use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
@@ -73,14 +73,6 @@ pub fn request_cut() {
     if DEADLINES.has_entries() {
         CUTS.store(REQUESTED, Ordering::SeqCst);
         watcher::call();
-    }
-}
-
-/// Returns when the keeper does not use what it has read before this call while it cut off waits.
-pub fn wait_for_cut() {
-    fence(Ordering::SeqCst);
-    while CUTS.load(Ordering::SeqCst) == CUTTING {
-        time::give_way();
     }
 }
 

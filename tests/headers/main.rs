@@ -13,8 +13,10 @@ use std::process::Command;
 use std::{env, fs};
 
 const COURSE: (&str, &[&str]) = ("course.toml", &["course"]);
-const TASKS: (&str, &[&str]) =
-    ("tasks.toml", &["tasks", "groups", "loops", "block", "sync", "time", "channel", "pool", "stats"]);
+const TASKS: (&str, &[&str]) = (
+    "tasks.toml",
+    &["tasks", "groups", "loops", "block", "sync", "time", "channel", "pool", "stats"],
+);
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
