@@ -262,7 +262,10 @@ mod tests {
 
     fn deadlines() -> impl Iterator<Item = i64> {
         let mut rng = SmallRng::seed_from_u64(1);
-        std::iter::repeat_with(move || rng.random_range(0..1_i64 << rng.random_range(1..40)))
+        std::iter::repeat_with(move || {
+            let bits = rng.random_range(1..40);
+            rng.random_range(0..1_i64 << bits)
+        })
     }
 
     /// Adds, removes and turns at random; a sorted list is the oracle.

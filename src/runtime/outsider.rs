@@ -143,9 +143,8 @@ impl Worker {
             let queued = self.with_open_run(|run, operations| {
                 let task = observed::wrap_outside(run, task);
                 // SAFETY: a task that was refused has not left this thread.
-                operations
-                    .put_back(task)
-                    .inspect_err(|_| _ = unsafe { observed::unwrap(task, None) })
+                let unwrap = |_: &NoMemory| _ = unsafe { observed::unwrap(task, None) };
+                operations.put_back(task).inspect_err(unwrap)
             });
             queued.unwrap_or(Ok(())) // None: the run is a parent process's
         });

@@ -9,6 +9,7 @@ use sched::ffi::tasks::{sched_fork, sched_join};
 use sched::lock::posix::PthreadMutex;
 use sched::policy::Policy;
 use sched::policy::shared::Shared;
+use sched::queue::run_gate::no_limit;
 use sched::runtime::record::Row;
 use sched::runtime::run::{self, Request};
 use sched::settings::{Config, Transfers};
@@ -151,7 +152,7 @@ fn a_run_that_is_held_open_rests_and_goes_on() {
             assert_eq!(spawn(), 0);
             Ok(())
         };
-        pool.wait_for_rest(&mut begin).expect("no task waits for this thread");
+        pool.wait_for_rest(&mut begin, &no_limit).expect("no task waits for this thread");
         assert_eq!(counted.load(Ordering::Relaxed), round);
     }
     pool.close().expect("no task waits for this thread");
