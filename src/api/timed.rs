@@ -181,7 +181,7 @@ fn wait_in_thread(node: &Node, deadline: i64) -> End {
                 None => End::Granted,
             };
         }
-        if let Some(value) = latch.register(Waiter::Thread) {
+        if let Some(value) = latch.register(Waiter::TimedThread) {
             let limit = Duration::from_nanos(left as u64).min(MAX_SLEEP);
             <&Futex>::from(node.word()).wait(value as u32, limit);
         }

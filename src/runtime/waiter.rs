@@ -110,7 +110,6 @@ impl Waiter {
     pub fn pack_timed(self) -> usize {
         match self {
             Waiter::Task(continuation) => continuation.expose_provenance() | TIMED_TASK,
-            Waiter::Thread => Waiter::TimedThread.pack(),
             other => other.pack(),
         }
     }
