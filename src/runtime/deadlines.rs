@@ -20,7 +20,7 @@ use std::time::Duration;
 #[unsafe(link_section = "sched_words")]
 static DEADLINES: Deadlines = Deadlines::new();
 
-/// 0, or one of the next two values.
+/// A set of the next two bits.
 #[unsafe(link_section = "sched_words")]
 static CUTS: AtomicUsize = AtomicUsize::new(0);
 /// Waits are to be cut off that a cancellation has reached.
@@ -71,7 +71,7 @@ pub unsafe fn remove_and(entry: *const Entry, then: impl FnOnce()) -> bool {
 /// executed a fence. Async-signal-safe.
 pub fn request_cut() {
     if DEADLINES.has_entries() {
-        CUTS.store(REQUESTED, Ordering::SeqCst);
+        CUTS.fetch_or(REQUESTED, Ordering::SeqCst);
         watcher::call();
     }
 }
@@ -108,7 +108,7 @@ pub fn look(reason: Reason) -> Duration {
             cut(&DEADLINES);
         }
         // If another request has come meanwhile, `call` has woken this thread for a further look.
-        let _ = CUTS.compare_exchange(CUTTING, 0, Ordering::SeqCst, Ordering::Relaxed);
+        CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
     }
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
