@@ -100,7 +100,7 @@ impl Timer {
             return errno::failed(libc::EALREADY);
         }
         // SAFETY: the timer was started.
-        if !unsafe { deadlines::remove_and(&raw const self.entry, || ()) } {
+        if !unsafe { deadlines::remove(&raw const self.entry) } {
             return errno::failed(libc::EALREADY);
         }
         // SAFETY: records are never freed.

@@ -15,9 +15,13 @@
 //!
 //! An entry leaves its wheel once, under the lock: its owner takes it out (`remove`), or it is due
 //! or cut off, and then its `claim` is called under the same lock. A claim is short: it decides what
-//! is to be done, and is the last access to the entry. The thread does what was decided when it has
-//! released the lock. So after `remove` has returned, no other thread uses the entry, whatever it
-//! has returned.
+//! is to be done. Then the entry notes that it is in no shard, which is the last access to it. The
+//! thread does what was decided when it has released the lock. So after `remove` has returned, no
+//! other thread uses the entry, whatever it has returned.
+//!
+//! A thread may take a timer out while the timer's function, on another thread, adds it to another
+//! shard. So the entry's place is read twice: to find the lock, and under the lock. It changes from
+//! one shard's wheel to none, and from none to a wheel, under the lock of that shard.
 //!
 //! Whoever adds an entry compares its deadline with `armed`, and wakes the keeper if it would look
 //! too late. The keeper stores `armed`, and then looks at all `next` once more before it sleeps.
@@ -53,6 +57,8 @@
 //! | `next`, `endless`, `entries`: stores under the lock | Relaxed | the fences below; else hints |
 //! | `add`: fence between `next` and the load of `armed` | SeqCst | `arm`: fence |
 //! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`: fence |
+//! | `Entry::place`: 0, after the claim | Release | `remove`: the first load, Acquire |
+//! | `Entry::place`: all else | Relaxed | the shard's lock |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
 //! | `serving`: additions | SeqCst | `may_act`: loads |
 
@@ -95,8 +101,7 @@ pub struct Then {
     pub with: [usize; 2],
 }
 
-/// Called under the lock when the entry was taken out of its wheel. This is the last access to the
-/// entry, unless its owner uses it.
+/// Called under the lock when the entry was taken out of its wheel.
 pub type Claim = unsafe fn(*const Entry, Why) -> Option<Then>;
 
 /// What is to happen at a deadline.
@@ -104,8 +109,8 @@ pub type Claim = unsafe fn(*const Entry, Why) -> Option<Then>;
 pub struct Entry {
     links: Links,
     claim: Cell<Option<Claim>>,
-    /// The shard that has the entry, or had it last.
-    shard: Cell<usize>,
+    /// Which shard's wheel has the entry: see `Deadlines::place_in`; 0: none.
+    place: AtomicUsize,
 }
 
 impl Entry {
@@ -113,11 +118,11 @@ impl Entry {
     pub const DEADLINE: usize = Links::DEADLINE;
 
     pub const fn unused() -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(None), shard: Cell::new(0) }
+        Entry { links: Links::unused(), claim: Cell::new(None), place: AtomicUsize::new(0) }
     }
 
     pub const fn new(claim: Claim) -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(Some(claim)), shard: Cell::new(0) }
+        Entry { links: Links::unused(), claim: Cell::new(Some(claim)), place: AtomicUsize::new(0) }
     }
 
     pub fn set_claim(&self, claim: Claim) {
@@ -164,6 +169,9 @@ pub struct Deadlines {
     armed: Time,
     covered: Time,
     serving: AtomicUsize,
+    /// How many forks made this process from the first one. An entry of a parent process is in no
+    /// wheel of this one.
+    forks: AtomicUsize,
 }
 
 impl Shard {
@@ -179,13 +187,15 @@ impl Shard {
         }
     }
 
-    /// Calls `claim` for an entry that was taken out, under the lock.
+    /// Calls `claim` for an entry that was taken out of the wheel, under the lock.
     fn claim(&self, links: *const Links, why: Why) -> Option<Then> {
         // SAFETY: the links are an entry's first field, and the entry lives until its claim.
         unsafe {
             self.count(&*links, -1);
             let entry = links.cast::<Entry>();
-            (*entry).claim.get().and_then(|claim| claim(entry, why))
+            let then = (*entry).claim.get().and_then(|claim| claim(entry, why));
+            (*entry).place.store(0, Ordering::Release); // pairs with `remove`; the last access
+            then
         }
     }
 }
@@ -198,6 +208,7 @@ impl Deadlines {
             armed: Time::never(),
             covered: Time::never(),
             serving: AtomicUsize::new(0),
+            forks: AtomicUsize::new(0),
         }
     }
 
@@ -227,8 +238,8 @@ impl Deadlines {
         let shard = &self.shards()[number];
         // SAFETY: by the caller's promise.
         let first = shard.wheel.with(|wheel| unsafe {
-            (*entry).shard.set(number);
             wheel.insert(entry.cast(), deadline);
+            (*entry).place.store(self.place_in(number), Ordering::Relaxed);
             shard.count(&(*entry).links, 1);
             let due = (*entry).links.due();
             (due < shard.next.get()).then(|| {
@@ -243,33 +254,39 @@ impl Deadlines {
         })
     }
 
-    /// Takes an entry out, if it is in its wheel. Afterwards no other thread uses it.
+    /// Takes an entry out, if it is in a wheel. Afterwards no other thread uses it.
     ///
     /// # Safety
-    /// The entry was added by the caller, or the caller knows that `add` has returned.
+    /// The entry exists. (Another thread may be about to add it.)
     pub unsafe fn remove(&self, entry: *const Entry) -> bool {
         // SAFETY: by the caller's promise.
-        unsafe { self.remove_and(entry, || ()) }
-    }
-
-    /// As `remove`. If the entry was in its wheel, calls `then` under the lock.
-    ///
-    /// # Safety
-    /// As for `remove`.
-    pub unsafe fn remove_and(&self, entry: *const Entry, then: impl FnOnce()) -> bool {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let shard = &self.shards()[(*entry).shard.get()];
-            shard.wheel.with(|wheel| {
-                let is_there = (*entry).links.is_in_wheel();
+        let place = unsafe { &(*entry).place };
+        loop {
+            let found = place.load(Ordering::Acquire); // pairs with `claim`
+            let Some(number) = found.checked_sub(self.place_in(0)) else { return false };
+            let shard = &self.shards()[number];
+            let is_there = shard.wheel.with(|wheel| {
+                // It may have left this wheel before, and may be in another one.
+                let is_there = place.load(Ordering::Relaxed) == found;
                 if is_there {
-                    wheel.remove(entry.cast());
-                    shard.count(&(*entry).links, -1);
-                    then();
+                    // SAFETY: the entry is in this wheel, which is locked.
+                    unsafe {
+                        wheel.remove(entry.cast());
+                        shard.count(&(*entry).links, -1);
+                    }
+                    place.store(0, Ordering::Relaxed);
                 }
                 is_there
-            })
+            });
+            if is_there {
+                return true;
+            }
         }
+    }
+
+    /// What `Entry::place` holds for an entry in this shard's wheel.
+    fn place_in(&self, shard: usize) -> usize {
+        self.forks.load(Ordering::Relaxed) * SHARDS + shard + 1
     }
 
     /// A time in nanoseconds before which nothing is due.
@@ -405,5 +422,6 @@ impl Deadlines {
         self.disarm();
         self.uncover();
         self.serving.store(0, Ordering::Relaxed);
+        self.forks.fetch_add(1, Ordering::Relaxed);
     }
 }

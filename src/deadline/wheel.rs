@@ -65,7 +65,8 @@ impl Links {
         }
     }
 
-    pub fn is_in_wheel(&self) -> bool {
+    #[cfg(test)]
+    fn is_in_wheel(&self) -> bool {
         self.slot.get() != 0
     }
 

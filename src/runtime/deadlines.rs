@@ -58,13 +58,13 @@ pub unsafe fn add(entry: *const Entry, deadline: i64) {
     }
 }
 
-/// See `Deadlines::remove_and`.
+/// See `Deadlines::remove`.
 ///
 /// # Safety
-/// As for `Deadlines::remove_and`.
-pub unsafe fn remove_and(entry: *const Entry, then: impl FnOnce()) -> bool {
+/// As for `Deadlines::remove`.
+pub unsafe fn remove(entry: *const Entry) -> bool {
     // SAFETY: by the caller's promise.
-    unsafe { DEADLINES.remove_and(entry, then) }
+    unsafe { DEADLINES.remove(entry) }
 }
 
 /// Has the keeper cut off waits soon, if a wait may have to be. The caller has written why, and
