@@ -374,13 +374,13 @@ int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
 /* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
- * sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. The loops
+ * sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The loops
  * and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
- * The waits of its tasks that have a deadline, and their sleeps, fail with ECANCELED, those that
- * have begun as well as those to come. Other groups that the group's tasks use are not cancelled;
- * but while a task of the group waits for such a group, the waits with a deadline and the sleeps of
- * that group's tasks fail likewise, and so on from group to group. Joins, barriers, and waits
- * without a deadline are not ended.
+ *
+ * The sleeps of the group's tasks, and their waits that have a deadline, fail with ECANCELED: those
+ * that have begun, and those that begin later. While a task of the group waits for another group,
+ * the same applies to the tasks of that group, and so on from group to group. Those groups are not
+ * cancelled otherwise. Joins, barriers, and waits without a deadline last as before.
  * Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
  * a system call if tasks wait with deadlines. */
 void sched_group_cancel(struct sched_group *g);
@@ -832,22 +832,22 @@ int sched_barrier_init(struct sched_barrier *b,
 int sched_barrier_wait(struct sched_barrier *b,
                        struct scheduler *s);
 
-/* The time of CLOCK_MONOTONIC in nanoseconds, which all deadlines refer to. This clock does not
- * advance while the machine is suspended.
+/* The time of CLOCK_MONOTONIC in nanoseconds, to which all deadlines refer. This clock does not
+ * advance while the machine is suspended, and nobody sets it.
  * Thread-safe and async-signal-safe. Cost: some twenty nanoseconds. */
 sched_time sched_now(void);
 
 /* Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
  * thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If the sum
- * of ns and the present time is greater than SCHED_FOREVER, the task sleeps until it is cancelled.
+ * of ns and the present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
  *
- * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the task belongs to a group that
- * is cancelled: see sched_group_cancel), ENOMEM, EINVAL (the run of s has ended).
+ * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
+ * see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
- * Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. On an idle process the
- * task continues as late as a thread that sleeps; beside other tasks it then waits for its turn
- * among the tasks from outside the run, which begins within about a millisecond, or when the tasks
- * that run have ended.
+ * Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. If a worker is idle, the
+ * task is resumed as late as a sleeping thread would be woken. If all workers are busy, the task is
+ * resumed in the next turn of tasks from outside, within about a millisecond, or when the running
+ * tasks end: see libsched(7), THREADS OUTSIDE.
  *
  * Example:
  *
@@ -858,17 +858,20 @@ int sched_sleep(sched_time ns,
 
 /* As sched_sleep, until the time deadline. If it has passed, the call returns at once.
  *
- * Returns what sched_sleep returns.
+ * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
+ * see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_sleep. */
-int sched_sleep_until(sched_time deadline, struct scheduler *s);
+int sched_sleep_until(sched_time deadline,
+                      struct scheduler *s);
 
 /* As sched_mutex_lock, but waits no longer than until deadline; if that has passed, this is
  * sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
  * which they came. Together they have one place in the line of those that wait without.
  *
- * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
- * group that is cancelled), ENOMEM, EINVAL (m is NULL, or the run of s has ended).
+ * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
+ * memory), EINVAL (m is NULL, or the mutex is locked and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: an atomic operation if the mutex is free; a wait takes a lock of the library
  * twice, and one or two switches of stacks.
@@ -883,11 +886,12 @@ int sched_mutex_lock_until(struct sched_mutex *m,
 
 /* As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
  * caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
- * passed, the call fails without unlocking the mutex.
+ * passed before the call, the call fails without unlocking the mutex.
  *
- * Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the task belongs to a group that is
- * cancelled); or, and nothing has changed: ENOMEM, EINVAL (c or m is NULL, or the run of s has
- * ended), EPERM (nobody has locked m).
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL, or
+ * the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others may
+ * have held the mutex meanwhile; after the other errors nothing has changed.
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
  *
@@ -907,8 +911,9 @@ int sched_cond_wait_until(struct sched_cond *c,
  * sched_sem_trywait. A unit that is posted is never lost: either this call takes it and returns 0,
  * or it remains for others.
  *
- * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
- * group that is cancelled), ENOMEM, EINVAL (sem is NULL, or the run of s has ended).
+ * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
+ * memory), EINVAL (sem is NULL, or there is no unit and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_sem_wait, and some hundred nanoseconds for a wait. */
 int sched_sem_wait_until(struct sched_sem *sem,
@@ -916,12 +921,14 @@ int sched_sem_wait_until(struct sched_sem *sem,
                          struct scheduler *s);
 
 /* As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
- * whether the group has tasks. A caller that fails must wait for the group again before it frees
- * it. A thread that is not a worker runs no tasks of the group.
+ * whether the group has tasks. After a failure tasks may be left: the caller must wait for the group
+ * again before it frees the group's memory. A thread that is not a worker runs no tasks of the
+ * group.
  *
- * Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT, ECANCELED (no task is
- * left, and sched_group_cancel was called since the last wait; or the caller belongs to a group
- * that is cancelled, and tasks may be left), ENOMEM, EINVAL as for sched_group_wait.
+ * Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has passed),
+ * ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or tasks may be
+ * left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL (g is NULL, or
+ * the run of s has ended and the group has tasks of a parent process).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
  *
@@ -943,14 +950,14 @@ int sched_timer_init(struct sched_timer *t);
 
 /* Spawns the task f(closure, s) at the time deadline, once, in the run of s; at once if that has
  * passed. The run does not end while a timer is pending: sched_init, sched_pool_wait and
- * sched_pool_destroy wait for its task or its cancellation. From the beginning of f on the timer
- * may be started again, also by f, or freed.
+ * sched_pool_destroy wait for its task or its cancellation. As soon as f begins, the timer may be
+ * started again, also by f, or freed. The task belongs to no group.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
- * function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM. If there is
- * no memory at the deadline, the task is spawned as soon as there is.
+ * function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
+ * memory). If there is no memory at the deadline, the task is spawned as soon as there is.
  * Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
- * When the timer is due, the task is spawned as late as sched_sleep continues.
+ * The task begins as late as a task that sleeps is resumed.
  *
  * Example:
  *
@@ -969,8 +976,9 @@ int sched_timer_start(struct sched_timer *t,
 
 /* Cancels the timer, from any task or thread.
  *
- * Returns 0 if its function will not run; or -1 with errno: EALREADY (it was spawned, or was not
- * pending), EINVAL (t is NULL).
+ * Returns 0 if its function will not run: the timer may be started again, or freed. Otherwise -1
+ * with errno: EALREADY (the timer was not pending, or its task has been spawned), EINVAL (t is
+ * NULL).
  * Thread-safe. Cost: some thirty nanoseconds. */
 int sched_timer_cancel(struct sched_timer *t);
 
@@ -978,7 +986,7 @@ int sched_timer_cancel(struct sched_timer *t);
  * element passes from a sender directly to a receiver, and the sender waits for it.
  *
  * Returns the channel, or NULL with errno: EINVAL (capacity times size is greater than
- * PTRDIFF_MAX), ENOMEM.
+ * PTRDIFF_MAX), ENOMEM (there is no memory).
  * Thread-safe. Cost: two allocations.
  *
  * Example:
@@ -1008,10 +1016,12 @@ int sched_channel_send(struct sched_channel *c,
                        struct scheduler *s);
 
 /* As sched_channel_send, but waits no longer than until deadline; if that has passed, the element
- * is sent only if the channel is not full.
+ * is sent only if the channel is not full or a receiver waits.
  *
- * Returns what sched_channel_send returns; or -1 with errno, and nothing was sent: ETIMEDOUT,
- * ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+ * Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), ETIMEDOUT (the
+ * deadline has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)),
+ * ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and their size is not 0, or the
+ * channel is full and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
 int sched_channel_send_until(struct sched_channel *c,
@@ -1034,8 +1044,10 @@ int sched_channel_receive(struct sched_channel *c,
 /* As sched_channel_receive, but waits no longer than until deadline; if that has passed, an element
  * is received only if there is one.
  *
- * Returns what sched_channel_receive returns; or -1 with errno, and nothing was received:
- * ETIMEDOUT, ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+ * Returns 0, or -1 with errno, and nothing was received: EPIPE (the channel is closed, and all its
+ * elements were received), ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or element
+ * is NULL and their size is not 0, or the channel is empty and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
 int sched_channel_receive_until(struct sched_channel *c,
@@ -1162,11 +1174,13 @@ int sched_pool_wait(struct sched_pool *pool);
 /* As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
  * whether the pool has tasks. A pending timer of the pool counts as a task.
  *
- * Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the caller is a task of a group that is
- * cancelled; this is noticed within about a millisecond), EINVAL and EDEADLK as for
- * sched_pool_wait.
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+ * cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this process was
+ * made by fork after the pool was created), EDEADLK (the caller is a task of the pool, or of a run
+ * for which a task of the pool waits, perhaps indirectly, and would wait forever).
  * Thread-safe. Cost: that of sched_pool_wait. */
-int sched_pool_wait_until(struct sched_pool *pool, sched_time deadline);
+int sched_pool_wait_until(struct sched_pool *pool,
+                          sched_time deadline);
 
 /* Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for
  * the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks

@@ -18,7 +18,7 @@ pub struct sched_channel(#[allow(dead_code, reason = "C has pointers to it only"
 /// element passes from a sender directly to a receiver, and the sender waits for it.
 ///
 /// Returns the channel, or NULL with errno: EINVAL (capacity times size is greater than
-/// PTRDIFF_MAX), ENOMEM.
+/// PTRDIFF_MAX), ENOMEM (there is no memory).
 /// Thread-safe. Cost: two allocations.
 ///
 /// Example:
@@ -68,10 +68,12 @@ pub unsafe extern "C" fn sched_channel_send(
 }
 
 /// As sched_channel_send, but waits no longer than until deadline; if that has passed, the element
-/// is sent only if the channel is not full.
+/// is sent only if the channel is not full or a receiver waits.
 ///
-/// Returns what sched_channel_send returns; or -1 with errno, and nothing was sent: ETIMEDOUT,
-/// ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+/// Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), ETIMEDOUT (the
+/// deadline has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)),
+/// ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and their size is not 0, or the
+/// channel is full and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait.
 ///
@@ -114,8 +116,10 @@ pub unsafe extern "C" fn sched_channel_receive(
 /// As sched_channel_receive, but waits no longer than until deadline; if that has passed, an element
 /// is received only if there is one.
 ///
-/// Returns what sched_channel_receive returns; or -1 with errno, and nothing was received:
-/// ETIMEDOUT, ECANCELED (the task belongs to a group that is cancelled), ENOMEM.
+/// Returns 0, or -1 with errno, and nothing was received: EPIPE (the channel is closed, and all its
+/// elements were received), ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or element
+/// is NULL and their size is not 0, or the channel is empty and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait.
 ///

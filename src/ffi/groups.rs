@@ -157,13 +157,13 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 }
 
 /// Cancels the group: its tasks that have not begun are not run, and its running tasks may call
-/// sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. The loops
+/// sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The loops
 /// and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
-/// The waits of its tasks that have a deadline, and their sleeps, fail with ECANCELED, those that
-/// have begun as well as those to come. Other groups that the group's tasks use are not cancelled;
-/// but while a task of the group waits for such a group, the waits with a deadline and the sleeps of
-/// that group's tasks fail likewise, and so on from group to group. Joins, barriers, and waits
-/// without a deadline are not ended.
+///
+/// The sleeps of the group's tasks, and their waits that have a deadline, fail with ECANCELED: those
+/// that have begun, and those that begin later. While a task of the group waits for another group,
+/// the same applies to the tasks of that group, and so on from group to group. Those groups are not
+/// cancelled otherwise. Joins, barriers, and waits without a deadline last as before.
 /// Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
 /// a system call if tasks wait with deadlines.
 ///

@@ -346,9 +346,10 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
 /// As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
 /// whether the pool has tasks. A pending timer of the pool counts as a task.
 ///
-/// Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the caller is a task of a group that is
-/// cancelled; this is noticed within about a millisecond), EINVAL and EDEADLK as for
-/// sched_pool_wait.
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+/// cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this process was
+/// made by fork after the pool was created), EDEADLK (the caller is a task of the pool, or of a run
+/// for which a task of the pool waits, perhaps indirectly, and would wait forever).
 /// Thread-safe. Cost: that of sched_pool_wait.
 ///
 /// # Safety

@@ -40,8 +40,8 @@ pub struct sched_timer {
 
 const _: () = assert!(size_of::<sched_timer>() == size_of::<Timer>());
 
-/// The time of CLOCK_MONOTONIC in nanoseconds, which all deadlines refer to. This clock does not
-/// advance while the machine is suspended.
+/// The time of CLOCK_MONOTONIC in nanoseconds, to which all deadlines refer. This clock does not
+/// advance while the machine is suspended, and nobody sets it.
 /// Thread-safe and async-signal-safe. Cost: some twenty nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_now() -> sched_time {
@@ -50,15 +50,15 @@ pub extern "C" fn sched_now() -> sched_time {
 
 /// Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
 /// thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If the sum
-/// of ns and the present time is greater than SCHED_FOREVER, the task sleeps until it is cancelled.
+/// of ns and the present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
 ///
-/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the task belongs to a group that
-/// is cancelled: see sched_group_cancel), ENOMEM, EINVAL (the run of s has ended).
+/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
+/// see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
-/// Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. On an idle process the
-/// task continues as late as a thread that sleeps; beside other tasks it then waits for its turn
-/// among the tasks from outside the run, which begins within about a millisecond, or when the tasks
-/// that run have ended.
+/// Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. If a worker is idle, the
+/// task is resumed as late as a sleeping thread would be woken. If all workers are busy, the task is
+/// resumed in the next turn of tasks from outside, within about a millisecond, or when the running
+/// tasks end: see libsched(7), THREADS OUTSIDE.
 ///
 /// Example:
 ///
@@ -75,7 +75,8 @@ pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int
 
 /// As sched_sleep, until the time deadline. If it has passed, the call returns at once.
 ///
-/// Returns what sched_sleep returns.
+/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
+/// see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_sleep.
 ///
@@ -91,8 +92,9 @@ pub unsafe extern "C" fn sched_sleep_until(deadline: sched_time, s: *mut Schedul
 /// sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
 /// which they came. Together they have one place in the line of those that wait without.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
-/// group that is cancelled), ENOMEM, EINVAL (m is NULL, or the run of s has ended).
+/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
+/// memory), EINVAL (m is NULL, or the mutex is locked and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: an atomic operation if the mutex is free; a wait takes a lock of the library
 /// twice, and one or two switches of stacks.
@@ -118,11 +120,12 @@ pub unsafe extern "C" fn sched_mutex_lock_until(
 
 /// As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
 /// caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
-/// passed, the call fails without unlocking the mutex.
+/// passed before the call, the call fails without unlocking the mutex.
 ///
-/// Returns 0, or -1 with errno: ETIMEDOUT, ECANCELED (the task belongs to a group that is
-/// cancelled); or, and nothing has changed: ENOMEM, EINVAL (c or m is NULL, or the run of s has
-/// ended), EPERM (nobody has locked m).
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL, or
+/// the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others may
+/// have held the mutex meanwhile; after the other errors nothing has changed.
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
 ///
@@ -155,8 +158,9 @@ pub unsafe extern "C" fn sched_cond_wait_until(
 /// sched_sem_trywait. A unit that is posted is never lost: either this call takes it and returns 0,
 /// or it remains for others.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT, ECANCELED (the task belongs to a
-/// group that is cancelled), ENOMEM, EINVAL (sem is NULL, or the run of s has ended).
+/// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
+/// memory), EINVAL (sem is NULL, or there is no unit and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_sem_wait, and some hundred nanoseconds for a wait.
 ///
@@ -175,12 +179,14 @@ pub unsafe extern "C" fn sched_sem_wait_until(
 }
 
 /// As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
-/// whether the group has tasks. A caller that fails must wait for the group again before it frees
-/// it. A thread that is not a worker runs no tasks of the group.
+/// whether the group has tasks. After a failure tasks may be left: the caller must wait for the group
+/// again before it frees the group's memory. A thread that is not a worker runs no tasks of the
+/// group.
 ///
-/// Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT, ECANCELED (no task is
-/// left, and sched_group_cancel was called since the last wait; or the caller belongs to a group
-/// that is cancelled, and tasks may be left), ENOMEM, EINVAL as for sched_group_wait.
+/// Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has passed),
+/// ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or tasks may be
+/// left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL (g is NULL, or
+/// the run of s has ended and the group has tasks of a parent process).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
 ///
@@ -224,14 +230,14 @@ pub unsafe extern "C" fn sched_timer_init(t: *mut sched_timer) -> c_int {
 
 /// Spawns the task f(closure, s) at the time deadline, once, in the run of s; at once if that has
 /// passed. The run does not end while a timer is pending: sched_init, sched_pool_wait and
-/// sched_pool_destroy wait for its task or its cancellation. From the beginning of f on the timer
-/// may be started again, also by f, or freed.
+/// sched_pool_destroy wait for its task or its cancellation. As soon as f begins, the timer may be
+/// started again, also by f, or freed. The task belongs to no group.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
-/// function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM. If there is
-/// no memory at the deadline, the task is spawned as soon as there is.
+/// function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
+/// memory). If there is no memory at the deadline, the task is spawned as soon as there is.
 /// Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
-/// When the timer is due, the task is spawned as late as sched_sleep continues.
+/// The task begins as late as a task that sleeps is resumed.
 ///
 /// Example:
 ///
@@ -269,8 +275,9 @@ probe::entry!("spawn", sched_timer_start, 2, 3, 4);
 
 /// Cancels the timer, from any task or thread.
 ///
-/// Returns 0 if its function will not run; or -1 with errno: EALREADY (it was spawned, or was not
-/// pending), EINVAL (t is NULL).
+/// Returns 0 if its function will not run: the timer may be started again, or freed. Otherwise -1
+/// with errno: EALREADY (the timer was not pending, or its task has been spawned), EINVAL (t is
+/// NULL).
 /// Thread-safe. Cost: some thirty nanoseconds.
 ///
 /// # Safety
