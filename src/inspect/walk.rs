@@ -3,6 +3,7 @@
 use crate::fiber::stack;
 use crate::policy::Place;
 use crate::queue::run_waits::Until;
+use crate::runtime::deadlines;
 use crate::runtime::record::{Fiber, Run, Worker};
 use crate::runtime::registry;
 use crate::runtime::run_wait;
@@ -32,10 +33,13 @@ pub struct SeenRun {
 }
 
 impl SeenRun {
-    /// True if a task could run, or waits.
+    /// True if a task could run, or waits for something other than time. (If a deadline is pending,
+    /// and all workers are idle, tasks wait for time.)
     pub fn has_work(&self) -> bool {
         let queued: usize = self.workers.iter().map(|worker| worker.queued).sum();
-        queued + self.queued_for_all + self.waiting > 0
+        let waits_for_time =
+            || deadlines::may_act() && self.workers.iter().all(|worker| worker.is_idle);
+        queued + self.queued_for_all > 0 || self.waiting > 0 && !waits_for_time()
     }
 
     pub fn own_workers(&self) -> usize {
