@@ -27,6 +27,8 @@ var workloads = map[string]workload{
 	"knapsack":   {32, prepareKnapsack, runKnapsack, checkKnapsack},
 	"yield":      {1 << 20, prepareTurns, runYield, checkYield},
 	"suspend":    {1 << 18, prepareTurns, runSuspend, checkSuspend},
+	"timers":     {1 << 18, prepareTimers, runTimers, checkTimers},
+	"channel":    {1 << 20, prepareChannel, runChannel, checkChannel},
 }
 
 // The tasks of the run: each adds those it starts before it is done itself.
