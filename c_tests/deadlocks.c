@@ -942,3 +942,93 @@ CASE(deadlock_shared)
     in_child(shared_ends, &other);
     CHECK_CHILD_ABORTED("deadlock: a task waits for ever");
 }
+
+/* deadlock_deadline: A process is not ended as deadlocked while a deadline or a timer is to come, and its deadlock is found
+ * afterwards; waits and sleeps without end are no reason to go on. The text says what each task waits for. A thread that has
+ * slept in a loop, and runs now, is not taken for one that sleeps.
+ * ctest: static debug sleeps timeout=60
+ * ctest: matrix few kind=steal,lifo,cont,serial join=suspend idle=park threads=2 deque=split,mutex global=one overflow=grow */
+static sched_timer late_timer = SCHED_TIMER_INIT;
+
+static void sleeps_first(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_sleep(LOOKS_MS * SCHED_MILLISECOND, s), 0);
+    check_say("awake\n");
+    STAYING(sched_sem_wait(&never, s));
+}
+
+static void sleeps_and_waits(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_spawn(sleeps_first, NULL, s), 0);
+    STAYING(sched_sem_wait(&never, s));
+}
+
+static void sleeps_for_ever(void *closure, struct scheduler *s)
+{
+    STAYING(sched_sleep(INT64_MAX, s));
+}
+
+static void waits_endlessly(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_spawn(sleeps_for_ever, NULL, s), 0);
+    STAYING(sched_sem_wait_until(&never, SCHED_FOREVER, s));
+}
+
+static void posts_both(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_sem_post(&never), 0);
+    CHECK_EQ(sched_sem_post(&never), 0);
+}
+
+static void waits_for_timer(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_timer_start(&late_timer, sched_now() + LOOKS_MS * SCHED_MILLISECOND, posts_both, NULL, s), 0);
+    CHECK_EQ(sched_spawn(wait_for_ever, NULL, s), 0);
+    wait_for_ever(NULL, s);
+}
+
+static void with_deadline(void *root)
+{
+    alarm(60);
+    CHECK_EQ(sched_sem_init(&never, 0), 0);
+    CHECK_EQ(sched_init(2, 10, *(taskfunc *)root, NULL), 0);
+}
+
+static void sleeping_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    CHECK_EQ(sched_sleep(SCHED_MILLISECOND, s), 0);
+}
+
+static void guest_that_slept(void *arg)
+{
+    alarm(60);
+    CHECK_EQ(sched_sem_init(&never, 0), 0);
+    struct sched_pool *pool = sched_pool_create(NULL);
+    CHECK(pool != NULL);
+    CHECK_EQ(sched_for(0, 20, 1, sleeping_body, NULL, sched_pool_scheduler(pool)), 0);
+    CHECK_EQ(sched_pool_submit(pool, wait_for_ever, NULL), 0);
+    pause_us(LOOKS_MS * 1000L);
+    CHECK_EQ(sched_sem_post(&never), 0);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+}
+
+CASE(deadlock_deadline)
+{
+#ifdef __SANITIZE_THREAD__
+    skip("the sanitizer has a thread of its own, which might wake a task");
+#endif
+    taskfunc roots[] = {sleeps_and_waits, waits_endlessly, waits_for_timer};
+    in_child(with_deadline, &roots[0]);
+    CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
+    CHECK(strstr(child.said, "awake") != NULL && strstr(child.said, "awake") < strstr(child.said, "deadlock"));
+
+    in_child(with_deadline, &roots[1]);
+    CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
+    find("(waits_endlessly) waits for the semaphore 0x");
+    find("(sleeps_for_ever) sleeps without end");
+
+    in_child(with_deadline, &roots[2]);
+    CHECK_CHILD_EXITED(0);
+    in_child(guest_that_slept, NULL);
+    CHECK_CHILD_EXITED(0);
+}

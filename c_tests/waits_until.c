@@ -1,5 +1,6 @@
 /* waits_until: sleeps, and waits with a deadline. No test has an upper bound for a time. */
 #include "case.h"
+#include "child.h"
 #include "everywhere.h"
 
 enum { SHORT = 200000 }; /* ns */
@@ -668,4 +669,49 @@ CASE(until_nested)
 {
     run(2, outer_root);
     CHECK_EQ(nested_slept, 4 * 5 + 1);
+}
+
+/* until_stopped: A process that is stopped for a while, and continued, goes on with all that has become due.
+ * ctest: static debug sleeps
+ * ctest: matrix few idle=park,spin threads=1,4 */
+static void stopped_sleeper(void *closure, struct scheduler *s)
+{
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(sched_sleep((long)closure % 7 * SHORT + 1, s), 0);
+    slept++;
+}
+
+static void stopped_root(void *closure, struct scheduler *s)
+{
+    spawn_all(20, stopped_sleeper, s);
+}
+
+static void is_stopped(void *arg)
+{
+    alarm(60);
+    check_say("begins\n");
+    run(2, stopped_root);
+    CHECK_EQ(slept, 20);
+}
+
+CASE(until_stopped)
+{
+    for (int i = 0; i < 5; i++) {
+        int said, status;
+        child.said[0] = 0;
+        pid_t pid = begin_child(is_stopped, NULL, &said);
+        CHECK(reads_until(said, "begins"));
+        pause_us(1000 * i);
+        CHECK_EQ(kill(pid, SIGSTOP), 0);
+        CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+        if (WIFSTOPPED(status)) {
+            pause_us(20000);
+            CHECK_EQ(kill(pid, SIGCONT), 0);
+            status = wait_for(pid);
+        }
+        child.status = status;
+        reads_until(said, "(all)");
+        close(said);
+        CHECK_CHILD_EXITED(0);
+    }
 }
