@@ -10,7 +10,7 @@
  *
  * All functions are thread-safe. Several threads may call the functions that a program passes at the same time.
  * Suspension points, at which a task may be resumed on another thread (libsched(7)), are those of the C functions, and
- * the destructors of group and block_guard. A task may wait in a handler of exceptions, and in destructors while an
+ * the destructors of group, timer and block_guard. A task may wait in a handler of exceptions, and in destructors while an
  * exception unwinds its stack. */
 #ifndef LIBSCHED_SCHED_HPP
 #define LIBSCHED_SCHED_HPP
@@ -21,6 +21,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -41,8 +43,18 @@ namespace detail {
 { throw std::system_error(errno, std::generic_category(), call); }
 inline int check(int result, const char *call) { return result < 0 ? (fail(call), 0) : result; }
 [[gnu::noinline, gnu::cold]] inline bool was_stopped() noexcept { return errno == ECANCELED; } /* as fail */
-/* True if a loop has done all; false if it was stopped. */
+/* True if a loop or a group has done all; false if it was stopped. */
 inline bool whole(int result, const char *call) { return result == 0 || (was_stopped() ? false : (fail(call), false)); }
+[[gnu::noinline, gnu::cold]] inline int error() noexcept { return errno; }
+/* True if a call has succeeded before its deadline. */
+inline bool in_time(int result, const char *call)
+{ return result == 0 || (error() == ETIMEDOUT ? false : (fail(call), false)); }
+template <class R, class P> sched_time nanoseconds(std::chrono::duration<R, P> time) /* rounded up; what is too long is forever */
+{
+    double seconds = std::chrono::duration<double>(time).count();
+    if (seconds < -9.2e9) return -SCHED_FOREVER;
+    return seconds < 9.2e9 ? sched_time(std::chrono::ceil<std::chrono::nanoseconds>(time).count()) : SCHED_FOREVER;
+}
 struct fixed { constexpr fixed() noexcept = default; fixed(fixed &&) = delete; }; /* neither copied nor moved */
 struct first_error : fixed { /* the first exception of several tasks */
     std::atomic<bool> any{false};
@@ -75,9 +87,11 @@ struct fork_guard : fixed {
 /* Adds a task that calls call(): by copy(f, pointer, size) if C++ guarantees that a copy of its bytes is the object.
  * Other objects go to the heap: C++17 does not tell which of them may be moved byte by byte (unique_ptr may,
  * libstdc++'s string may not), and the library has no place in which to construct one. */
+template <class Call> inline constexpr bool by_copy =
+    std::is_trivially_copyable_v<Call> && sizeof(Call) <= SCHED_COPY_MAX && alignof(Call) <= 16;
 template <class Call, class Copy, class Spawn> void add(Call &&call, const char *name, Copy copy, Spawn spawn)
 {
-    if constexpr (std::is_trivially_copyable_v<Call> && sizeof(Call) <= SCHED_COPY_MAX && alignof(Call) <= 16) {
+    if constexpr (by_copy<Call>) {
         check(copy([](void *p, ::scheduler *) { (*static_cast<Call *>(p))(); }, &call, sizeof call), name);
     } else {
         auto owned = std::make_unique<Call>(std::move(call));
@@ -215,36 +229,114 @@ template <class F, class G> auto fork_join(F &&f, G &&g, ::scheduler *s = nullpt
     else if constexpr (g_has_value) return std::move(*other.value);
 }
 
+/* Until when a call waits: a time of a clock of std::chrono, or a duration from now on. A time of steady_clock is exact,
+ * since that is the library's clock; that of another clock is converted once. If the time has passed, the call does not
+ * wait. The calls that take a deadline, and the sleeps, throw std::system_error with std::errc::operation_canceled if the
+ * group of the calling task is cancelled: sched_group_cancel(3). */
+struct deadline {
+    sched_time at;
+    template <class R, class P> deadline(std::chrono::duration<R, P> time)
+    {
+        sched_time now = sched_now(), ns = detail::nanoseconds(time);
+        at = ns > SCHED_FOREVER - now ? SCHED_FOREVER : now + ns;
+    }
+    template <class C, class D> deadline(std::chrono::time_point<C, D> time)
+    {
+        if constexpr (std::is_same_v<C, std::chrono::steady_clock>) at = detail::nanoseconds(time.time_since_epoch());
+        else at = deadline(time - C::now()).at;
+    }
+};
+inline void sleep_until(deadline end) { detail::check(sched_sleep_until(end.at, nullptr), "sched_sleep_until"); }
+template <class R, class P> void sleep_for(std::chrono::duration<R, P> time) { sleep_until(time); }
+
 /* A set of tasks that a program waits for together. The destructor waits, and drops exceptions that no wait has
  * rethrown. */
 class group : detail::fixed {
+    /* A task on the heap that has not begun. If the group is cancelled, the library drops such a task, and wait deletes
+     * it. */
+    struct queued {
+        queued *next = nullptr, **at = nullptr;
+        virtual ~queued() = default;
+    };
     sched_group tasks = SCHED_GROUP_INIT;
     ::scheduler *const s;
-    std::atomic<bool> stop{false};
+    std::mutex lock;
+    queued *first = nullptr; /* the lock protects the list */
     detail::first_error error;
+    template <class F> struct task {
+        group *to;
+        F f;
+        void operator()() { try { f(); } catch (...) { to->keep(); } }
+    };
+    template <class F> struct owned_task : queued {
+        task<F> call;
+        explicit owned_task(task<F> &&from) : call(std::move(from)) {}
+        void operator()() { call.to->unlink(this); call(); }
+    };
+    void link(queued *it)
+    {
+        std::lock_guard<std::mutex> held(lock);
+        it->next = first, it->at = &first;
+        if (first) first->at = &it->next;
+        first = it;
+    }
+    void unlink(queued *it)
+    {
+        std::lock_guard<std::mutex> held(lock);
+        *it->at = it->next;
+        if (it->next) it->next->at = it->at;
+    }
+    void drop() noexcept
+    {
+        queued *all = (std::lock_guard<std::mutex>(lock), std::exchange(first, nullptr));
+        while (all) delete std::exchange(all, all->next);
+    }
+    int add(taskfunc run, queued *it, void *p)
+    {
+        link(it);
+        int result = sched_group_spawn(&tasks, run, p, s);
+        if (result != 0) unlink(it);
+        return result;
+    }
+    void keep() noexcept /* the exception of a task, unless it only says that the group is cancelled */
+    {
+        try { throw; }
+        catch (const std::system_error &e) { if (cancelled() && e.code() == std::errc::operation_canceled) return; }
+        catch (...) {}
+        error.keep();
+    }
 public:
     explicit group(::scheduler *in = nullptr) noexcept : s(in) {}
-    ~group() { sched_group_wait(&tasks, s); }
+    ~group() { sched_group_wait(&tasks, s), drop(); }
     /* As sched::spawn, for the group. sched_group_spawn says who may call it, and when. */
     template <class F> void spawn(F &&f)
     {
-        struct task {
-            group *to;
-            std::decay_t<F> f;
-            void operator()() { try { if (!to->cancelled()) f(); } catch (...) { to->error.keep(); } }
-        };
-        detail::add(task{this, std::forward<F>(f)}, "sched_group_spawn",
+        using plain = task<std::decay_t<F>>;
+        std::conditional_t<detail::by_copy<plain>, plain, owned_task<std::decay_t<F>>> call(plain{this, std::forward<F>(f)});
+        detail::add(std::move(call), "sched_group_spawn",
                     [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., s); },
-                    [this](auto... a) { return sched_group_spawn(&tasks, a..., s); });
+                    [this](taskfunc run, auto *p) { return add(run, p, p); });
     }
     bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
     {
-        detail::check(sched_group_wait(&tasks, s), "sched_group_wait");
-        bool whole = !stop.exchange(false);
+        bool whole = detail::whole(sched_group_wait(&tasks, s), "sched_group_wait");
+        if (!whole) drop();
         return error.rethrow(), whole;
     }
-    void cancel() noexcept { stop = true; } /* a task that has not begun is destroyed without a call */
-    bool cancelled() const noexcept { return stop; }
+    /* True: no task is left, and wait will return at once. False: tasks were left at the deadline. */
+    bool wait_until(deadline end)
+    {
+        int result = sched_group_wait_until(&tasks, end.at, s);
+        /* If this group was cancelled and no task is left, the cancellation is for wait to report. Otherwise the
+         * caller's own group is cancelled. */
+        if (result != 0 && detail::error() == ECANCELED && !cancelled() && sched_group_wait_until(&tasks, 0, s) == 0)
+            return cancel(), true;
+        return detail::in_time(result, "sched_group_wait_until");
+    }
+    template <class R, class P> bool wait_for(std::chrono::duration<R, P> time) { return wait_until(time); }
+    /* A task that has not begun is destroyed without a call. Sleeps and waits with a deadline in the others throw. */
+    void cancel() noexcept { sched_group_cancel(&tasks); }
+    bool cancelled() const noexcept { return sched_group_cancelled(&tasks) != 0; }
 };
 
 /* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
@@ -424,10 +516,13 @@ detail::if_range<R, void> stable_sort(R &&all, Comp comp = {}, ::scheduler *s = 
 /* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs,
  * and threads without a run, may use them. The C functions take native. Cost: an atomic operation if there is nothing
  * to wait for. */
-struct mutex : detail::fixed { /* for std::lock_guard, std::unique_lock and std::scoped_lock */
+struct mutex : detail::fixed { /* as std::timed_mutex: for std::lock_guard, std::unique_lock and std::scoped_lock */
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
     bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }
+    bool try_lock_until(deadline end)
+    { return detail::in_time(sched_mutex_lock_until(&native, end.at, nullptr), "sched_mutex_lock_until"); }
+    template <class R, class P> bool try_lock_for(std::chrono::duration<R, P> time) { return try_lock_until(time); }
     void unlock() { detail::check(sched_mutex_unlock(&native), "sched_mutex_unlock"); }
 };
 struct condition_variable : detail::fixed { /* no wake-up is spurious */
@@ -435,6 +530,19 @@ struct condition_variable : detail::fixed { /* no wake-up is spurious */
     void wait(std::unique_lock<mutex> &held)
     { detail::check(sched_cond_wait(&native, &held.mutex()->native, nullptr), "sched_cond_wait"); }
     template <class Test> void wait(std::unique_lock<mutex> &held, Test test) { while (!test()) wait(held); }
+    std::cv_status wait_until(std::unique_lock<mutex> &held, deadline end)
+    {
+        int result = sched_cond_wait_until(&native, &held.mutex()->native, end.at, nullptr);
+        return detail::in_time(result, "sched_cond_wait_until") ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    template <class Test> bool wait_until(std::unique_lock<mutex> &held, deadline end, Test test)
+    {
+        while (!test())
+            if (wait_until(held, end) == std::cv_status::timeout) return test();
+        return true;
+    }
+    template <class R, class P, class... Test> auto wait_for(std::unique_lock<mutex> &held, std::chrono::duration<R, P> time, Test... test)
+    { return wait_until(held, time, std::move(test)...); }
     void notify_one() noexcept { sched_cond_signal(&native); }
     void notify_all() noexcept { sched_cond_broadcast(&native); }
 };
@@ -443,12 +551,158 @@ struct semaphore : detail::fixed { /* as std::counting_semaphore */
     explicit constexpr semaphore(size_t units) noexcept : native SCHED_SEM_INIT(units) {}
     void acquire() { detail::check(sched_sem_wait(&native, nullptr), "sched_sem_wait"); }
     bool try_acquire() noexcept { return sched_sem_trywait(&native) == 0; }
+    bool try_acquire_until(deadline end)
+    { return detail::in_time(sched_sem_wait_until(&native, end.at, nullptr), "sched_sem_wait_until"); }
+    template <class R, class P> bool try_acquire_for(std::chrono::duration<R, P> time) { return try_acquire_until(time); }
     void release(size_t units = 1) { while (units-- > 0) detail::check(sched_sem_post(&native), "sched_sem_post"); }
 };
 struct barrier : detail::fixed { /* arrive_and_wait: true for one of the tasks that have met */
     sched_barrier native;
     explicit constexpr barrier(size_t size) noexcept : native SCHED_BARRIER_INIT(size) {}
     bool arrive_and_wait() { return detail::check(sched_barrier_wait(&native, nullptr), "sched_barrier_wait") > 0; }
+};
+
+enum class channel_status { success, closed, timeout };
+
+/* A bounded queue between tasks and threads: sched_channel(3). A T that is trivially copyable lies in the channel itself;
+ * another T is moved to the heap, and from there to its receiver. What is left in the channel is destroyed with it. */
+template <class T> class channel : detail::fixed {
+    static_assert(std::is_object_v<T> && !std::is_const_v<T>, "libsched moves an element into a channel, and out of it");
+    static constexpr bool in_place = std::is_trivially_copyable_v<T>;
+    union room {
+        T value;
+        room() {}
+        ~room() {}
+    };
+    static channel_status status(int error, const char *call)
+    {
+        if (error != 0 && error != EPIPE && error != ETIMEDOUT) throw std::system_error(error, std::generic_category(), call);
+        return error == 0 ? channel_status::success : error == EPIPE ? channel_status::closed : channel_status::timeout;
+    }
+    /* Calls send(pointer). An element that was not sent is moved back. */
+    template <class V, class Send> static channel_status put(V &&value, const char *call, Send send)
+    {
+        if constexpr (in_place) {
+            return status(send(std::addressof(value)) == 0 ? 0 : detail::error(), call);
+        } else {
+            auto element = std::make_unique<T>(std::forward<V>(value));
+            T *pointer = element.get();
+            int error = send(&pointer) == 0 ? 0 : detail::error();
+            if (error == 0) element.release(); /* it belongs to the receiver, who may have deleted it */
+            else if constexpr (std::is_rvalue_reference_v<V &&> && std::is_move_assignable_v<T>) value = std::move(*element);
+            return status(error, call);
+        }
+    }
+    template <class Receive> static channel_status take(std::optional<T> &into, const char *call, Receive receive)
+    {
+        into.reset();
+        std::conditional_t<in_place, room, T *> element;
+        int error = receive(&element) == 0 ? 0 : detail::error();
+        if (error == 0) {
+            if constexpr (in_place) into.emplace(std::move(element.value));
+            else into.emplace(std::move(*std::unique_ptr<T>(element)));
+        }
+        return status(error, call);
+    }
+    template <class V> bool send_one(V &&value)
+    {
+        auto send = [this](const void *p) { return sched_channel_send(native, p, nullptr); };
+        return put(std::forward<V>(value), "sched_channel_send", send) == channel_status::success;
+    }
+    template <class V> channel_status send_one(V &&value, deadline end)
+    {
+        auto send = [this, end](const void *p) { return sched_channel_send_until(native, p, end.at, nullptr); };
+        return put(std::forward<V>(value), "sched_channel_send_until", send);
+    }
+public:
+    sched_channel *const native;
+    explicit channel(size_t capacity = 0) : native(sched_channel_create(capacity, in_place ? sizeof(T) : sizeof(T *)))
+    { if (!native) detail::fail("sched_channel_create"); }
+    ~channel()
+    {
+        close();
+        if constexpr (!in_place)
+            for (T *left; sched_channel_receive(native, &left, nullptr) == 0;) delete left;
+        sched_channel_destroy(native);
+    }
+    /* False: the channel is closed, and value is as it was if T can be assigned; otherwise it is lost. */
+    bool send(T &&value) { return send_one(std::move(value)); }
+    bool send(const T &value) { return send_one(value); }
+    channel_status send_until(T &&value, deadline end) { return send_one(std::move(value), end); }
+    channel_status send_until(const T &value, deadline end) { return send_one(value, end); }
+    template <class V, class R, class P> channel_status send_for(V &&value, std::chrono::duration<R, P> time)
+    { return send_until(std::forward<V>(value), time); }
+    std::optional<T> receive() /* nothing: the channel is closed and empty */
+    {
+        std::optional<T> element;
+        take(element, "sched_channel_receive", [this](void *p) { return sched_channel_receive(native, p, nullptr); });
+        return element;
+    }
+    channel_status receive_until(std::optional<T> &into, deadline end)
+    {
+        auto receive = [this, end](void *p) { return sched_channel_receive_until(native, p, end.at, nullptr); };
+        return take(into, "sched_channel_receive_until", receive);
+    }
+    template <class R, class P> channel_status receive_for(std::optional<T> &into, std::chrono::duration<R, P> time)
+    { return receive_until(into, time); }
+    void close() noexcept { sched_channel_close(native); }
+};
+
+/* Spawns a task at a given time: sched_timer(3). The destructor cancels the timer, and waits until its function, if it
+ * has been spawned, has ended; so the function itself must not destroy the timer, but may spawn a task that does. An
+ * exception that leaves the function is treated as that of a task of spawn. Cost of a start: an allocation more than in
+ * C. */
+class timer : detail::fixed {
+    struct call { virtual ~call() = default; };
+    sched_timer native = SCHED_TIMER_INIT;
+    ::scheduler *const s;
+    mutex lock; /* protects what follows */
+    condition_variable ended;
+    call *last = nullptr; /* exists while the timer is pending */
+    size_t calls = 0;     /* pending or running */
+    bool is_closed = false;
+public:
+    explicit timer(::scheduler *in = nullptr) noexcept : s(in) {}
+    ~timer()
+    {
+        { std::lock_guard<mutex> held(lock); is_closed = true; }
+        cancel();
+        std::unique_lock<mutex> held(lock);
+        ended.wait(held, [this] { return calls == 0; });
+    }
+    /* Calls f() in a task at the deadline. The function may start its timer again. Throws std::system_error with
+     * std::errc::device_or_resource_busy if the timer is pending. Has no effect while the destructor waits. */
+    template <class F> void start(deadline at, F &&f)
+    {
+        struct task : call {
+            timer *of;
+            std::decay_t<F> f;
+            task(timer *owner, F &&from) : of(owner), f(std::forward<F>(from)) {}
+            static void run(void *p, ::scheduler *)
+            {
+                std::unique_ptr<task> me(static_cast<task *>(p));
+                timer *owner = me->of;
+                try { me->f(); } catch (...) { detail::root::keep_in_run(); }
+                me.reset();
+                std::lock_guard<mutex> held(owner->lock);
+                if (--owner->calls == 0) owner->ended.notify_all();
+            }
+        };
+        auto owned = std::make_unique<task>(this, std::forward<F>(f));
+        std::lock_guard<mutex> held(lock);
+        if (is_closed) return;
+        detail::check(sched_timer_start(&native, at.at, task::run, owned.get(), s), "sched_timer_start");
+        last = owned.release();
+        calls++;
+    }
+    bool cancel() noexcept /* false: the timer was not pending, or its task has been spawned */
+    {
+        std::unique_ptr<call> dropped;
+        std::lock_guard<mutex> held(lock);
+        if (sched_timer_cancel(&native) != 0) return false;
+        calls--;
+        return dropped.reset(last), true;
+    }
 };
 
 struct block_guard : detail::fixed { /* a section that may block its thread, and its worker if it cannot begin */
@@ -480,6 +734,12 @@ public:
         detail::check(sched_sem_wait(&state->ended, nullptr), "sched_sem_wait");
         detail::check(sched_sem_post(&state->ended), "sched_sem_post"); /* for the next wait */
     }
+    bool wait_until(deadline end) const /* true: the call has ended */
+    {
+        return detail::in_time(sched_sem_wait_until(&state->ended, end.at, nullptr), "sched_sem_wait_until") &&
+               detail::check(sched_sem_post(&state->ended), "sched_sem_post") == 0;
+    }
+    template <class R, class P> bool wait_for(std::chrono::duration<R, P> time) const { return wait_until(time); }
     T get() /* waits, and returns the value or rethrows; once: then valid() is false */
     {
         wait();
@@ -532,6 +792,9 @@ public:
         return future<T>(state.release());
     }
     void wait() { detail::check(sched_pool_wait(native), "sched_pool_wait"); } /* until no task is left */
+    bool wait_until(deadline end) /* true: no task is left */
+    { return detail::in_time(sched_pool_wait_until(native, end.at), "sched_pool_wait_until"); }
+    template <class R, class P> bool wait_for(std::chrono::duration<R, P> time) { return wait_until(time); }
 };
 
 /* A value for each worker, on cache lines of its own: the bodies of a loop change local() without atomics. Each value
