@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
+//! | [`cancel`] | the cancellation of a group, and what it reaches |
 //! | [`group`] | a set of tasks, waited for together |
 //! | `wait` | how a task or a thread waits for an object |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
@@ -10,6 +11,7 @@
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
 //! | [`stop`] | a loop or reduction that begins no further part |
 //! | [`sort`] | a parallel qsort(3) |
+//! | [`until`] | mutex, condition and semaphore until a deadline |
 //! | `timed` | waiting no longer than until a deadline |
 //! | [`timer`] | a task that is spawned at a time |
 //! | [`channel`] | a queue of elements between tasks |
@@ -19,6 +21,7 @@
 //! | [`default_pool`] | the pool of the process, and the meaning of NULL in place of an `s` |
 //! | [`sync`] | mutex, condition, semaphore and barrier for tasks |
 
+pub mod cancel;
 pub mod channel;
 pub mod default_pool;
 pub mod fork;
@@ -37,4 +40,5 @@ pub mod stop;
 pub mod sync;
 pub mod timed;
 pub mod timer;
+pub mod until;
 mod wait;

@@ -31,12 +31,9 @@
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for, wait_until};
-use crate::api::timed::{Deadline, End};
-use crate::runtime::crowd::{self, Granted};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, Run, Worker};
 use crate::runtime::wait_note::{Object, WaitsFor};
-use crate::runtime::waiter::{Server, Waiter};
 use crate::settings::LEAST_STACK;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond;
@@ -45,8 +42,6 @@ use crate::sync::mutex::{Look, Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
 use crate::sys::detector;
-use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::{errno, processors, registers};
 use std::ffi::c_int;
 use std::ptr;
@@ -124,56 +119,8 @@ fn lock_contended<'a>(
     0
 }
 
-/// Returns what `sched_mutex_lock_until` returns. `worker` is a worker of the caller's run, or None.
-pub fn lock_until(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> c_int {
-    detector::taking(mutex, |mutex| {
-        if !mutex.try_lock() && !mutex.try_overtake(look(worker)) {
-            if let Err(Errno(error)) = wait_until_locked(mutex, deadline, worker) {
-                return errno::failed(error);
-            }
-        }
-        mutex.set_holder(caller_id(worker));
-        0
-    })
-}
-
-/// The rest of `lock_until`, for a mutex that is locked.
-fn wait_until_locked(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> Result<(), Errno> {
-    check_not_holder(mutex, worker, "sched_mutex_lock_until");
-    let deadline = Deadline::new(deadline, worker)?;
-    let node = Node::default();
-    detector::own(&node);
-    // SAFETY: the node lives until it is granted, or has left the crowd.
-    let joined = unsafe { crowd::join(mutex, &node, serve_crowd) };
-    if joined.map_err(|NoMemory| Errno(libc::ENOMEM))? {
-        return Ok(());
-    }
-    let end = deadline.wait(&node, Some(WaitsFor::new(Object::Mutex, mutex)));
-    // SAFETY: the node has joined the crowd, and the wait has ended.
-    if end != End::Granted && unsafe { crowd::leave(mutex, &node) } {
-        return Err(Errno(end.error()));
-    }
-    Ok(())
-}
-
-/// Called in place of a wake-up when the mutex was handed over to a crowd (`runtime::crowd`).
-///
-/// # Safety
-/// The delegate of the crowd was granted.
-unsafe fn serve_crowd(server: *const Server) {
-    // SAFETY: by the caller's promise.
-    match unsafe { crowd::find_holder(server) } {
-        Ok(Granted { name: None, .. }) => {}
-        // SAFETY: the name was taken out of a node just now.
-        Ok(Granted { name: Some(name), word }) => unsafe {
-            Waiter::unpack(name).wake(word, Worker::current_record());
-        },
-        Err(mutex) => _ = hand_over(mutex, WakeOrder::Ahead),
-    }
-}
-
 /// Ends the process if the caller holds the mutex.
-fn check_not_holder(mutex: &Mutex, worker: Option<&Worker>, function: &str) {
+pub(super) fn check_not_holder(mutex: &Mutex, worker: Option<&Worker>, function: &str) {
     if may_wait(worker) && mutex.holder() == caller_id(worker) {
         misuse(
             function,
@@ -184,14 +131,14 @@ fn check_not_holder(mutex: &Mutex, worker: Option<&Worker>, function: &str) {
 }
 
 /// True if the caller, whose node was granted, holds the mutex. Else the node is granted again.
-fn has_it(mutex: &Mutex, node: &Node, look: Look) -> bool {
+pub(super) fn has_it(mutex: &Mutex, node: &Node, look: Look) -> bool {
     // SAFETY: the node was linked, and was granted just now.
     unsafe { mutex.lock_again_or_wait(node, look) }
 }
 
 /// How long a caller spins before it waits: `Awhile` if each worker of the caller's run can have a
 /// processor of its own, so that the holder may be running on another one.
-fn look(worker: Option<&Worker>) -> Look {
+pub(super) fn look(worker: Option<&Worker>) -> Look {
     let mine = worker.filter(|worker| worker.mine().is_some());
     let threads = mine.and_then(|worker| worker.with_run(Run::workers)).unwrap_or(2);
     let has_processors = (2..=processors::seen()).contains(&threads);
@@ -220,7 +167,7 @@ fn unlock_far(mutex: &Mutex) -> c_int {
 }
 
 #[inline(never)] // so that `unlock` keeps no registers for it
-fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
+pub(super) fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
     mutex.set_holder(0);
     match mutex.unlock() {
         Ok(None) => {}
@@ -244,7 +191,7 @@ fn holder_id() -> usize {
 }
 
 /// As `holder_id`, but faster if `worker` is the caller's.
-fn caller_id(worker: Option<&Worker>) -> usize {
+pub(super) fn caller_id(worker: Option<&Worker>) -> usize {
     worker.and_then(id_if_near).unwrap_or_else(holder_id)
 }
 
@@ -269,7 +216,7 @@ fn is_near(fiber: usize) -> bool {
 /// Ends the process if the mutex is known to be held by another task or thread.
 #[cold]
 #[inline(never)]
-fn check_holder(mutex: &Mutex, function: &str) {
+pub(super) fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
     let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
     // Any fiber of this thread is accepted: the tasks below the caller cannot run before it ends.
@@ -305,51 +252,6 @@ fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     wait_until(&waiting.node, what, worker, |node| has_it(mutex, node, look));
     mutex.set_holder(caller_id(worker));
     0
-}
-
-/// Returns what `sched_cond_wait_until` returns.
-pub fn cond_wait_until(
-    cond: &Cond,
-    mutex: &Mutex,
-    deadline: i64,
-    worker: Option<&Worker>,
-) -> c_int {
-    let wait = |cond: &Cond| match cond_wait_until_now(cond, mutex, deadline, worker) {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    };
-    detector::giving_and_taking(mutex, |_| detector::taking(cond, wait))
-}
-
-fn cond_wait_until_now(
-    cond: &Cond,
-    mutex: &Mutex,
-    deadline: i64,
-    worker: Option<&Worker>,
-) -> Result<(), Errno> {
-    if !mutex.is_locked() {
-        return Err(Errno(libc::EPERM));
-    }
-    check_holder(mutex, "sched_cond_wait_until");
-    let deadline = Deadline::new(deadline, worker)?;
-    let waiting = cond::Waiting::new(cond, mutex);
-    detector::own(&waiting);
-    // SAFETY: the node lives until it is granted, or has left the list.
-    unsafe { cond.link_to_leave(&waiting) };
-    hand_over(mutex, WakeOrder::MostlyAhead);
-    let what = WaitsFor::new(Object::Cond, &raw const waiting);
-    let end = deadline.wait(&waiting.node, Some(what));
-    // SAFETY: the node was linked above.
-    if end != End::Granted && unsafe { cond.leave(&waiting) } {
-        lock(mutex, None, || worker);
-        return Err(Errno(end.error()));
-    }
-    // It was signalled: it waits in the line of the mutex, or was granted.
-    waiting.node.revive();
-    let look = look(worker);
-    wait_until(&waiting.node, what, worker, |node| has_it(mutex, node, look));
-    mutex.set_holder(caller_id(worker));
-    Ok(())
 }
 
 pub fn signal(cond: &Cond) {
@@ -404,37 +306,6 @@ fn sem_wait_contended<'a>(
         return errno::failed(libc::EINVAL);
     }
     0
-}
-
-/// Returns what `sched_sem_wait_until` returns. `worker` is a worker of the caller's run, or None.
-pub fn sem_wait_until(sem: &Sem, deadline: i64, worker: Option<&Worker>) -> c_int {
-    let wait = |sem: &Sem| match sem_wait_until_now(sem, deadline, worker) {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    };
-    detector::taking(sem, |sem| if sem.try_wait() { 0 } else { wait(sem) })
-}
-
-fn sem_wait_until_now(sem: &Sem, deadline: i64, worker: Option<&Worker>) -> Result<(), Errno> {
-    let deadline = Deadline::new(deadline, worker)?;
-    let node = Node::default();
-    detector::own(&node);
-    // SAFETY: the node lives until it is granted, or has left the list.
-    if unsafe { sem.wait_or_link_to_leave(&node) } {
-        return Ok(());
-    }
-    let what = WaitsFor::new(Object::Sem, sem);
-    let end = deadline.wait(&node, Some(what));
-    if end != End::Granted {
-        // SAFETY: the node was linked above.
-        if unsafe { sem.leave(&node) } {
-            return Err(Errno(end.error()));
-        }
-        if node.revive() {
-            wait(&node, what, worker); // for the grant of a thread that has unlinked the node
-        }
-    }
-    Ok(())
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {

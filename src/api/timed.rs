@@ -9,22 +9,9 @@
 //! A thread that is not in a task needs no entry: it sleeps no longer than until the deadline, and
 //! then lets its node expire itself.
 //!
-//! # Which waits a cancellation cuts off
-//!
-//! Those of the group's tasks, and those of the tasks of each group for which such a task waits: its
-//! *line*. While a task of a group waits for another group, it has a note in the list of the awaited
-//! group (`api::group`). So a program that cancels a group need not know which groups its tasks use.
-//! The notes are followed upwards, from the group of the task whose wait may be cut off. Each list
-//! is locked while the notes in it are followed; a task that has waited removes its note under the
-//! same lock. So a task whose note is followed still waits, and its group exists.
-//!
-//! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
-//! and then asks the keeper to cut. A task that begins to wait adds its entry, and then looks whether
-//! any group of the process is cancelled. Between the two steps of each side is a fence, so the
-//! keeper finds the entry, or the task finds the mark. A task of a cancelled group that begins to
-//! wait for another group asks the keeper likewise.
+//! [`cancel`](super::cancel) tells which waits a cancellation cuts off.
 
-use crate::api::group::{self, Group};
+use crate::api::cancel::{self, Group, group_of};
 use crate::api::nodes::may_wait;
 use crate::api::wait::{Latch, MAX_SLEEP, Wait};
 use crate::deadline::{Deadlines, Entry, Then, Why};
@@ -137,7 +124,7 @@ impl<'a> Deadline<'a> {
         detector::own(&timed);
         // SAFETY: the entry lives until it is removed below.
         unsafe { deadlines::add(&raw const timed.entry, self.time) };
-        if group.is_some() && group::any_cancelled() {
+        if group.is_some() && cancel::any_cancelled() {
             deadlines::request_cut();
         }
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
@@ -160,12 +147,6 @@ pub(super) fn prepare(worker: &Worker) -> Result<(), NoMemory> {
 /// The group of the calling task.
 pub(super) fn group_of_caller<'a>() -> Option<&'a Group> {
     identity::current_fiber().and_then(group_of)
-}
-
-/// The group of the task on a fiber.
-fn group_of(fiber: &Fiber) -> Option<&Group> {
-    // SAFETY: the fiber names a group only while a task of the group is on it.
-    unsafe { fiber.group.get().cast::<Group>().as_ref() }
 }
 
 /// `Deadline::wait` of a thread.
@@ -215,8 +196,8 @@ fn wake([name, word]: [usize; 2]) {
 /// Cuts off the waits of all tasks in the line of a cancelled group.
 fn cut(deadlines: &Deadlines) {
     deadlines.cut(claim, |entry| {
-        // SAFETY: the entry has this claim, and its task waits: see the essay.
-        unsafe { group::is_in_cancelled_line((*entry.cast::<Timed>()).group) }
+        // SAFETY: the entry has this claim, and its task waits.
+        unsafe { cancel::is_in_cancelled_line((*entry.cast::<Timed>()).group) }
     });
 }
 

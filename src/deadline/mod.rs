@@ -62,106 +62,27 @@
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
 //! | `serving`: additions | SeqCst | `may_act`: loads |
 
+mod shard;
 pub mod wheel;
 
-use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering, Pad, fence};
+pub use shard::{Claim, Entry, FOREVER, Then, Why};
+
+use crate::sys::atomic::{AtomicUsize, Ordering, Pad, fence};
 use crate::sys::detector;
 use crate::sys::memory::{self, NoMemory};
-use std::cell::Cell;
+use shard::{Shard, Time};
 use std::mem;
 use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
-use wheel::{Links, Wheel};
 
 /// How much later than a covered deadline the keeper looks.
 pub const GRACE: Duration = Duration::from_micros(250);
-
-/// No deadline: the greatest time.
-pub const FOREVER: i64 = i64::MAX;
 
 /// How many entries a thread takes out under one lock.
 const BATCH: usize = 32;
 
 const SHARDS: usize = 16;
-
-/// Why an entry is taken out of its wheel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    Due,
-    /// The owner of the entry is to give up before its deadline.
-    Cut,
-}
-
-/// What a claim has decided: a function and its arguments, to be called without a lock.
-#[derive(Clone, Copy)]
-pub struct Then {
-    pub act: fn([usize; 2]),
-    pub with: [usize; 2],
-}
-
-/// Called under the lock when the entry was taken out of its wheel.
-pub type Claim = unsafe fn(*const Entry, Why) -> Option<Then>;
-
-/// What is to happen at a deadline.
-#[repr(C)]
-pub struct Entry {
-    links: Links,
-    claim: Cell<Option<Claim>>,
-    /// Which shard's wheel has the entry: see `Deadlines::place_in`; 0: none.
-    place: AtomicUsize,
-}
-
-impl Entry {
-    /// Where an observer finds the deadline.
-    pub const DEADLINE: usize = Links::DEADLINE;
-
-    pub const fn unused() -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(None), place: AtomicUsize::new(0) }
-    }
-
-    pub const fn new(claim: Claim) -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(Some(claim)), place: AtomicUsize::new(0) }
-    }
-
-    pub fn set_claim(&self, claim: Claim) {
-        self.claim.set(Some(claim));
-    }
-
-    /// In nanoseconds of CLOCK_MONOTONIC.
-    pub fn deadline(&self) -> i64 {
-        self.links.deadline()
-    }
-}
-
-/// All bytes zero is a shard without entries.
-#[derive(Default)]
-struct Shard {
-    wheel: Mutex<Wheel>,
-    next: Time,
-    /// The number of entries, and how many of them have the deadline `FOREVER`.
-    entries: AtomicUsize,
-    endless: AtomicUsize,
-}
-
-/// A time in nanoseconds, `u64::MAX` at first. (The complement is stored, so that zeroes mean that.)
-#[derive(Default)]
-struct Time(AtomicU64);
-
-impl Time {
-    const fn never() -> Self {
-        Time(AtomicU64::new(0))
-    }
-
-    fn get(&self) -> u64 {
-        !self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, time: u64) {
-        self.0.store(!time, Ordering::Relaxed);
-    }
-}
 
 pub struct Deadlines {
     /// Made when the first entry is added.
@@ -172,32 +93,6 @@ pub struct Deadlines {
     /// How many forks made this process from the first one. An entry of a parent process is in no
     /// wheel of this one.
     forks: AtomicUsize,
-}
-
-impl Shard {
-    /// Changes the number of entries by `more`. Under the lock.
-    fn count(&self, entry: &Links, more: isize) {
-        let count = |number: &AtomicUsize| {
-            let sum = number.load(Ordering::Relaxed).wrapping_add_signed(more);
-            number.store(sum, Ordering::Relaxed);
-        };
-        count(&self.entries);
-        if entry.deadline() == FOREVER {
-            count(&self.endless);
-        }
-    }
-
-    /// Calls `claim` for an entry that was taken out of the wheel, under the lock.
-    fn claim(&self, links: *const Links, why: Why) -> Option<Then> {
-        // SAFETY: the links are an entry's first field, and the entry lives until its claim.
-        unsafe {
-            self.count(&*links, -1);
-            let entry = links.cast::<Entry>();
-            let then = (*entry).claim.get().and_then(|claim| claim(entry, why));
-            (*entry).place.store(0, Ordering::Release); // pairs with `remove`; the last access
-            then
-        }
-    }
 }
 
 impl Deadlines {

@@ -4,7 +4,7 @@
 
 use crate::api::group::Group;
 use crate::api::timer::Timer;
-use crate::api::{sync, timed};
+use crate::api::{timed, until};
 use crate::ffi::{given, object, taskfunc, waited};
 use crate::runtime::deadlines;
 use crate::sys::errno;
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn sched_mutex_lock_until(
     // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
-    sync::lock_until(mutex, deadline, unsafe { waited(s) })
+    until::lock_until(mutex, deadline, unsafe { waited(s) })
 }
 
 /// As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn sched_cond_wait_until(
         return errno::failed(libc::EINVAL);
     };
     // SAFETY: by the caller's promise.
-    sync::cond_wait_until(cond, mutex, deadline, unsafe { waited(s) })
+    until::cond_wait_until(cond, mutex, deadline, unsafe { waited(s) })
 }
 
 /// As sched_sem_wait, but waits no longer than until deadline; if that has passed, this is
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn sched_sem_wait_until(
     // SAFETY: the pointer is NULL, or points to an initialised object.
     let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
-    sync::sem_wait_until(sem, deadline, unsafe { waited(s) })
+    until::sem_wait_until(sem, deadline, unsafe { waited(s) })
 }
 
 /// As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks

@@ -35,8 +35,9 @@
 
 use crate::lock::mutex::Mutex as Lock;
 use crate::runtime::waiter::{Server, Waiter};
+use crate::sync::list::List;
 use crate::sync::mutex::Mutex;
-use crate::sync::node::{List, Node};
+use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::detector;
 use crate::sys::memory::{self, NoMemory};

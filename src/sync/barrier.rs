@@ -15,7 +15,8 @@
 //! | `arrive` | the list's lock | each earlier `arrive`: the last task sees what all have written |
 //! | the grants | as in [`super::node`] | each waiter sees what the last task has seen |
 
-use crate::sync::node::{Fifo, Node, Taken};
+use crate::sync::list::{Fifo, Taken};
+use crate::sync::node::Node;
 use crate::sys::atomic::UnsafeCell;
 use std::mem::offset_of;
 

@@ -18,8 +18,9 @@
 //! | `link`, `signal`, `broadcast`: the list | its lock | its lock |
 //! | `signal`, `broadcast`: the first look | Relaxed | the mutex, held by the waiter when it links |
 
+use crate::sync::list::{Fifo, Taken};
 use crate::sync::mutex::Mutex;
-use crate::sync::node::{Fifo, Node, Taken};
+use crate::sync::node::Node;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 

@@ -53,7 +53,8 @@
 
 use crate::lock::handover::Link;
 use crate::lock::trylock::Backoff;
-use crate::sync::node::{Node, Taken};
+use crate::sync::list::Taken;
+use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
 use std::mem::offset_of;

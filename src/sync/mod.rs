@@ -7,6 +7,7 @@
 //! | [`cond`] | a condition whose waiters move to the mutex's line |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
+//! | [`node`], [`list`] | a waiter, and lists of waiters |
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
 //! | [`cancel`] | whether a group is cancelled |
@@ -16,6 +17,7 @@ pub mod barrier;
 pub mod cancel;
 pub mod cond;
 pub mod forked;
+pub mod list;
 pub mod members;
 pub mod mutex;
 pub mod node;

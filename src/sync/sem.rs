@@ -41,7 +41,8 @@
 //! A waiter that was linked gets its unit by the grant of its node (`super::node`).
 
 use crate::lock::trylock::Backoff;
-use crate::sync::node::{List, Node};
+use crate::sync::list::List;
+use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory;
 
