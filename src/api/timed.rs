@@ -210,7 +210,7 @@ pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
     };
     let node = Node::default();
     detector::own(&node);
-    match deadline.wait(&node, None) {
+    match detector::ignored(|| deadline.wait(&node, None)) {
         End::Canceled => errno::failed(libc::ECANCELED),
         End::Granted | End::TimedOut => 0,
     }

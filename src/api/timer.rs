@@ -103,6 +103,7 @@ impl Timer {
         if !unsafe { deadlines::remove(&raw const self.entry) } {
             return errno::failed(libc::EALREADY);
         }
+        detector::acquire(&raw const self.f);
         // SAFETY: records are never freed.
         let worker = unsafe { &*self.worker.get() };
         self.state.store(IDLE, Ordering::Release);
