@@ -328,6 +328,13 @@ static void do_copy(struct scheduler *s)
     wait_for_ever(s);
 }
 
+static void do_timer(struct scheduler *s)
+{
+    static sched_timer timer = SCHED_TIMER_INIT;
+    CHECK_EQ(sched_timer_start(&timer, sched_now() + SCHED_MILLISECOND, task, nullptr, s), 0);
+    wait_for_ever(s);
+}
+
 static void do_spawn(struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(task, nullptr, s), 0);
@@ -391,6 +398,7 @@ static const struct {
     {do_join_first, "a task of sched_fork;"},
     {do_group, "a task of sched_group_spawn;"},
     {do_copy, "a task of sched_spawn_copy;"},
+    {do_timer, "the function of a timer;"},
     {do_spawn, "a task;"},
     {do_yield, "a task;"},
     {do_wait_in_for, "a task;"},

@@ -30,6 +30,7 @@ use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
+use crate::sys::unwind::{TimerTask, call_guarded};
 use crate::sys::{detector, errno};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
@@ -148,7 +149,7 @@ unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
         timer.state.store(IDLE, Ordering::Release);
         Worker::of(s).owned().operations().let_go();
         if let Some(f) = f {
-            f(closure, s);
+            call_guarded::<TimerTask, _>(|| f(closure, s));
         }
     }
 }

@@ -279,7 +279,7 @@ fn write_task(
         Some(Awaited::Sleep { deadline: FOREVER }) => out.write_str(" sleeps without end")?,
         Some(Awaited::Sleep { deadline }) => {
             let left = deadline.saturating_sub(deadlines::now()).max(0);
-            write!(out, " sleeps until {:.1} s from now", left as f64 / 1e9)?;
+            write!(out, " sleeps for another {:.1} s", left as f64 / 1e9)?;
         }
         Some(Awaited::Run(awaited)) => write_awaited_run(out, awaited, tasks, runs)?,
         Some(Awaited::Unknown) => out.write_str(" waits")?,
