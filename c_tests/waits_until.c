@@ -375,6 +375,42 @@ CASE(until_race_sem)
     CHECK_ERRNO(sched_sem_trywait(&units), EAGAIN);
 }
 
+/* until_post: A post while the one waiter gives up returns, and its unit is there for the next one, or was the waiter's.
+ * ctest: static debug
+ * ctest: matrix few idle=park threads=2 */
+enum { POSTS = 40000 / SMALLER };
+static atomic_int posted, waits_ended;
+
+static void *posts_once_a_round(void *arg)
+{
+    unsigned turns = 0;
+    for (int i = 0; i < POSTS; i++) {
+        while (waits_ended < i)
+            spin(&turns);
+        for (volatile int pause = i % 97; pause > 0; pause--)
+            continue;
+        CHECK_EQ(sched_sem_post(&units), 0);
+        posted++;
+    }
+    return NULL;
+}
+
+CASE(until_post)
+{
+    pthread_t thread;
+    unsigned turns = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, posts_once_a_round, NULL), 0);
+    for (int i = 0; i < POSTS; i++) {
+        int error = outcome(sched_sem_wait_until(&units, sched_now() + i % 1009, NULL));
+        CHECK(error == 0 || error == ETIMEDOUT);
+        while (posted <= i)
+            spin(&turns);
+        CHECK_EQ(sched_sem_trywait(&units) == 0, error == ETIMEDOUT);
+        waits_ended++;
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 /* until_race_mutex: Lockers with deadlines and without exclude each other, tasks and threads, also when an unlock and a
  * deadline come at the same moment; none is forgotten. At the end the mutex is free.
  * ctest: static debug

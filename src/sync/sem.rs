@@ -174,19 +174,24 @@ impl Sem {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);
         while state != MOST {
-            if state == TIMED && self.lock(TIMED).is_ok() {
-                // SAFETY: the list is locked.
-                let oldest = unsafe { self.list.pop_any() };
-                // SAFETY: as above.
-                unsafe { self.unlock(self.timed()) };
-                return Ok(oldest);
-            }
-            match self.post_to(state) {
+            let step = if state == TIMED { self.post_to_timed() } else { self.post_to(state) };
+            match step {
                 Ok(next) => return Ok(next),
                 Err(now) => state = self.look_again(now, &mut backoff),
             }
         }
         Err(Overflow)
+    }
+
+    /// As `post_to(TIMED)`, which leaves this state to `post`.
+    fn post_to_timed(&self) -> Result<Option<*const Node>, usize> {
+        self.lock(TIMED)?;
+        // SAFETY: the list is locked.
+        unsafe {
+            let oldest = self.list.pop_any();
+            self.unlock(self.timed());
+            Ok(oldest)
+        }
     }
 
     /// The state in which a list is unlocked that has, or had, waiters with a deadline.

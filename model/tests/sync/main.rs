@@ -5,6 +5,7 @@
 
 mod barriers;
 mod conditions;
+mod deadlines;
 mod groups;
 mod mutexes;
 mod semaphores;
@@ -83,13 +84,18 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
     for node in nodes {
         // SAFETY: the node was taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
-            let name = std::ptr::with_exposed_provenance(name & !LASTING);
-            // SAFETY: `wait_by` or `wait_aside` made the name from a reference, and gave that up.
-            let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
-            bell.rung.store(true, Ordering::Release);
-            bell.notify.notify();
+            ring(name);
         }
     }
+}
+
+/// Wakes the task that has left this name.
+fn ring(name: usize) {
+    let name = std::ptr::with_exposed_provenance(name & !LASTING);
+    // SAFETY: the waiter made the name from a reference, and gave that up.
+    let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
+    bell.rung.store(true, Ordering::Release);
+    bell.notify.notify();
 }
 
 /// All objects, and a number that the mutex guards: loom sees whether its uses are ordered.
