@@ -94,30 +94,25 @@ pub const LASTING: usize = 4;
 pub struct Node {
     word: AtomicUsize,
     next: UnsafeCell<*const Node>,
-    overtaken: UnsafeCell<Overtaken>,
+    /// How often the waiter of a mutex was overtaken.
+    overtaken: UnsafeCell<u32>,
+    /// (Its own cell: the waiter of a condition reads it while the holder of the mutex counts.)
+    leaves: UnsafeCell<Leaves>,
+    /// The time of the first overtaking in nanoseconds; valid if `overtaken` is not 0.
+    since: UnsafeCell<u64>,
     /// The predecessor of a node with a deadline, valid while it is in the middle of a list.
     previous: UnsafeCell<MaybeUninit<*const Node>>,
 }
 
 /// Whether a node has a deadline and so can leave the middle of a list. Used under the list's lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-#[repr(u32)] // so that one store writes it together with `Overtaken::times`
+#[repr(u32)] // so that one store writes it together with `Node::overtaken`
 pub(super) enum Leaves {
     #[default]
     Never,
     /// It is in a list.
     Linked,
     Unlinked,
-}
-
-/// How often the waiter of a mutex was overtaken, and since when.
-#[derive(Default)]
-struct Overtaken {
-    times: u32,
-    /// (Here because its place costs nothing.)
-    leaves: Leaves,
-    /// The time of the first overtaking in nanoseconds; valid if `times` is not 0.
-    since: u64,
 }
 
 /// The node has expired.
@@ -133,10 +128,14 @@ impl Default for Node {
 impl Node {
     #[inline]
     fn new(word: usize) -> Self {
-        let (next, overtaken) =
-            (UnsafeCell::new(ptr::null()), UnsafeCell::new(Overtaken::default()));
-        let previous = UnsafeCell::new(MaybeUninit::uninit());
-        Node { word: AtomicUsize::new(word), next, overtaken, previous }
+        Node {
+            word: AtomicUsize::new(word),
+            next: UnsafeCell::new(ptr::null()),
+            overtaken: UnsafeCell::new(0),
+            leaves: UnsafeCell::new(Leaves::Never),
+            since: UnsafeCell::new(0),
+            previous: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// The node of a task that is ready to be woken, by this name.
@@ -147,9 +146,7 @@ impl Node {
 
     /// The node of a waiter of a mutex that is never overtaken.
     pub fn never_overtaken(name: usize) -> Self {
-        let node = Node::new(name);
-        let overtaken = Overtaken { times: PATIENCE, ..Overtaken::default() };
-        Node { overtaken: UnsafeCell::new(overtaken), ..node }
+        Node { overtaken: UnsafeCell::new(PATIENCE), ..Node::new(name) }
     }
 
     /// Writes the word of a node that is not made yet: it waits, and has not left its name. For an
@@ -276,30 +273,31 @@ unsafe impl Link for Node {
     }
 
     unsafe fn is_overtaken(this: *const Node) -> bool {
-        // SAFETY: the caller is the holder, to whom the count belongs.
-        unsafe { (*this).overtaken.with_mut(|overtaken| (*overtaken).once_more()) }
+        // SAFETY: the caller is the holder, to whom the count and the time belong.
+        unsafe {
+            let (overtaken, since) = (&(*this).overtaken, &(*this).since);
+            overtaken.with_mut(|times| since.with_mut(|since| once_more(&mut *times, &mut *since)))
+        }
     }
 }
 
-impl Overtaken {
-    /// True if the waiter remains patient; counts one more overtaking in that case.
-    fn once_more(&mut self) -> bool {
-        let is_patient = self.times < PATIENCE && !self.takes_long();
-        self.times += u32::from(is_patient);
-        is_patient
-    }
+/// True if the waiter remains patient; counts one more overtaking in that case.
+fn once_more(times: &mut u32, since: &mut u64) -> bool {
+    let is_patient = *times < PATIENCE && !takes_long(*times, since);
+    *times += u32::from(is_patient);
+    is_patient
+}
 
-    /// True if the waiter has been overtaken for too long. Reads the clock only if the count is 0
-    /// or a power of two.
-    fn takes_long(&mut self) -> bool {
-        if MODEL {
-            return false;
-        }
-        if self.times == 0 {
-            self.since = time::nanos();
-        }
-        self.times.is_power_of_two() && time::nanos() - self.since > PATIENT_FOR
+/// True if the waiter has been overtaken for too long. Reads the clock only if the count is 0 or a
+/// power of two.
+fn takes_long(times: u32, since: &mut u64) -> bool {
+    if MODEL {
+        return false;
     }
+    if times == 0 {
+        *since = time::nanos();
+    }
+    times.is_power_of_two() && time::nanos() - *since > PATIENT_FOR
 }
 
 /// For lists in which nodes may have a deadline. The list is locked during each call.
@@ -317,12 +315,12 @@ impl Node {
 
     pub(super) unsafe fn leaves(this: *const Node) -> Leaves {
         // SAFETY: the caller has locked the list.
-        unsafe { (*this).overtaken.with(|overtaken| (*overtaken).leaves) }
+        unsafe { (*this).leaves.with(|leaves| *leaves) }
     }
 
     pub(super) unsafe fn set_leaves(this: *const Node, leaves: Leaves) {
         // SAFETY: the caller has locked the list.
-        unsafe { (*this).overtaken.with_mut(|overtaken| (*overtaken).leaves = leaves) };
+        unsafe { (*this).leaves.with_mut(|place| *place = leaves) };
     }
 
     /// The node was taken out.
