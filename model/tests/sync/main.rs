@@ -5,7 +5,6 @@
 
 mod barriers;
 mod conditions;
-mod deadlines;
 mod groups;
 mod mutexes;
 mod semaphores;
