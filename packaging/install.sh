@@ -75,7 +75,7 @@ uninstall_all() {
         rm -f "$DESTDIR$to"
     done
     rmdir "$DESTDIR$INCLUDEDIR/libsched" "$DESTDIR$LIBDIR/libsched-debug" "$DESTDIR$cmake" "$DESTDIR$DOCDIR/examples" \
-        "$DESTDIR$DOCDIR/docs" "$DESTDIR$DOCDIR" "$DESTDIR$gdb/libsched-debug" "$DESTDIR$gdb" 2>/dev/null || :
+        "$DESTDIR$DOCDIR/docs/data" "$DESTDIR$DOCDIR/docs" "$DESTDIR$DOCDIR" "$DESTDIR$gdb/libsched-debug" "$DESTDIR$gdb" 2>/dev/null || :
 }
 
 fail() { echo "installcheck: $1"; exit 1; }
