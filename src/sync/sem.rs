@@ -123,16 +123,14 @@ impl Sem {
     unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
         let mut backoff = Backoff::default();
         loop {
-            if state == TIMED && self.lock(TIMED).is_ok() {
-                // SAFETY: the list is locked; by the caller's promise the node lives until granted.
-                unsafe {
-                    self.list.push(node);
-                    self.unlock(TIMED);
-                }
-                return false;
-            }
             // SAFETY: by the caller's promise the node lives until it is granted.
-            match unsafe { self.try_wait_or_link(node, state) } {
+            let step = unsafe {
+                match state {
+                    TIMED => self.lock(TIMED).map(|()| self.link_plain(node)),
+                    _ => self.try_wait_or_link(node, state),
+                }
+            };
+            match step {
                 Ok(got) => return got,
                 Err(now) => state = self.look_again(now, &mut backoff),
             }
@@ -157,6 +155,19 @@ impl Sem {
             self.unlock(WAITED);
         }
         Ok(false)
+    }
+
+    /// The rest of `wait_or_link` if some waiters may have a deadline.
+    ///
+    /// # Safety
+    /// The caller has locked the list; as for `wait_or_link`.
+    unsafe fn link_plain(&self, node: *const Node) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.list.push(node);
+            self.unlock(TIMED);
+        }
+        false
     }
 
     /// Waits while the list is locked, after a failed try that found `state`. Returns the new
