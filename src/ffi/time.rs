@@ -9,7 +9,6 @@ use crate::ffi::{given, object, taskfunc, waited};
 use crate::runtime::deadlines;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
-use crate::sys::probe;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -270,8 +269,6 @@ pub unsafe extern "C" fn sched_timer_start(
         Err(Errno(error)) => errno::failed(error),
     }
 }
-
-probe::entry!("spawn", sched_timer_start, 2, 3, 4);
 
 /// Cancels the timer, from any task or thread.
 ///
