@@ -1,4 +1,4 @@
-/* meet.c: the statements whose tasks wait for each other: sem, barrier and pipe. Their tasks begin at a gate, which opens
+/* meet.c: the statements whose tasks wait for each other: sem, barrier, pipe and channel. Their tasks begin at a gate, which opens
  * when the last of them is queued. A task that the full queue refuses is none of those that meet. */
 #include "program.h"
 
@@ -17,6 +17,9 @@ struct meeting {
     sched_cond not_full, not_empty;
     uint64_t path, *queue;
     size_t first, length, room, made, taken, items;
+    /* channel */
+    struct sched_channel *channel;
+    atomic_size_t sent, received, senders;
 };
 
 static void begin_task(struct task *task)
@@ -219,5 +222,79 @@ uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, 
     CHECK_EQ(pipe.made, pipe.count ? pipe.items : 0);
     CHECK_EQ(pipe.taken, pipe.made);
     free(pipe.queue);
+    return pipe.count ? value : value_of_items(path, pipe.items);
+}
+
+/* --- channel ------------------------------------------------------------ */
+
+/* Every second call has a deadline, and is repeated without one if it fails. */
+static sched_time soon(uint64_t item)
+{
+    return sched_now() + (sched_time)(item % 32) * SCHED_MICROSECOND;
+}
+
+static void sends(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *pipe = begin_pipe(task, s);
+    for (size_t i; pipe && (i = atomic_fetch_add(&pipe->sent, 1)) < pipe->items;) {
+        uint64_t item = part(pipe->path, i);
+        if (item % 2 || !in_time(sched_channel_send_until(pipe->channel, &item, soon(item), s), task))
+            CHECK_EQ(sched_channel_send(pipe->channel, &item, s), 0);
+    }
+    if (pipe && atomic_fetch_sub(&pipe->senders, 1) == 1)
+        sched_channel_close(pipe->channel);
+    end_task(task, 0);
+}
+
+static void receives(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *pipe = begin_pipe(task, s);
+    uint64_t sum = 0, item = 0, last = task->path;
+    while (pipe) {
+        int result = -1, error = ETIMEDOUT;
+        if (last % 2 == 0) {
+            result = sched_channel_receive_until(pipe->channel, &item, soon(last), s);
+            error = result == 0 ? 0 : get_errno();
+        }
+        if (error != 0 && error != EPIPE) {
+            CHECK(error == ETIMEDOUT || (error == ECANCELED && task->totals == &unread));
+            result = sched_channel_receive(pipe->channel, &item, s);
+            error = result == 0 ? 0 : get_errno();
+        }
+        if (error != 0) {
+            CHECK_EQ(error, EPIPE);
+            break;
+        }
+        sum += item;
+        last = mix(item);
+        atomic_fetch_add(&pipe->received, 1);
+    }
+    end_task(task, sum);
+}
+
+uint64_t do_channel(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[2 * MOST_BLOCKS];
+    size_t senders = now->n[0], all = senders + now->n[1], made = 0, taken = 0;
+    struct meeting pipe = {.gate = SCHED_SEM_INIT(0), .path = path, .items = now->n[3]};
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = 0;
+    pipe.channel = sched_channel_create(now->n[2], sizeof(uint64_t));
+    CHECK(pipe.channel != NULL);
+    for (size_t i = 0; i < all; i++) {
+        child[i] = task_of(NULL, part(path, i), task);
+        *(i < senders ? &made : &taken) += add(&group, i < senders ? sends : receives, &child[i], &pipe, s);
+    }
+    pipe.count = made && taken;
+    pipe.senders = made;
+    for (size_t i = 0; i < made + taken; i++)
+        CHECK_EQ(sched_sem_post(&pipe.gate), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (size_t i = 0; i < all; i++)
+        value += value_of_ended(&child[i]);
+    CHECK_EQ(pipe.received, pipe.count ? pipe.items : 0);
+    sched_channel_destroy(pipe.channel);
     return pipe.count ? value : value_of_items(path, pipe.items);
 }

@@ -8,8 +8,10 @@ static const struct {
 } words[WORDS] = {
     [WORK] = {"work", 1, 0, 0, 1, 0},
     [YIELD] = {"yield", 1, 0, 0, 1, 0},
+    [SLEEP] = {"sleep", 1, 0, 0, 1, 0},
     [ALARM] = {"alarm", 1, 0, 0, 1, 0},
     [LOCK] = {"lock", 1, 1, 1, 1, 1},
+    [WITHIN] = {"within", 2, 1, 1, 1, 1},
     [BLOCK] = {"block", 1, 1, 1, 1, 1},
     [SPAWN] = {"spawn", 0, 1, 1, 0, 0},
     [COPY] = {"copy", 0, 1, 1, 0, 0},
@@ -24,6 +26,7 @@ static const struct {
     [SEM] = {"sem", 1, 1, MOST_BLOCKS, 0, 1},
     [BARRIER] = {"barrier", 1, 1, MOST_BLOCKS, 0, 1},
     [PIPE] = {"pipe", 4, 0, 0, 0, 0},
+    [CHANNEL] = {"channel", 4, 0, 0, 0, 0},
     [FOREIGN] = {"foreign", 3, 1, MOST_BLOCKS, 0, 0},
     [POOL] = {"pool", 1, 1, MOST_BLOCKS, 0, 0},
     [RUN] = {"run", 2, 1, 1, 0, 0},
@@ -78,20 +81,20 @@ static struct statement *parse_statement(const char **text, struct place place)
             refuse(at, "no number");
         at = end;
     }
-    if (new->word == LOCK) {
+    if (new->word == LOCK || new->word == WITHIN) {
         if (new->n[0] < place.first_mutex || new->n[0] >= MUTEXES)
             refuse(at, "no mutex that may be locked here");
         place.first_mutex = new->n[0] + 1;
     } else if (!words[new->word].is_leaf) {
         place.first_mutex = 0;
     }
-    if (new->word == PIPE && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
+    if ((new->word == PIPE || new->word == CHANNEL) && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
         refuse(at, "a pipe that is too large");
     if (new->word == FOREIGN && new->n[0] > MOST_BLOCKS)
         refuse(at, "too many threads");
     if (new->word == CROWD && new->n[0] > MOST_BLOCKS)
         refuse(at, "a crowd that is too large");
-    if ((new->word == SEM || new->word == PIPE || new->word == BARRIER) && new->n[0] == 0)
+    if ((new->word == SEM || new->word == PIPE || new->word == CHANNEL || new->word == BARRIER) && new->n[0] == 0)
         refuse(at, "a number that is 0");
     place.in_leaves = words[new->word].has_leaves;
     while (*(at = skip_blanks(at)) == '{') {

@@ -58,9 +58,11 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
     case WORK:
         return compute(path, now->n[0]);
     case YIELD:
+    case SLEEP:
     case ALARM:
         return path;
     case LOCK:
+    case WITHIN:
     case BLOCK:
         return predict(&now->block[0], path, totals);
     case SPAWN:
@@ -107,6 +109,7 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         }
         return value;
     case PIPE:
+    case CHANNEL:
         totals->tasks += now->n[0] + now->n[1];
         return value_of_items(path, now->n[3]);
     case RUN:

@@ -6,8 +6,10 @@
  *
  *     work N                    computes, and counts at the index of its worker
  *     yield N                   yields N times
+ *     sleep US                  sleeps for US microseconds
  *     alarm US                  sends the process a signal in US microseconds, whose handler does nothing
  *     lock M {...}              with mutex M of the run locked                                     leaves only
+ *     within M US {...}         as lock, but tries with a deadline first                          leaves only
  *     block US {...}            in a blocking section, in which the thread also sleeps             leaves only
  *     spawn {...}  copy {...}   a task that nobody waits for
  *     fork ORDER {...}...       the first block beside tasks with the others, joined in some order: 0 is the
@@ -23,6 +25,7 @@
  *     sem UNITS {...}...        a task for each block, at most UNITS of which go on at a time      leaves only
  *     barrier ROUNDS {...}...   a task for each block, which meet after each round                 leaves only
  *     pipe P C ROOM N           P producers and C consumers of N items, in a queue with ROOM for so many
+ *     channel S R ROOM N        S senders and R receivers of N items, in a channel with ROOM for so many, some with deadlines
  *     foreign T HOW WHERE {...}...   T threads, each of which adds the tasks: spawned (0), grouped (1), forked (2), or as
  *                               parts of a loop (3), after a sort and a reduction (4); in this run (0), by NULL in the
  *                               default pool (1), or in a pool of their own (2)
@@ -31,7 +34,7 @@
  *     up {...}                  a task in the run around this one
  *     repeat N {...}            the block N times
  *
- * "Leaves only": the blocks have only work, yield, alarm, block, and lock with a higher M.
+ * "Leaves only": the blocks have only work, yield, sleep, alarm, block, and lock and within with a higher M.
  *
  * # Why no program can wait for ever
  *
@@ -69,7 +72,8 @@
  * - One task at a time holds a mutex, and one at a time has the index of a worker.
  * - At most as many tasks hold units of a semaphore as the semaphore has units.
  * - At a barrier no task is a round ahead of the others.
- * - If a group is cancelled, its tasks that have not begun do not begin. */
+ * - If a group is cancelled, its tasks that have not begun do not begin. A sleep or a wait fails with ECANCELED only in
+ *   tasks of a cancelled group, and in those that they have created. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
@@ -80,8 +84,8 @@
 enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
 
 enum word {
-    WORK, YIELD, ALARM, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE,
-    FOREIGN, POOL, RUN, UP, REPEAT, WORDS
+    WORK, YIELD, SLEEP, ALARM, LOCK, WITHIN, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM,
+    BARRIER, PIPE, CHANNEL, FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 
 /* How the threads of `foreign` add tasks, and the run that these are in. */
@@ -181,13 +185,18 @@ void spawn_alone(const struct block *block, uint64_t path, struct task *task, st
 struct task *new_task(struct task task);
 /* Whether a call that adds a task has done so. If not, its queue is full. */
 int accepted(int result);
+/* Which tasks of a cancelled group run is open, and so is what those do that nobody waits for. They add it to totals
+ * that nobody reads, which may outlive the group. */
+extern struct totals unread;
+/* Whether a call with a deadline has succeeded. If not, its deadline has passed, or the task's group is cancelled. */
+int in_time(int result, const struct task *task);
 
 /* The statements, by file: loops.c, together.c, meet.c, outside.c, statements.c. */
 /* Executes the blocks, in turn, as the bodies of a loop; the sum of their values. */
 uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
-statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_foreign, do_pool, do_run, do_statement;
+statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_channel, do_foreign, do_pool, do_run, do_statement;
 
 /* The value of the block, without the library; adds to the totals what its execution adds. */
 uint64_t predict(const struct block *block, uint64_t path, struct totals *totals);

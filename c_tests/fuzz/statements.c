@@ -68,10 +68,6 @@ static uint64_t do_group(const struct statement *now, uint64_t path, struct task
     return value;
 }
 
-/* Which tasks of a cancelled group run is open, and so is what those do that nobody waits for. They add it to totals
- * that nobody reads, which may outlive the group. */
-static struct totals unread;
-
 static uint64_t do_cancel(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
 {
     struct task child[MOST_BLOCKS];
@@ -114,7 +110,9 @@ static uint64_t do_lock(const struct statement *now, uint64_t path, struct task 
 {
     size_t m = now->n[0];
     struct context *run = task->run;
-    CHECK_EQ(sched_mutex_lock(&run->mutex[m], s), 0);
+    if (now->word == LOCK
+        || !in_time(sched_mutex_lock_until(&run->mutex[m], sched_now() + (sched_time)now->n[1] * SCHED_MICROSECOND, s), task))
+        CHECK_EQ(sched_mutex_lock(&run->mutex[m], s), 0);
     size_t before = run->locked[m];
     uint64_t value = execute(&now->block[0], path, task, s);
     CHECK_EQ(run->locked[m], before);
@@ -122,6 +120,14 @@ static uint64_t do_lock(const struct statement *now, uint64_t path, struct task 
     CHECK_EQ(sched_mutex_unlock(&run->mutex[m]), 0);
     atomic_fetch_add_explicit(&run->locks[m], 1, memory_order_relaxed);
     return value;
+}
+
+static uint64_t do_sleep(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    sched_time end = sched_now() + (sched_time)now->n[0] * SCHED_MICROSECOND;
+    if (in_time(sched_sleep_until(end, s), task))
+        CHECK(sched_now() >= end);
+    return path;
 }
 
 static uint64_t do_block(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
@@ -145,10 +151,13 @@ uint64_t do_statement(const struct statement *now, uint64_t path, struct task *t
         for (size_t i = 0; i < now->n[0]; i++)
             sched_task_yield(s);
         return path;
+    case SLEEP:
+        return do_sleep(now, path, task, s);
     case ALARM:
         CHECK_EQ(setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, (suseconds_t)now->n[0] + 1}}, NULL), 0);
         return path;
     case LOCK:
+    case WITHIN:
         return do_lock(now, path, task, s);
     case BLOCK:
         return do_block(now, path, task, s);
@@ -183,6 +192,8 @@ uint64_t do_statement(const struct statement *now, uint64_t path, struct task *t
         return do_barrier(now, path, task, s);
     case PIPE:
         return do_pipe(now, path, task, s);
+    case CHANNEL:
+        return do_channel(now, path, task, s);
     case FOREIGN:
         return do_foreign(now, path, task, s);
     case POOL:

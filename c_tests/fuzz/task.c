@@ -59,6 +59,15 @@ uint64_t value_of_ended(const struct task *task)
     return task->value;
 }
 
+struct totals unread;
+
+int in_time(int result, const struct task *task)
+{
+    int error = result == 0 ? 0 : get_errno();
+    CHECK(error == 0 || error == ETIMEDOUT || (error == ECANCELED && task->totals == &unread));
+    return error == 0;
+}
+
 int accepted(int result)
 {
     if (result == 0)

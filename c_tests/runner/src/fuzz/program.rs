@@ -2,8 +2,8 @@
 //! program that fails is shrunk by leaving out statements and by making numbers smaller.
 //!
 //! The language is such that every program comes to an end, under every setting: the essay in
-//! program.h says why. Here that means: the blocks of `lock`, `block`, `sem`, `barrier` and
-//! `crowd` have only leaves, and a `lock` in a `lock` has a higher number.
+//! program.h says why. Here that means: the blocks of `lock`, `within`, `block`, `sem`, `barrier`
+//! and `crowd` have only leaves, and a `lock` or `within` in another one has a higher number.
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of ranges, which may have one")]
 
@@ -95,8 +95,8 @@ impl Statement {
             "work" => number(0),
             "yield" => 100 * number(0),
             "sort" => 20 * number(0),
-            "pipe" => 500 * number(3),
-            "block" => 1_000,
+            "pipe" | "channel" => 500 * number(3),
+            "block" | "sleep" => 1_000,
             "foreign" => 50_000 * (1 + number(0)),
             "pool" | "run" => 50_000,
             _ => 100,
@@ -134,6 +134,7 @@ fn leaf(first: u32) -> Statements {
         (6, alone("work", &[0..200])),
         (1, alone("work", &[0..20_000])),
         (4, alone("yield", &[1..4])),
+        (2, alone("sleep", &[0..300])),
         (1, alone("alarm", &[0..2_000])),
     ];
     if first < MUTEXES {
@@ -141,7 +142,8 @@ fn leaf(first: u32) -> Statements {
     }
     for mutex in first..MUTEXES {
         let inside = block(leaf(mutex + 1), 3);
-        leaves.push((2, statement("lock", &[mutex..mutex + 1], inside, 1..2)));
+        leaves.push((2, statement("lock", &[mutex..mutex + 1], inside.clone(), 1..2)));
+        leaves.push((1, statement("within", &[mutex..mutex + 1, 0..100], inside, 1..2)));
     }
     Union::new_weighted(leaves).boxed()
 }
@@ -153,6 +155,7 @@ fn any_statement(depth: usize) -> Statements {
         (1, alone("reduce", &[0..200, 0..8])),
         (1, alone("sort", &[0..800, 0..9])),
         (2, alone("pipe", &[1..4, 1..4, 1..5, 0..40])),
+        (2, alone("channel", &[1..4, 1..4, 0..5, 0..40])),
         (2, statement("sem", &[1..4], block(leaf(0), 3), 1..7)),
         (3, statement("barrier", &[1..5], block(leaf(0), 3), 1..7)),
         (3, statement("crowd", &[1..5], block(leaf(0), 2), 1..4)),
@@ -230,8 +233,8 @@ mod tests {
         let generator = Generator::new();
         let all: Vec<String> =
             (0..300).map(|seed| generator.program(seed).current().to_string()).collect();
-        for word in "work yield alarm lock block spawn copy fork group crowd meanwhile cancel for \
-                     reduce sort sem barrier pipe foreign pool run up repeat"
+        for word in "work yield sleep alarm lock within block spawn copy fork group crowd meanwhile cancel for \
+                     reduce sort sem barrier pipe channel foreign pool run up repeat"
             .split_whitespace()
         {
             let has = |text: &&String| text.contains(&format!("{word} "));
