@@ -32,8 +32,8 @@
 
 /* The version of this header, for #if and for messages: 10000 times the first number, 100 times
  * the second, and the third. The library that runs may have another: see sched_version(). */
-#define SCHED_VERSION_NUMBER 10000
-#define SCHED_VERSION_STRING "1.0.0"
+#define SCHED_VERSION_NUMBER 10100
+#define SCHED_VERSION_STRING "1.1.0"
 
 /* The result says whether the work was accepted. A caller that ignores the result may lose work. */
 #ifdef __GNUC__
@@ -1265,7 +1265,7 @@ int sched_worker_index(struct scheduler *s);
  * or two. */
 int sched_worker_count(struct scheduler *s);
 
-/* Returns the version of the running library, such as "1.0.0". The result is never NULL; the
+/* Returns the version of the running library, such as "1.1.0". The result is never NULL; the
  * program must not free it. Thread-safe and async-signal-safe. */
 const char *sched_version(void);
 

@@ -212,7 +212,7 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// Returns the version of the running library, such as "1.0.0". The result is never NULL; the
+/// Returns the version of the running library, such as "1.1.0". The result is never NULL; the
 /// program must not free it. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {
