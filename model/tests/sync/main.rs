@@ -5,6 +5,7 @@
 
 mod barriers;
 mod conditions;
+mod deadlines;
 mod groups;
 mod mutexes;
 mod semaphores;
