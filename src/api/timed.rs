@@ -157,10 +157,10 @@ fn wait_in_thread(node: &Node, deadline: i64) -> End {
         let left = deadline.saturating_sub(deadlines::now());
         if left <= 0 {
             // SAFETY: only this thread expires its node. Its own name needs no wake-up.
-            return match unsafe { Node::expire(node) } {
-                Some(_) => End::TimedOut,
-                None => End::Granted,
-            };
+            if unsafe { Node::expire(node) }.is_some() {
+                return End::TimedOut;
+            }
+            continue; // it was granted: `is_granted` shows what the granting thread wrote
         }
         if let Some(value) = latch.register(Waiter::TimedThread) {
             let limit = Duration::from_nanos(left as u64).min(MAX_SLEEP);
