@@ -5,7 +5,7 @@
 macro_rules! function {
     ($symbol:literal, [$($lines:tt)*] $($operands:tt)*) => {
         $crate::sys::assembly::function!(
-            $symbol, concat!(".text.", $symbol), 2, [$($lines)*] $($operands)*
+            $symbol, concat!(".text.", $symbol), 4, [$($lines)*] $($operands)*
         );
     };
     ($symbol:expr, $section:expr, $alignment:literal, [$($line:expr),* $(,)?] $($operands:tt)*) => {
