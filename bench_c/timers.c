@@ -26,6 +26,8 @@ static sched_timer *pending;
 static double *late;
 static atomic_int stop;
 static atomic_long ran;
+/* Of the last repetition. */
+static atomic_long tasks;
 static atomic_int arrived;
 
 static void never(void *closure, struct scheduler *s)
@@ -103,6 +105,7 @@ static void sleeps(void *closure, struct scheduler *s)
 
 static void computes(void *closure, struct scheduler *s)
 {
+    atomic_fetch_add(&tasks, 1);
     bench_spin(0.01);
     if (!atomic_load(&stop))
         bench_spawn(computes, closure, s);
@@ -155,6 +158,7 @@ int main(int argc, char **argv)
     for (int r = 0; r < b.repetitions; r++) {
         atomic_store(&stop, 0);
         atomic_store(&arrived, 0);
+        atomic_store(&tasks, is_pairs && !b.serial ? threads : 1);
         if (is_pairs && !b.serial)
             bench_init(&b, all_pairs, &b);
         else
@@ -167,7 +171,7 @@ int main(int argc, char **argv)
             bench_field(&b, "p90_us", bench_quantile(late, each, 0.9) / 1e3);
             bench_field(&b, "p99_us", bench_quantile(late, each, 0.99) / 1e3);
         }
-        bench_line(&b, 1, bench_mix((uint64_t)each), atomic_load(&ran) == 0);
+        bench_line(&b, atomic_load(&tasks), bench_mix((uint64_t)each), atomic_load(&ran) == 0);
     }
     free(pending);
     free(late);
