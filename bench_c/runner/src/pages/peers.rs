@@ -273,7 +273,7 @@ impl Running {
     fn compare(&mut self, case: &Case, line: &Line) {
         let said = match case.program.as_str() {
             // Our program has further tasks: one for each worker, and one that spawns the others.
-            "idleburn" | "yield" | "suspend" => format!("checksum {}", line.checksum),
+            "idleburn" | "yield" | "suspend" | "timers" => format!("checksum {}", line.checksum),
             _ => format!("checksum {}, {} tasks", line.checksum, line.tasks),
         };
         let workload = Case { by: String::new(), threads: 0, ..case.clone() };
