@@ -231,6 +231,7 @@ impl Channel {
     /// As for `exchange`.
     #[inline]
     unsafe fn step(&self, state: &mut State, side: Side, element: *mut u8) -> Found {
+        detector::acquire(self); // the other parties' elements were written before their calls
         // SAFETY: the lock is held, and parties wait while they are in a list.
         unsafe {
             match side {
@@ -277,6 +278,7 @@ impl Channel {
             copy((*party).element);
             (*party).is_served.set(true);
         }
+        detector::release(self); // the copy, for the party
         Found::Served(node)
     }
 

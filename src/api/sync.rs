@@ -130,6 +130,11 @@ pub(super) fn check_not_holder(mutex: &Mutex, worker: Option<&Worker>, function:
     }
 }
 
+/// Locks the mutex for a caller that has waited for a condition.
+pub(super) fn lock_again(mutex: &Mutex, worker: Option<&Worker>) {
+    lock_now(mutex, None, |mutex| lock_contended(mutex, || worker, detector::own));
+}
+
 /// True if the caller, whose node was granted, holds the mutex. Else the node is granted again.
 pub(super) fn has_it(mutex: &Mutex, node: &Node, look: Look) -> bool {
     // SAFETY: the node was linked, and was granted just now.

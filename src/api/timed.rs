@@ -74,7 +74,7 @@ impl Latch for Expiring<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.0.is_granted() || self.0.is_expired()
+        self.0.has_ended()
     }
 
     fn register(&self, waiter: Waiter) -> Option<usize> {

@@ -2,7 +2,9 @@
 //! [`super::timed`].
 
 use crate::api::nodes::{WakeOrder, wait, wait_until};
-use crate::api::sync::{caller_id, check_holder, check_not_holder, hand_over, has_it, lock, look};
+use crate::api::sync::{
+    caller_id, check_holder, check_not_holder, hand_over, has_it, lock_again, look,
+};
 use crate::api::timed::{Deadline, End};
 use crate::runtime::crowd::{self, Granted};
 use crate::runtime::record::Worker;
@@ -99,7 +101,7 @@ fn cond_wait_until_now(
     let end = deadline.wait(&waiting.node, Some(what));
     // SAFETY: the node was linked above.
     if end != End::Granted && unsafe { cond.leave(&waiting) } {
-        lock(mutex, None, || worker);
+        lock_again(mutex, worker);
         return Err(Errno(end.error()));
     }
     // It was signalled: it waits in the line of the mutex, or was granted.

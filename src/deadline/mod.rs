@@ -29,11 +29,11 @@
 //!
 //! That alone is enough for every entry to be served in time. It takes two wake-ups: the keeper's,
 //! and the one of the worker that gets the task. So an idle worker that is about to sleep limits its
-//! sleep by `next`, and serves what is due by itself; it stores in `covered` that it will. The
-//! keeper then looks [`GRACE`] later. If that worker is woken for something else meanwhile, the
-//! entry is served late by at most `GRACE`. Busy workers never look: there is no instruction for
-//! deadlines in their paths. The keeper puts a due task into the queue for tasks from outside, which
-//! have turns (`policy::turns`).
+//! sleep by `next`, and serves what is due by itself; it stores in `covered` that it will, so that
+//! no other idle worker does the same. The keeper then looks [`GRACE`] later. If that worker is woken
+//! for something else meanwhile, the entry is served late by at most `GRACE`. Busy workers never
+//! look: there is no instruction for deadlines in their paths. The keeper puts a due task into the
+//! queue for tasks from outside, which have turns (`policy::turns`).
 //!
 //! # For the proof of a deadlock
 //!
@@ -59,6 +59,7 @@
 //! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`: fence |
 //! | `Entry::place`: 0, after the claim | Release | `remove`: the first load, Acquire |
 //! | `Entry::place`: all else | Relaxed | the shard's lock |
+//! | `shards`: exchange | AcqRel | `shards`: load, Acquire: the wheels are made |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
 //! | `serving`: additions | SeqCst | `may_act`: loads |
 
@@ -67,17 +68,15 @@ pub mod wheel;
 
 pub use shard::{Claim, Entry, FOREVER, Then, Why};
 
-use crate::sys::atomic::{AtomicUsize, Ordering, Pad, fence};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::detector;
 use crate::sys::memory::{self, NoMemory};
 use shard::{Shard, Time};
 use std::mem;
 use std::ptr;
-use std::sync::OnceLock;
-use std::time::Duration;
 
-/// How much later than a covered deadline the keeper looks.
-pub const GRACE: Duration = Duration::from_micros(250);
+/// How much later than a covered deadline the keeper looks, in nanoseconds.
+const GRACE: u64 = 250_000;
 
 /// How many entries a thread takes out under one lock.
 const BATCH: usize = 32;
@@ -86,7 +85,7 @@ const SHARDS: usize = 16;
 
 pub struct Deadlines {
     /// Made when the first entry is added.
-    shards: OnceLock<Box<[Pad<Shard>]>>,
+    shards: AtomicPtr<Pad<Shard>>,
     armed: Time,
     covered: Time,
     serving: AtomicUsize,
@@ -99,7 +98,7 @@ impl Deadlines {
     #[allow(clippy::new_without_default, reason = "one constructor is enough")]
     pub const fn new() -> Self {
         Deadlines {
-            shards: OnceLock::new(),
+            shards: AtomicPtr::new(ptr::null_mut()),
             armed: Time::never(),
             covered: Time::never(),
             serving: AtomicUsize::new(0),
@@ -109,18 +108,26 @@ impl Deadlines {
 
     /// Makes the wheels, unless they are made already. To be called before `add`.
     pub fn prepare(&self) -> Result<(), NoMemory> {
-        if self.shards.get().is_none() {
+        if self.shards().is_empty() {
             // SAFETY: all bytes zero is a shard.
-            let shards = unsafe { memory::zeroed::<Pad<Shard>>(SHARDS) }?;
-            if self.shards.set(shards).is_ok() {
-                self.shards().iter().for_each(|shard| detector::own(&**shard));
+            let made = Box::into_raw(unsafe { memory::zeroed::<Pad<Shard>>(SHARDS) }?);
+            detector::own_bytes(made.addr(), SHARDS * size_of::<Pad<Shard>>());
+            let (none, acq_rel, relaxed) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+            if self.shards.compare_exchange(none, made.cast(), acq_rel, relaxed).is_err() {
+                // SAFETY: made above, and nobody else has it.
+                drop(unsafe { Box::from_raw(made) });
             }
         }
         Ok(())
     }
 
     fn shards(&self) -> &[Pad<Shard>] {
-        self.shards.get().map_or(&[], |shards| shards)
+        let first = self.shards.load(Ordering::Acquire); // pairs with `prepare`
+        if first.is_null() {
+            return &[];
+        }
+        // SAFETY: `prepare` has made them; they are never freed.
+        unsafe { std::slice::from_raw_parts(first, SHARDS) }
     }
 
     /// Adds an entry. True if the caller must wake the keeper. `thread`: a number of the thread.
@@ -253,11 +260,10 @@ impl Deadlines {
 
     /// For the keeper: it is about to sleep. Returns the time until which it may; it then sleeps
     /// unless somebody wakes it.
-    pub fn arm(&self) -> u64 {
+    pub fn arm(&self, now: u64) -> u64 {
         loop {
             let next = self.next();
-            let is_covered = self.covered.get() <= next && next != u64::MAX;
-            let grace = if is_covered { GRACE.as_nanos() as u64 } else { 0 };
+            let grace = if self.is_covered(next, now) { GRACE } else { 0 };
             let time = next.saturating_add(grace);
             self.armed.set(time);
             fence(Ordering::SeqCst);
@@ -272,17 +278,25 @@ impl Deadlines {
         self.armed.set(u64::MAX);
     }
 
-    /// For an idle worker that is about to sleep: the time at which it must look; None: at no time.
-    pub fn cover(&self) -> Option<u64> {
+    /// For an idle worker that is about to sleep: the time at which it must look; None: at no time,
+    /// because nothing is due, or another worker looks by then.
+    pub fn cover(&self, now: impl FnOnce() -> u64) -> Option<u64> {
         let next = self.next();
-        if next == u64::MAX {
+        if next == u64::MAX || self.is_covered(next, now()) {
             return None;
         }
         self.covered.set(next);
         Some(next)
     }
 
-    /// A worker that has slept after `cover` is awake.
+    /// True if a worker looks when `next` is due. (A worker that has not looked `GRACE` after the
+    /// time that it covered does something else by now.)
+    fn is_covered(&self, next: u64, now: u64) -> bool {
+        let covered = self.covered.get();
+        covered <= next && covered.saturating_add(GRACE) > now && covered != u64::MAX
+    }
+
+    /// A worker to which `cover` gave a time is awake.
     pub fn uncover(&self) {
         self.covered.set(u64::MAX);
     }

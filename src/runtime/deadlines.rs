@@ -9,13 +9,13 @@
 
 use crate::deadline::{Deadlines, Entry, FOREVER};
 use crate::runtime::record::{Run, Worker};
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
 use crate::threads::watcher::{self, Reason};
-use std::sync::OnceLock;
 use std::time::Duration;
+use std::{mem, ptr};
 
 #[unsafe(link_section = "sched_words")]
 static DEADLINES: Deadlines = Deadlines::new();
@@ -28,11 +28,12 @@ const REQUESTED: usize = 1;
 /// The keeper cuts off waits.
 const CUTTING: usize = 2;
 
-/// Cuts off the waits that a cancellation has reached. (A function of a higher floor.)
+/// Cuts off the waits that a cancellation has reached. (A function of a higher floor, always the
+/// same.)
 pub type Cut = fn(&Deadlines);
 
 #[unsafe(link_section = "sched_words")]
-static CUT: OnceLock<Cut> = OnceLock::new();
+static CUT: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn now() -> i64 {
@@ -42,7 +43,7 @@ pub fn now() -> i64 {
 /// To be called before the first `add` in the run of `worker`.
 pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
     DEADLINES.prepare()?;
-    CUT.get_or_init(|| cut);
+    CUT.store(cut as *mut (), Ordering::Release);
     worker.with_run(Run::keep_deadlines);
     Ok(())
 }
@@ -104,8 +105,10 @@ pub fn look(reason: Reason) -> Duration {
     }
     if CUTS.load(Ordering::SeqCst) != 0 {
         CUTS.store(CUTTING, Ordering::SeqCst);
-        if let Some(cut) = CUT.get() {
-            cut(&DEADLINES);
+        let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
+        if !cut.is_null() {
+            // SAFETY: it is null, or the function that `prepare` has stored.
+            unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
         }
         // If another request has come meanwhile, `call` has woken this thread for a further look.
         CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
@@ -113,21 +116,30 @@ pub fn look(reason: Reason) -> Duration {
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }
-    Duration::from_nanos(DEADLINES.arm().saturating_sub(time::nanos()))
+    let now = time::nanos();
+    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now))
 }
 
-/// How long the idle worker at a place may sleep, at most `limit`: it serves what is due then.
-pub fn cover(limit: Duration) -> Duration {
-    match DEADLINES.cover() {
-        None => limit,
-        Some(next) => limit.min(Duration::from_nanos(next.saturating_sub(time::nanos()))),
+/// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because
+/// something is due then.
+pub fn cover(limit: Duration) -> (Duration, bool) {
+    match DEADLINES.cover(time::nanos) {
+        None => (limit, false),
+        Some(next) => {
+            let left = Duration::from_nanos(next.saturating_sub(time::nanos()));
+            (limit.min(left), true)
+        }
     }
 }
 
-/// Called by an idle worker after its sleep. It holds no lock.
+/// Called by a worker for which `cover` gave true, after its sleep.
+#[cold]
+pub fn uncover() {
+    DEADLINES.uncover();
+}
+
+/// Does what is due, after `uncover`. The caller holds no lock.
+#[cold]
 pub fn serve() {
-    if DEADLINES.next() != u64::MAX {
-        DEADLINES.uncover();
-        DEADLINES.serve(time::nanos());
-    }
+    DEADLINES.serve(time::nanos());
 }

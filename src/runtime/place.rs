@@ -89,11 +89,19 @@ impl Place for Worker {
     }
 
     fn until_deadline(&self, limit: Duration) -> Duration {
-        deadlines::cover(limit)
+        if self.covers_deadline.get() {
+            deadlines::uncover(); // it was woken for a task, and has not called `serve_deadlines`
+        }
+        let (limit, covers) = deadlines::cover(limit);
+        self.covers_deadline.set(covers);
+        limit
     }
 
     fn serve_deadlines(&self) {
-        deadlines::serve();
+        if self.covers_deadline.take() {
+            deadlines::uncover();
+            deadlines::serve();
+        }
     }
 
     fn keeps_memory(&self) -> bool {

@@ -205,6 +205,8 @@ pub struct Worker {
     pub(super) begins: AtomicUsize,
     /// The worker is idle. Relaxed: only shown to the user.
     pub(super) is_idle: AtomicBool,
+    /// The worker sleeps until something is due (`runtime::deadlines`). Only its own thread uses this.
+    pub(super) covers_deadline: Cell<bool>,
     /// Decides which thread gets the place after its owner has left it for a blocking section.
     pub(super) handoff: Handoff,
     /// Links the list of all records of the registry.

@@ -136,6 +136,7 @@ impl Lease {
                 unbegun_join: AtomicPtr::new(ptr::null_mut()),
                 begins: AtomicUsize::new(0),
                 is_idle: AtomicBool::new(false),
+                covers_deadline: Cell::new(false),
                 handoff: Handoff::default(),
                 next_record: Cell::new(ptr::null()),
                 next_resting: Cell::new(ptr::null()),

@@ -64,8 +64,8 @@
 //! | `grant`: store over a lasting name | Release | `is_granted` |
 //! | `grant`: swap | AcqRel | `leave_name`, `is_granted` |
 //! | `is_granted`: load | Acquire | `grant` |
-//! | `expire`: exchange | AcqRel | `leave_name`: the task is ready; `is_expired` |
-//! | `is_expired`: load | Acquire | `expire` |
+//! | `expire`: exchange | AcqRel | `leave_name`: the task is ready; `has_ended` |
+//! | `has_ended`: load | Acquire | `expire`, `grant` |
 //! | `revive`: exchange | Relaxed; Acquire if it fails | `grant` |
 //! | `begin_again`: store | Relaxed | none: the waiter then makes the node known by another word |
 //! | `next` | none | the node belongs to one thread at a time: its waiter, or its unlinker |
@@ -172,8 +172,9 @@ impl Node {
         self.word.load(Ordering::Acquire) == GRANTED // pairs with `grant`
     }
 
-    pub fn is_expired(&self) -> bool {
-        self.word.load(Ordering::Acquire) == EXPIRED // pairs with `expire`
+    /// True if the node was granted or has expired.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.word.load(Ordering::Acquire), GRANTED | EXPIRED) // pairs with both
     }
 
     /// Ends the wait, unless the node was granted. Some: it was not; the name of the task to wake,
