@@ -23,7 +23,8 @@ refused 'src/sched.map adds sched_planted@LIBSCHED_1 to a version'
 planted
 printf 'LIBSCHED_2 {\n  global:\n    sched_planted;\n} LIBSCHED_1;\n' >> tree/src/sched.map
 refused '^< sched_planted@LIBSCHED_2'
-printf ' LIBSCHED_2@LIBSCHED_2 1.0.0\n sched_planted@LIBSCHED_2 1.0.0\n' >> tree/packaging/debian/libsched1.symbols
+version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' tree/Cargo.toml)
+printf ' LIBSCHED_2@LIBSCHED_2 %s\n sched_planted@LIBSCHED_2 %s\n' "$version" "$version" >> tree/packaging/debian/libsched1.symbols
 "$ROOT/packaging/check.sh" tree
 planted
 sed -i 's/\(sched_sort@LIBSCHED_1\) .*/\1 0.9/' tree/packaging/debian/libsched1.symbols
