@@ -183,19 +183,6 @@ CASE(channel_many)
  * only if somebody waits.
  * ctest: static debug
  * ctest: matrix */
-/* Checks that `call`, which uses `deadline`, fails in time, and at once with deadlines in the past. */
-#define CHECK_TIMES_OUT(call)                                                              \
-    do {                                                                                   \
-        sched_time deadline = sched_now() + SHORT;                                         \
-        CHECK_ERRNO(call, ETIMEDOUT);                                                      \
-        CHECK(sched_now() >= deadline);                                                    \
-        const sched_time passed[] = {sched_now(), 0, -1, INT64_MIN};                       \
-        for (size_t passed_i = 0; passed_i < sizeof passed / sizeof *passed; passed_i++) { \
-            deadline = passed[passed_i];                                                   \
-            CHECK_ERRNO(call, ETIMEDOUT);                                                  \
-        }                                                                                  \
-    } while (0)
-
 static void *sends_later(void *c)
 {
     int element = 41;

@@ -55,4 +55,17 @@ static inline void everywhere(taskfunc f)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
+/* Checks that `call`, which uses `deadline`, fails after a while, and at once with deadlines in the past. */
+#define CHECK_TIMES_OUT(call)                                                                                 \
+    do {                                                                                                      \
+        sched_time deadline = sched_now() + 200 * SCHED_MICROSECOND;                                          \
+        CHECK_ERRNO(call, ETIMEDOUT);                                                                         \
+        CHECK(sched_now() >= deadline);                                                                       \
+        const sched_time passed[] = {sched_now(), 0, -1, INT64_MIN};                                          \
+        for (size_t passed_i = 0; passed_i < sizeof passed / sizeof *passed; passed_i++) {                    \
+            deadline = passed[passed_i];                                                                      \
+            CHECK_ERRNO(call, ETIMEDOUT);                                                                     \
+        }                                                                                                     \
+    } while (0)
+
 #endif

@@ -149,19 +149,6 @@ static void helped(struct helper *helper)
  * call had not been made, and all other functions work.
  * ctest: static debug
  * ctest: matrix */
-/* Checks that `call`, which uses `deadline`, fails in time, and at once with deadlines in the past. */
-#define CHECK_TIMES_OUT(call)                                                                                 \
-    do {                                                                                                      \
-        sched_time deadline = sched_now() + SHORT;                                                            \
-        CHECK_ERRNO(call, ETIMEDOUT);                                                                         \
-        CHECK(sched_now() >= deadline);                                                                       \
-        const sched_time passed[] = {sched_now(), 0, -1, INT64_MIN};                                          \
-        for (size_t passed_i = 0; passed_i < sizeof passed / sizeof *passed; passed_i++) {                    \
-            deadline = passed[passed_i];                                                                      \
-            CHECK_ERRNO(call, ETIMEDOUT);                                                                     \
-        }                                                                                                     \
-    } while (0)
-
 APART void until_sem(struct scheduler *s)
 {
     struct helper helper;

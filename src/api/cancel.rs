@@ -21,7 +21,7 @@
 //! | `Awaiters::with`: exchange, store | Acquire, Release | each other: a lock |
 //! | `cancel`: fence between the mark and the request | SeqCst | the fence in `any_cancelled` |
 //! | `any_cancelled`: fence between the entry or note and the load | SeqCst | the fence in `cancel` |
-//! | `CANCELLED` | Relaxed | these fences |
+//! | `CANCELLED`, the first look at `Awaiters` | Relaxed | these fences |
 
 use crate::lock::trylock::Backoff;
 use crate::runtime::deadlines;

@@ -45,7 +45,6 @@ use crate::sys::memory::{self, NoMemory};
 use crate::sys::{detector, errno};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
-use std::ptr;
 
 /// The C type `struct sched_channel`.
 pub struct Channel {
@@ -94,6 +93,19 @@ enum Found {
     Closed,
     /// The caller must wait.
     Nothing,
+}
+
+impl Found {
+    /// What the call returns; None: the caller must wait. To be called without the lock.
+    #[inline]
+    fn outcome(self) -> Option<c_int> {
+        match self {
+            Found::Done => Some(0),
+            Found::Served(node) => Some(served(node)),
+            Found::Closed => Some(errno::failed(libc::EPIPE)),
+            Found::Nothing => None,
+        }
+    }
 }
 
 impl Channel {
@@ -159,13 +171,10 @@ impl Channel {
     ) -> c_int {
         detector::giving_and_taking(self, |_| {
             // SAFETY: by the caller's promise.
-            match self.locked(|state| unsafe { self.step(state, side, element) }) {
-                Found::Done => 0,
-                Found::Served(node) => served(node),
-                Found::Closed => errno::failed(libc::EPIPE),
-                // SAFETY: as above.
-                Found::Nothing => unsafe { self.exchange_later(side, element, deadline, worker()) },
-            }
+            let found = self.locked(|state| unsafe { self.step(state, side, element) });
+            // SAFETY: as above.
+            let later = || unsafe { self.exchange_later(side, element, deadline, worker()) };
+            found.outcome().unwrap_or_else(later)
         })
     }
 
@@ -199,11 +208,8 @@ impl Channel {
             }
             found
         });
-        match found {
-            Found::Done => return 0,
-            Found::Served(node) => return served(node),
-            Found::Closed => return errno::failed(libc::EPIPE),
-            Found::Nothing => {}
+        if let Some(outcome) = found.outcome() {
+            return outcome;
         }
         let what = WaitsFor::new(Object::Channel, self);
         let end = match deadline {
@@ -341,6 +347,6 @@ impl State {
 /// Grants the node of a party that was served.
 fn served(node: *const Node) -> c_int {
     // SAFETY: the node was taken out of its list just now.
-    unsafe { grant_one(ptr::from_ref(&*node), Worker::current_record, WakeOrder::MostlyAhead) };
+    unsafe { grant_one(node, Worker::current_record, WakeOrder::MostlyAhead) };
     0
 }

@@ -176,8 +176,8 @@ fn wait_in_thread(node: &Node, deadline: i64) -> End {
 /// The entry is that of a [`Timed`], whose task waits.
 unsafe fn claim(entry: *const Entry, why: Why) -> Option<Then> {
     let timed: *const Timed = entry.cast();
-    // SAFETY: the task does not end its wait before it has removed the entry, which takes the lock
-    // that is held now.
+    // SAFETY: the task does not end its wait before `remove` has returned: that takes the lock that
+    // is held now, unless it finds what is stored after the claim.
     unsafe {
         (*timed).is_cut.set(why == Why::Cut);
         let node = (*timed).node;

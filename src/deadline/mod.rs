@@ -168,7 +168,7 @@ impl Deadlines {
             let Some(number) = found.checked_sub(self.place_in(0)) else { return false };
             let shard = &self.shards()[number];
             let is_there = shard.wheel.with(|wheel| {
-                // It may have left this wheel before, and may be in another one.
+                // Another thread may have removed it meanwhile, and added it to another wheel.
                 let is_there = place.load(Ordering::Relaxed) == found;
                 if is_there {
                     // SAFETY: the entry is in this wheel, which is locked.

@@ -207,12 +207,12 @@ impl Wheel {
     pub fn each(&self, look: &mut dyn FnMut(&Links) -> bool) {
         for slot in self.slots.iter().flatten() {
             let mut next = slot.first;
-            // SAFETY: the entries are in the wheel; `look` may take this one out.
+            // SAFETY: the entries are in the wheel.
             while let Some(entry) = unsafe { next.as_ref() } {
-                next = entry.next.get();
                 if !look(entry) {
                     return;
                 }
+                next = entry.next.get();
             }
         }
     }

@@ -12,8 +12,8 @@
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
-//! 4. No deadline is pending, nor is any being served (`deadline`). This is looked at first: once
-//!    nothing is pending, only a thread of the program could add a deadline.
+//! 4. No deadline is pending, and no thread serves one (`deadline`). This is checked first: once no
+//!    deadline is pending, only a thread of the program can add one.
 //!
 //! Then no thread will ever execute the program's code again: a thread that sleeps is woken by
 //! another thread only (2), and the handlers of signals are the only code without a thread of its

@@ -37,9 +37,9 @@
 //! wait again (`revive`), without a deadline, and gets the grant. So exactly one of the two ends the
 //! wait, and no grant is lost.
 //!
-//! A node with a deadline knows its predecessor in its list, so that it can leave the middle. Other
-//! nodes do not: when the predecessor of such a node leaves, nothing need be told to it. A list with
-//! nodes of both kinds is popped by functions that know both.
+//! A node with a deadline stores its predecessor, so that it can be unlinked from the middle of its
+//! list. Other nodes store none. A list with nodes of both kinds has functions of its own
+//! ([`super::list`]).
 //!
 //! # The bad interleavings
 //!
@@ -66,9 +66,11 @@
 //! | `is_granted`: load | Acquire | `grant` |
 //! | `expire`: exchange | AcqRel | `leave_name`: the task is ready; `has_ended` |
 //! | `has_ended`: load | Acquire | `expire`, `grant` |
+//! | `grant_unless_expired`: exchange | AcqRel | as `grant`: swap |
 //! | `revive`: exchange | Relaxed; Acquire if it fails | `grant` |
 //! | `begin_again`: store | Relaxed | none: the waiter then makes the node known by another word |
 //! | `next` | none | the node belongs to one thread at a time: its waiter, or its unlinker |
+//! | `leaves`, `previous` | none | the lock of the list |
 
 use crate::lock::handover::Link;
 use crate::sys::atomic::{AtomicUsize, MODEL, Ordering, UnsafeCell};

@@ -15,8 +15,8 @@ use crate::compile::{Toolchain, WARNINGS};
 use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
-/// Names that begin like the library's: a variable of the recorder, a policy and calls of Linux; and
-/// the function of the library at which a backtrace of a worker ends.
+/// Names that pages may use although no header declares them: a variable of the recorder, a policy
+/// and two calls of Linux, and the library's function at which a worker's backtrace ends.
 const OTHERS: &[&str] =
     &["SCHED_RECORD", "SCHED_FIFO", "sched_getaffinity", "sched_setaffinity", "sched_begin"];
 
