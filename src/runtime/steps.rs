@@ -259,7 +259,7 @@ impl Worker {
     /// Calls `sleep`, and records its duration. The worker searches before and afterwards.
     pub(super) fn record_sleep<R>(&self, sleep: impl FnOnce() -> R) -> R {
         let Some(watch) = self.watch() else { return sleep() };
-        let begun = watch.track().map(|_| clock::ticks());
+        let begun = watch.track().map(Track::now);
         watch.begin(Phase::Parked);
         let result = sleep();
         watch.begin(Phase::Searching);

@@ -20,46 +20,17 @@
 
 use crate::sys::clock::ticks;
 use crate::sys::memory::NoMemory;
-use crate::sys::processors::MOST_WORKERS;
 use crate::task::Task;
 use crate::trace::event::{Event, Kind, OUTSIDE, Wait};
 use crate::trace::ring::Ring;
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-pub struct Shared {
-    /// How many workers have tasks.
-    busy: AtomicUsize,
-    /// Tasks shorter than this many ticks are merged.
-    merge: u64,
-    /// The least ticks between two records of a queue's length.
-    sampling: u64,
-    /// The number of the next task from outside.
-    outside: AtomicU64,
-}
-
-impl Shared {
-    pub fn new(merge: u64, sampling: u64) -> Self {
-        let (busy, outside) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Shared { busy, merge, sampling, outside }
-    }
-
-    /// A number for a task that a thread outside of the run spawns.
-    pub fn outside_id(&self) -> u64 {
-        OUTSIDE_ID + self.outside.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// A task's number has the number of the worker that spawned it in its upper bits. Viewers in
-/// JavaScript read a number as a double: beyond 53 bits they would confuse tasks.
-const WORKER_SHIFT: u32 = 40;
-
-/// The first number of the tasks from outside. Their upper bits are those after the last worker's.
-const OUTSIDE_ID: u64 = (MOST_WORKERS as u64) << WORKER_SHIFT;
-
-const _: () = assert!(OUTSIDE_ID < 1 << f64::MANTISSA_DIGITS);
+mod shared;
+pub use shared::Shared;
+use shared::WORKER_SHIFT;
 
 /// A task of an observed run, from its spawn to its end. The record lies in an argument block. It
 /// is written by the spawner, then by the thread that runs the task, and while the task is
@@ -164,6 +135,8 @@ pub struct Track {
     next: Cell<u64>,
     /// When the queue's length was recorded last.
     sampled: Cell<u64>,
+    /// The time of the latest event: see `now`.
+    latest: Cell<u64>,
 }
 
 // SAFETY: only the thread that occupies the worker writes, and the ring's readers use atomics.
@@ -184,6 +157,7 @@ impl Track {
             is_busy: Cell::new(false),
             next: Cell::new(u64::from(worker) << WORKER_SHIFT),
             sampled: Cell::new(0),
+            latest: Cell::new(0),
         })
     }
 
@@ -194,6 +168,15 @@ impl Track {
     pub fn shared(&self) -> &Shared {
         // SAFETY: by the promise to `new` the tracks' `Shared` lives as long as this track.
         unsafe { &*self.shared }
+    }
+
+    /// The time for an event of the track: now, and not before the latest event. A thread that takes
+    /// over the worker may read its processor's counter before it sees that the other has left.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        let now = ticks().max(self.latest.get());
+        self.latest.set(now);
+        now
     }
 
     #[inline]
@@ -222,7 +205,7 @@ impl Track {
     /// The task begins. `queued` returns the number of tasks in the worker's queue, if it is known.
     #[inline]
     pub fn begin(&self, slice: &Observed, queued: impl FnOnce() -> Option<usize>) {
-        let now = ticks();
+        let now = self.now();
         if !self.is_busy.replace(true) {
             let busy = self.shared().busy.fetch_add(1, Ordering::Relaxed) + 1;
             self.keep(Event::plain(now, Kind::Busy, self.worker, busy as u64));
@@ -251,7 +234,7 @@ impl Track {
     /// The task has ended. The task below it on the same stack continues.
     #[inline]
     pub fn end(&self, slice: &Observed) {
-        let now = ticks();
+        let now = self.now();
         self.depth.set(self.depth.get().saturating_sub(1));
         let begin = slice.begin.get();
         let is_short = now.saturating_sub(slice.begun.get()) < self.shared().merge;
@@ -312,7 +295,7 @@ impl Track {
     /// The worker leaves the stack of the task, which is suspended.
     pub fn suspend(&self, slice: &Observed, wait: Wait) {
         if self.depth.replace(0) > 0 {
-            let now = ticks();
+            let now = self.now();
             slice.readied.set(now);
             slice.by.set(OUTSIDE);
             slice.why.set(Why::Suspended(wait));
@@ -328,7 +311,7 @@ impl Track {
             unmergeable: self.unmergeable.get(),
         };
         if left.depth > 0 {
-            self.slice_event(Kind::Leave, ticks(), slice);
+            self.slice_event(Kind::Leave, self.now(), slice);
         }
         left
     }
@@ -359,14 +342,14 @@ impl Track {
                 Why::Suspended(wait) => (Kind::Resume, wait),
                 Why::Blocked => (Kind::Unblock, Wait::Other),
             };
-            self.wait_event(kind, wait, ticks(), slice);
+            self.wait_event(kind, wait, self.now(), slice);
             self.depth.set(1);
         }
     }
 
     /// The task has begun a blocking section, and its thread leaves the worker.
     pub fn block(&self, slice: &Observed) {
-        self.slice_event(Kind::Block, ticks(), slice);
+        self.slice_event(Kind::Block, self.now(), slice);
         slice.why.set(Why::Blocked);
         let _ = self.leave(slice);
     }
@@ -375,18 +358,18 @@ impl Track {
     pub fn out_of_tasks(&self) {
         if self.is_busy.replace(false) {
             let busy = self.shared().busy.fetch_sub(1, Ordering::Relaxed) - 1;
-            self.keep(Event::plain(ticks(), Kind::Busy, self.worker, busy as u64));
+            self.keep(Event::plain(self.now(), Kind::Busy, self.worker, busy as u64));
         }
     }
 
     /// Records an event that concerns the worker `whom`, or `number` workers.
     pub fn note(&self, kind: Kind, whom: u16, number: u64) {
-        self.keep(Event::plain(ticks(), kind, whom, number));
+        self.keep(Event::plain(self.now(), kind, whom, number));
     }
 
     /// The worker has slept since the tick `begun`.
     pub fn slept(&self, begun: u64) {
-        let now = ticks();
+        let now = self.now();
         self.keep(Event::plain(now, Kind::Slept, self.worker, now.saturating_sub(begun)));
     }
 }

@@ -44,6 +44,22 @@ fn a_short_tree_is_one_event() {
 }
 
 #[test]
+fn the_times_of_a_track_never_go_back() {
+    track(0, |track| {
+        let ahead = ticks() + (1 << 40);
+        track.latest.set(ahead); // a thread whose clock is ahead has left the worker
+        let slice = spawn(track, 1);
+        track.begin(&slice, || None);
+        track.suspend(&slice, Wait::Mutex);
+        track.slept(track.now());
+        track.arrive(&slice);
+        track.end(&slice);
+        let times: Vec<_> = track.ring().events().map(|event| event.time).collect();
+        assert_eq!(times, [ahead; 6]);
+    });
+}
+
+#[test]
 fn without_merging_each_task_has_a_slice() {
     track(0, |track| {
         call(track, 1, 2);
