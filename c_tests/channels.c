@@ -75,6 +75,36 @@ CASE(channel_order)
     run(2, order_root);
 }
 
+/* channel_answer: Who has received the last element may destroy the channel, although the sender's call has not returned.
+ * ctest: static debug
+ * ctest: matrix */
+enum { ANSWERS = 20000 / SMALLER };
+
+static void answers(void *question, struct scheduler *s)
+{
+    int answer = 42;
+    CHECK_EQ(sched_channel_send(question, &answer, s), 0);
+}
+
+static void answer_root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < ANSWERS; i++) {
+        struct sched_channel *question = sched_channel_create((size_t)i % 3, sizeof(int));
+        int answer = 0;
+        CHECK(question != NULL);
+        CHECK_EQ(sched_spawn(answers, question, s), 0);
+        CHECK_EQ(sched_channel_receive(question, &answer, s), 0);
+        sched_channel_destroy(question);
+        CHECK_EQ(answer, 42);
+    }
+}
+
+CASE(channel_answer)
+{
+    CHECK_EQ(sched_init(0, 100, answer_root, NULL), 0);
+}
+
 /* channel_many: Many senders and receivers, tasks and threads, with deadlines and without: each element arrives once, and each
  * receiver gets the elements of a sender in their order.
  * ctest: static debug

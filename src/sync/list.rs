@@ -85,7 +85,7 @@ impl List {
     /// # Safety
     /// The lock is held; the node is the caller's, was in no list before, and lives until it is
     /// granted.
-    pub(super) unsafe fn push(&self, node: *const Node) {
+    pub unsafe fn push(&self, node: *const Node) {
         let last = self.last.with_mut(|last| {
             // SAFETY: the lock is held, by the caller's promise.
             unsafe { ptr::replace(last, node) }

@@ -1,4 +1,4 @@
-//! The states of mutex, condition, semaphore, barrier, forked task and group. A higher floor
+//! The states of mutex, condition, semaphore, barrier, channel, forked task and group. A higher floor
 //! (`api::sync`) decides how a task waits, so that the models can run these files.
 //!
 //! | file | contents |
@@ -8,6 +8,7 @@
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`node`], [`list`] | a waiter, and lists of waiters |
+//! | [`ends`] | the places of a channel's elements, with a lock for each end |
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
 //! | [`cancel`] | whether a group is cancelled |
@@ -16,6 +17,7 @@
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod ends;
 pub mod forked;
 pub mod list;
 pub mod members;

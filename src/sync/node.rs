@@ -100,8 +100,9 @@ pub struct Node {
     overtaken: UnsafeCell<u32>,
     /// (Its own cell: the waiter of a condition reads it while the holder of the mutex counts.)
     leaves: UnsafeCell<Leaves>,
-    /// The time of the first overtaking in nanoseconds; valid if `overtaken` is not 0.
-    since: UnsafeCell<u64>,
+    /// The time of the first overtaking in nanoseconds, valid if `overtaken` is not 0. In a
+    /// channel's list: the address of the waiter's element; 0 when it was copied.
+    datum: UnsafeCell<u64>,
     /// The predecessor of a node with a deadline, valid while it is in the middle of a list.
     previous: UnsafeCell<MaybeUninit<*const Node>>,
 }
@@ -135,7 +136,7 @@ impl Node {
             next: UnsafeCell::new(ptr::null()),
             overtaken: UnsafeCell::new(0),
             leaves: UnsafeCell::new(Leaves::Never),
-            since: UnsafeCell::new(0),
+            datum: UnsafeCell::new(0),
             previous: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
@@ -278,8 +279,8 @@ unsafe impl Link for Node {
     unsafe fn is_overtaken(this: *const Node) -> bool {
         // SAFETY: the caller is the holder, to whom the count and the time belong.
         unsafe {
-            let (overtaken, since) = (&(*this).overtaken, &(*this).since);
-            overtaken.with_mut(|times| since.with_mut(|since| once_more(&mut *times, &mut *since)))
+            let (overtaken, datum) = (&(*this).overtaken, &(*this).datum);
+            overtaken.with_mut(|times| datum.with_mut(|since| once_more(&mut *times, &mut *since)))
         }
     }
 }
@@ -301,6 +302,27 @@ fn takes_long(times: u32, since: &mut u64) -> bool {
         *since = time::nanos();
     }
     times.is_power_of_two() && time::nanos() - *since > PATIENT_FOR
+}
+
+/// For the lists of a channel.
+impl Node {
+    /// The address of the waiter's element; 0 if it was copied.
+    ///
+    /// # Safety
+    /// The caller has locked the list, or is the waiter, whose node is in no list.
+    #[inline]
+    pub unsafe fn element(this: *const Node) -> usize {
+        // SAFETY: by the caller's promise.
+        unsafe { (*this).datum.with(|datum| *datum as usize) }
+    }
+
+    /// # Safety
+    /// As for `element`.
+    #[inline]
+    pub unsafe fn set_element(this: *const Node, address: usize) {
+        // SAFETY: by the caller's promise.
+        unsafe { (*this).datum.with_mut(|datum| *datum = address as u64) };
+    }
 }
 
 /// For lists in which nodes may have a deadline. The list is locked during each call.

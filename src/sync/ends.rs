@@ -1,0 +1,208 @@
+//! The order of a bounded queue's elements: how many have passed its two ends, and whose turn a
+//! place is. The elements themselves are the caller's (`api::channel`).
+//!
+//! # Protocol
+//!
+//! Each end has a word: twice the number of elements that have passed it, and 1 more while a thread
+//! has locked it. The two lie on cache lines of their own. An element passes an end under the lock
+//! of that end. So one sender and one receiver work at the same time, and share only the counts:
+//! each end remembers the other's count, and reads it again when the queue seems full or empty.
+//!
+//! Whoever must know more than whether there is room or an element locks both ends, that of the
+//! senders first: to wait, to serve those that wait, to close. As long as something is true that all
+//! calls must know, both ends say that a call must lock *both*. That is written under both locks,
+//! and read under one. So a call under one lock comes either before it was written, and has ended
+//! before the locks were taken, or finds it.
+//!
+//! Without places all calls lock both, and the first lock is enough.
+//!
+//! *Freed under the sender.* Who has received an element may free the queue. So the sender's last
+//! access is the one store that unlocks its end and counts the element; and of two locks the one
+//! that the other side needs is unlocked last.
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `lock`: exchange | Acquire | `set`: what the last holder has written |
+//! | `set`: store | Release | `lock`; `count`: the element is in its place, or was taken out |
+//! | `count`: load of the other end's word | Acquire | `set` |
+//! | `lock`: load | Relaxed | none: the exchange fails if it is stale |
+//! | `seen`, `place` | Relaxed | none: used under the lock |
+//! | `is_shared`: store, and load under a lock | Relaxed | none: the locks order them |
+//! | `is_shared`: first load | Relaxed | none: a hint that spares a lock |
+//!
+//! (One lock an end: M. Michael, M. Scott, "Simple, fast, and practical non-blocking and blocking
+//! concurrent queue algorithms", 1996. The remembered count: P. Lee, T. Bu, G. Chandranmenon, "A
+//! lock-free, cache-efficient multi-core synchronization mechanism for line-rate network traffic
+//! monitoring", 2010.)
+
+use crate::lock::trylock::Backoff;
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering, Pad};
+
+/// The two ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Send,
+    Receive,
+}
+
+pub struct Ends {
+    ends: [Pad<End>; 2],
+    capacity: usize,
+}
+
+struct End {
+    word: AtomicUsize,
+    /// A call must lock both ends.
+    is_shared: AtomicBool,
+    /// The other end's count, when it was read last. (A count is twice a number of elements.)
+    seen: AtomicUsize,
+    /// The place of the next element that passes.
+    place: AtomicUsize,
+}
+
+/// In a word: a thread has locked the end.
+const LOCKED: usize = 1;
+/// What an element adds to a word.
+const ONE: usize = 2;
+
+impl Side {
+    pub fn other(self) -> Side {
+        if self == Side::Send { Side::Receive } else { Side::Send }
+    }
+}
+
+impl End {
+    fn new(is_shared: bool) -> Self {
+        let [word, seen, place] = [const { 0 }; 3].map(AtomicUsize::new);
+        End { word, is_shared: AtomicBool::new(is_shared), seen, place }
+    }
+
+    /// Twice the number of elements that have passed.
+    #[inline]
+    fn count(&self) -> usize {
+        self.word.load(Ordering::Acquire) & !LOCKED // pairs with `set`
+    }
+
+    /// Returns the count.
+    #[inline]
+    fn lock(&self) -> usize {
+        let count = self.word.load(Ordering::Relaxed) & !LOCKED;
+        if self.try_lock(count) { count } else { self.lock_contended() }
+    }
+
+    #[inline]
+    fn try_lock(&self, count: usize) -> bool {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed); // pairs with `set`
+        self.word.compare_exchange(count, count | LOCKED, acquire, relaxed).is_ok()
+    }
+
+    #[cold]
+    fn lock_contended(&self) -> usize {
+        let mut backoff = Backoff::default();
+        loop {
+            backoff.wait();
+            let word = self.word.load(Ordering::Relaxed);
+            if word & LOCKED == 0 && self.try_lock(word) {
+                return word;
+            }
+        }
+    }
+
+    /// Unlocks the end, or counts an element without unlocking.
+    #[inline]
+    fn set(&self, word: usize) {
+        self.word.store(word, Ordering::Release); // pairs with `lock` and `count`
+    }
+
+    /// Passes the next element: `copy` gets its place. Returns the count afterwards. None: nothing
+    /// can pass, since the counts differ by `bound`. The end is locked.
+    #[inline]
+    fn pass(
+        &self,
+        count: usize,
+        other: &End,
+        bound: usize,
+        capacity: usize,
+        copy: impl FnOnce(usize),
+    ) -> Option<usize> {
+        let is_at_bound = |seen: usize| count.wrapping_sub(seen) == bound;
+        if is_at_bound(self.seen.load(Ordering::Relaxed)) {
+            let seen = other.count();
+            self.seen.store(seen, Ordering::Relaxed);
+            if is_at_bound(seen) {
+                return None;
+            }
+        }
+        let place = self.place.load(Ordering::Relaxed);
+        copy(place);
+        self.place.store(if place + 1 == capacity { 0 } else { place + 1 }, Ordering::Relaxed);
+        Some(count.wrapping_add(ONE))
+    }
+}
+
+impl Ends {
+    /// At most half of the numbers are capacities.
+    pub fn new(capacity: usize) -> Self {
+        Ends { ends: [(); 2].map(|()| Pad(End::new(capacity == 0))), capacity }
+    }
+
+    fn end(&self, side: Side) -> &End {
+        &self.ends[side as usize]
+    }
+
+    #[inline]
+    fn pass_locked(&self, side: Side, count: usize, copy: impl FnOnce(usize)) -> Option<usize> {
+        let bound = if side == Side::Send { self.capacity.wrapping_mul(ONE) } else { 0 };
+        self.end(side).pass(count, self.end(side.other()), bound, self.capacity, copy)
+    }
+
+    /// Sends or receives the next element: `copy` copies it into this place, or out of it. False:
+    /// there is no room or no element, or the call must lock both ends.
+    #[inline]
+    pub fn pass(&self, side: Side, copy: impl FnOnce(usize)) -> bool {
+        let end = self.end(side);
+        if end.is_shared.load(Ordering::Relaxed) {
+            return false;
+        }
+        let count = end.lock();
+        let is_shared = end.is_shared.load(Ordering::Relaxed);
+        let passed = if is_shared { None } else { self.pass_locked(side, count, copy) };
+        end.set(passed.unwrap_or(count));
+        passed.is_some()
+    }
+
+    /// Calls `work` under both locks, for a call of this side. `work` also returns whether all calls
+    /// must lock both ends from now on.
+    #[inline]
+    pub fn both<R>(&self, side: Side, work: impl FnOnce(&Both) -> (R, bool)) -> R {
+        let (first, last) = (self.end(side), self.end(side.other()));
+        let takes_both = self.capacity > 0;
+        self.end(Side::Send).lock();
+        if takes_both {
+            self.end(Side::Receive).lock();
+        }
+        let (result, is_shared) = work(&Both(self));
+        if takes_both {
+            first.is_shared.store(is_shared, Ordering::Relaxed);
+            last.is_shared.store(is_shared, Ordering::Relaxed);
+            first.set(first.count());
+            last.set(last.count());
+        } else {
+            self.end(Side::Send).set(0);
+        }
+        result
+    }
+}
+
+/// Both locks.
+pub struct Both<'a>(&'a Ends);
+
+impl Both<'_> {
+    /// As [`Ends::pass`]; false: there is no room, or no element.
+    #[inline]
+    pub fn pass(&self, side: Side, copy: impl FnOnce(usize)) -> bool {
+        let end = self.0.end(side);
+        let passed = self.0.pass_locked(side, end.count(), copy);
+        passed.inspect(|count| end.set(count | LOCKED)).is_some()
+    }
+}
