@@ -75,7 +75,7 @@ CASE(channel_order)
     run(2, order_root);
 }
 
-/* channel_answer: Who has received the last element may destroy the channel, although the sender's call has not returned.
+/* channel_answer: A task that has received the last element may destroy the channel before the sender's call returns.
  * ctest: static debug
  * ctest: matrix */
 enum { ANSWERS = 20000 / SMALLER };
@@ -518,6 +518,12 @@ CASE(channel_errors)
 #endif
     c = no_channel(0, PTRDIFF_MAX, 0);
     sched_channel_destroy(c);
+    for (size_t bits = 1; bits <= 2; bits++) { /* elements of no bytes: room for half of SIZE_MAX of them, and for more */
+        c = no_channel(SIZE_MAX / bits + bits / 2, 0, 0);
+        CHECK_EQ(sched_channel_send(c, NULL, NULL), 0);
+        CHECK_EQ(sched_channel_receive(c, NULL, NULL), 0);
+        sched_channel_destroy(c);
+    }
 
     in_child(misuses, NULL);
     CHECK_CHILD_ABORTED("sched_channel_destroy");

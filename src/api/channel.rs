@@ -2,43 +2,43 @@
 //!
 //! # State
 //!
-//! A ring of elements, which has a lock for each of its ends (`sync::ends`), and under both locks
-//! the lists of the senders and of the receivers that wait. A sender waits only if the ring is full,
-//! and a receiver only if it is empty; so one list is empty at any time, and with waiting senders
-//! the ring is full. Each waiter has a node, which knows where the waiter's element is.
+//! A channel has a ring of elements with a lock for each end (`sync::ends`), a list of waiting
+//! senders and a list of waiting receivers. The lists are changed under both locks. A sender waits
+//! only if the ring is full, and a receiver only if it is empty; so one list is empty at any time,
+//! and with waiting senders the ring is full. A waiter's node stores the address of its element.
 //!
 //! # Protocol
 //!
-//! While nobody waits and the channel is open, a sender copies its element into the ring under the
-//! lock of one end, and a receiver takes the oldest element under the lock of the other. Otherwise,
-//! and if the ring seems full or empty, a call takes both locks. A sender that finds a waiting
-//! receiver copies its element to the receiver's place, and grants the receiver's node. Otherwise it
-//! copies the element into the ring, or waits. A receiver takes the oldest element of the ring, and
-//! moves the element of the oldest waiting sender into the ring. With a capacity of 0 the receiver
-//! takes the element from the sender's place. So elements are received in the order in which they
-//! were sent, where the senders' order is that of the lock.
+//! Usually a call takes one lock. A sender copies its element into the ring under the senders' lock,
+//! and a receiver copies the oldest element out of the ring under the receivers' lock. A call takes
+//! both locks if the ring is full or empty, if another call waits, or if the channel is closed.
 //!
-//! The copies are made under a lock. The node is granted after the unlocking: that is the last access
-//! to the waiter, and a waiter that continues may destroy the channel.
+//! Under both locks, a sender copies its element to the oldest waiting receiver, or into the ring, or
+//! else links its node. A receiver copies the oldest element out of the ring, and then the element
+//! of the oldest waiting sender into the ring. With a capacity of 0 a receiver copies the element
+//! from that sender. A receiver that finds no element links its node. So elements are received in
+//! the order in which the senders had their lock.
 //!
-//! Closing takes all waiters out, and grants them without an element.
+//! The call that has copied a waiter's element grants the waiter's node after it has unlocked. The
+//! grant is the last access to the waiter, and a waiter that continues may destroy the channel.
 //!
-//! A waiter whose deadline has come takes its node out of its list under the locks. If the node is
-//! not there, the element was copied, and the call has succeeded (`sync::node`, "Deadlines").
+//! Closing unlinks all nodes, and grants them without an element.
+//!
+//! A waiter whose deadline has come unlinks its node under both locks. If another call has unlinked
+//! the node before, that call grants it, and the waiter waits for this grant (`sync::node`,
+//! "Deadlines").
 //!
 //! (C. Hoare, "Communicating sequential processes", 1978; the copy from task to task as in Go's
 //! channels, 2009.)
 //!
 //! # Rejected
 //!
-//! One lock for all: 41 ns an element from one worker to another, instead of 22.
+//! One lock for both ends: 41 ns an element on two workers, instead of 22.
 //!
-//! To look at the ring for some microseconds before the wait: no faster on two workers, and ten
-//! times slower on one.
+//! Spinning for some microseconds before the wait: as fast on two workers, ten times slower on one.
 //!
-//! A ring without a lock (D. Vyukov's bounded queue, 2010), with the waiters beside it: a sender that
-//! finds the ring full must still make sure, under a lock, that no receiver empties it before the
-//! sender waits; and with waiters no element may be taken from the ring by a newcomer.
+//! A ring without locks (D. Vyukov's bounded queue, 2010): a sender that finds the ring full still
+//! needs a lock to link its node before a receiver empties the ring; and new calls overtake waiters.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, grant_one, wait, wait_for};
@@ -61,13 +61,13 @@ pub struct Channel {
     size: usize,
     ring: Box<[UnsafeCell<u8>]>,
     ends: Ends,
-    // Changed under both locks of the ends.
+    // The rest is changed under both locks of the ends.
     is_closed: AtomicBool,
     senders: List,
     receivers: List,
 }
 
-// SAFETY: the state is used under both locks, and a place of the ring under that of its end.
+// SAFETY: the lists are changed under both locks, and a call has a place of the ring for itself.
 unsafe impl Sync for Channel {}
 // SAFETY: as above.
 unsafe impl Send for Channel {}
@@ -161,7 +161,7 @@ impl Channel {
     ) -> c_int {
         // A race detector learns the order of the elements from calls that take both locks.
         if !detector::may_be_present() {
-            // SAFETY: by the caller's promise; the place is the caller's.
+            // SAFETY: `element` is valid by the caller's promise; `pass` gives this call the place.
             let passes = self.ends.pass(side, |at| unsafe { self.copy_at(side, at, element) });
             if passes {
                 return 0;
@@ -201,7 +201,8 @@ impl Channel {
         })
     }
 
-    /// True if a call that could not pass alone will most likely wait: nobody waits at the other end.
+    /// A hint: true if the call most likely waits. It has failed under its own end's lock, the
+    /// channel is open, and no call waits at the other end.
     #[inline]
     fn seems_stuck(&self, side: Side) -> bool {
         let has_tried = !detector::may_be_present();
@@ -214,8 +215,8 @@ impl Channel {
     /// As for `exchange`.
     #[inline]
     unsafe fn step(&self, both: &Both, side: Side, element: *mut u8) -> Found {
-        detector::acquire(self); // the other parties' elements were written before their calls
-        // SAFETY: the locks are held, and parties wait while they are in a list.
+        detector::acquire(self); // the other calls' elements were written before those calls
+        // SAFETY: the locks are held; a waiter's element is valid while its node is in a list.
         unsafe {
             let pass = |side, element| both.pass(side, |at| self.copy_at(side, at, element));
             match side {
@@ -263,7 +264,7 @@ impl Channel {
     /// Copies the element into this place of the ring, or out of it.
     ///
     /// # Safety
-    /// As for `exchange`; the place is the caller's.
+    /// `element` is valid as in `exchange`; no other call uses the place.
     #[inline]
     unsafe fn copy_at(&self, side: Side, at: usize, element: *mut u8) {
         let place = UnsafeCell::raw_get(self.ring.as_ptr()).wrapping_add(at * self.size);
@@ -316,7 +317,7 @@ impl Channel {
     }
 }
 
-/// A call that must wait. The element exists until the call ends.
+/// A call that is about to wait. `element` is valid until the call ends.
 struct Party<'a> {
     channel: &'a Channel,
     side: Side,

@@ -1,24 +1,23 @@
-//! The order of a bounded queue's elements: how many have passed its two ends, and whose turn a
-//! place is. The elements themselves are the caller's (`api::channel`).
+//! The two ends of a bounded queue: a lock for each end, and the place of the next element there. The
+//! caller stores the elements (`api::channel`).
 //!
 //! # Protocol
 //!
-//! Each end has a word: twice the number of elements that have passed it, and 1 more while a thread
-//! has locked it. The two lie on cache lines of their own. An element passes an end under the lock
-//! of that end. So one sender and one receiver work at the same time, and share only the counts:
-//! each end remembers the other's count, and reads it again when the queue seems full or empty.
+//! Each end has a word on a cache line of its own: twice the number of elements that have passed the
+//! end, plus 1 while a thread holds its lock. An element passes an end under that end's lock. So a
+//! sender and a receiver work at the same time, and share only the two words. Each end remembers the
+//! other's count, and reads it again when the queue seems full or empty.
 //!
-//! Whoever must know more than whether there is room or an element locks both ends, that of the
-//! senders first: to wait, to serve those that wait, to close. As long as something is true that all
-//! calls must know, both ends say that a call must lock *both*. That is written under both locks,
-//! and read under one. So a call under one lock comes either before it was written, and has ended
-//! before the locks were taken, or finds it.
+//! A call that waits, serves waiting calls or closes the queue takes both locks, the senders' first.
+//! While calls wait or the queue is closed, both ends are *shared*: every call takes both locks.
+//! `is_shared` is written under both locks and read under one. So a call under one lock either ends
+//! before both locks are taken, or reads the new value.
 //!
-//! Without places all calls lock both, and the first lock is enough.
+//! Without places every call takes both locks, for which the senders' lock stands alone.
 //!
-//! *Freed under the sender.* Who has received an element may free the queue. So the sender's last
-//! access is the one store that unlocks its end and counts the element; and of two locks the one
-//! that the other side needs is unlocked last.
+//! *Freed under the sender.* A receiver that has got its element may free the queue. So one store
+//! both counts the sender's element and unlocks, and it is the sender's last access. A call with
+//! both locks unlocks the other side's end last.
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
@@ -52,7 +51,7 @@ pub struct Ends {
 
 struct End {
     word: AtomicUsize,
-    /// A call must lock both ends.
+    /// Every call takes both locks.
     is_shared: AtomicBool,
     /// The other end's count, when it was read last. (A count is twice a number of elements.)
     seen: AtomicUsize,
@@ -108,41 +107,16 @@ impl End {
         }
     }
 
-    /// Unlocks the end, or counts an element without unlocking.
+    /// Stores the word of an end that the caller has locked: unlocks it, or only counts an element.
     #[inline]
     fn set(&self, word: usize) {
         self.word.store(word, Ordering::Release); // pairs with `lock` and `count`
     }
-
-    /// Passes the next element: `copy` gets its place. Returns the count afterwards. None: nothing
-    /// can pass, since the counts differ by `bound`. The end is locked.
-    #[inline]
-    fn pass(
-        &self,
-        count: usize,
-        other: &End,
-        bound: usize,
-        capacity: usize,
-        copy: impl FnOnce(usize),
-    ) -> Option<usize> {
-        let is_at_bound = |seen: usize| count.wrapping_sub(seen) == bound;
-        if is_at_bound(self.seen.load(Ordering::Relaxed)) {
-            let seen = other.count();
-            self.seen.store(seen, Ordering::Relaxed);
-            if is_at_bound(seen) {
-                return None;
-            }
-        }
-        let place = self.place.load(Ordering::Relaxed);
-        copy(place);
-        self.place.store(if place + 1 == capacity { 0 } else { place + 1 }, Ordering::Relaxed);
-        Some(count.wrapping_add(ONE))
-    }
 }
 
 impl Ends {
-    /// At most half of the numbers are capacities.
     pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.min(usize::MAX / ONE); // no memory has more elements than that
         Ends { ends: [(); 2].map(|()| Pad(End::new(capacity == 0))), capacity }
     }
 
@@ -150,14 +124,29 @@ impl Ends {
         &self.ends[side as usize]
     }
 
+    /// Passes the next element: `copy` gets its place. Returns the count afterwards. None: there is
+    /// no room, or no element. The caller holds the lock of this side's end, whose count is `count`.
     #[inline]
     fn pass_locked(&self, side: Side, count: usize, copy: impl FnOnce(usize)) -> Option<usize> {
-        let bound = if side == Side::Send { self.capacity.wrapping_mul(ONE) } else { 0 };
-        self.end(side).pass(count, self.end(side.other()), bound, self.capacity, copy)
+        let (end, other) = (self.end(side), self.end(side.other()));
+        let bound = if side == Side::Send { self.capacity * ONE } else { 0 };
+        let is_at_bound = |seen: usize| count.wrapping_sub(seen) == bound;
+        if is_at_bound(end.seen.load(Ordering::Relaxed)) {
+            let seen = other.count();
+            end.seen.store(seen, Ordering::Relaxed);
+            if is_at_bound(seen) {
+                return None;
+            }
+        }
+        let place = end.place.load(Ordering::Relaxed);
+        copy(place);
+        let next = if place + 1 == self.capacity { 0 } else { place + 1 };
+        end.place.store(next, Ordering::Relaxed);
+        Some(count.wrapping_add(ONE))
     }
 
     /// Sends or receives the next element: `copy` copies it into this place, or out of it. False:
-    /// there is no room or no element, or the call must lock both ends.
+    /// there is no room or no element, or the ends are shared.
     #[inline]
     pub fn pass(&self, side: Side, copy: impl FnOnce(usize)) -> bool {
         let end = self.end(side);
@@ -171,8 +160,8 @@ impl Ends {
         passed.is_some()
     }
 
-    /// Calls `work` under both locks, for a call of this side. `work` also returns whether all calls
-    /// must lock both ends from now on.
+    /// Calls `work` under both locks, for a call of this side. `work` also returns whether the ends
+    /// are shared from now on.
     #[inline]
     pub fn both<R>(&self, side: Side, work: impl FnOnce(&Both) -> (R, bool)) -> R {
         let (first, last) = (self.end(side), self.end(side.other()));
@@ -194,7 +183,7 @@ impl Ends {
     }
 }
 
-/// Both locks.
+/// The ends, while the caller holds both locks.
 pub struct Both<'a>(&'a Ends);
 
 impl Both<'_> {

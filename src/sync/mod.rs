@@ -1,5 +1,6 @@
-//! The states of mutex, condition, semaphore, barrier, channel, forked task and group. A higher floor
-//! (`api::sync`) decides how a task waits, so that the models can run these files.
+//! The states of mutex, condition, semaphore, barrier, channel, forked task and group. A higher
+//! floor (`api::sync`, `api::channel`) decides how a task waits, so that the models can run these
+//! files.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -8,7 +9,7 @@
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`node`], [`list`] | a waiter, and lists of waiters |
-//! | [`ends`] | the places of a channel's elements, with a lock for each end |
+//! | [`ends`] | the two ends of a channel's ring |
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
 //! | [`cancel`] | whether a group is cancelled |

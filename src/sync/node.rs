@@ -100,8 +100,8 @@ pub struct Node {
     overtaken: UnsafeCell<u32>,
     /// (Its own cell: the waiter of a condition reads it while the holder of the mutex counts.)
     leaves: UnsafeCell<Leaves>,
-    /// The time of the first overtaking in nanoseconds, valid if `overtaken` is not 0. In a
-    /// channel's list: the address of the waiter's element; 0 when it was copied.
+    /// Of a mutex's waiter: the time of the first overtaking in nanoseconds, valid if `overtaken` is
+    /// not 0. Of a channel's waiter: the address of its element, or 0 after the copy.
     datum: UnsafeCell<u64>,
     /// The predecessor of a node with a deadline, valid while it is in the middle of a list.
     previous: UnsafeCell<MaybeUninit<*const Node>>,
@@ -309,7 +309,7 @@ impl Node {
     /// The address of the waiter's element; 0 if it was copied.
     ///
     /// # Safety
-    /// The caller has locked the list, or is the waiter, whose node is in no list.
+    /// The node exists. The caller has locked the list, or the node is its own and in no list.
     #[inline]
     pub unsafe fn element(this: *const Node) -> usize {
         // SAFETY: by the caller's promise.

@@ -170,8 +170,9 @@ impl Track {
         unsafe { &*self.shared }
     }
 
-    /// The time for an event of the track: now, and not before the latest event. A thread that takes
-    /// over the worker may read its processor's counter before it sees that the other has left.
+    /// The time of the track's next event in ticks: never less than the latest event's. (A thread
+    /// that takes over the worker may read the counter of its processor too early: the processor
+    /// does not order that reading after the load which shows that the worker is free.)
     #[inline(always)]
     pub fn now(&self) -> u64 {
         let now = ticks().max(self.latest.get());

@@ -1,5 +1,5 @@
-//! Channels: each element is received once and in order, and nobody waits beside an element or
-//! room for one.
+//! Channels: each element is received once and in order; no receiver waits while there is an
+//! element, and no sender while there is room.
 
 use crate::{grant, wait};
 use loom::cell::UnsafeCell;
@@ -10,7 +10,8 @@ use sched::sync::list::List;
 use sched::sync::node::Node;
 use sched_model::{Reached, explore, join};
 
-/// Like `api::channel`, with numbers for elements. loom sees whether the uses of a place are ordered.
+/// The protocol of `api::channel`, for elements that are numbers. The places are loom's cells, so
+/// loom reports accesses that are not ordered.
 struct Channel {
     ends: Ends,
     places: Vec<UnsafeCell<usize>>,
@@ -18,9 +19,9 @@ struct Channel {
     receivers: List,
 }
 
-// SAFETY: loom checks the uses of the places.
+// SAFETY: loom checks the accesses to the places.
 unsafe impl Send for Channel {}
-// SAFETY: loom checks the uses of the places.
+// SAFETY: as above.
 unsafe impl Sync for Channel {}
 
 static WAITED: Reached = Reached::not_yet();
@@ -113,18 +114,29 @@ fn copy(from: &UnsafeCell<usize>, to: &UnsafeCell<usize>) {
     });
 }
 
-/// One sends two elements through one place, the other receives them: the place is used again.
-#[test]
-fn a_ring_between_two() {
-    explore("channel of 1, two elements", 2, 100, || {
-        let channel = Channel::new(1);
+/// One thread sends two elements, and the other receives them.
+fn between_two(name: &str, capacity: usize, preemptions: usize) {
+    explore(name, preemptions, 100, move || {
+        let channel = Channel::new(capacity);
         let sender = Arc::clone(&channel);
         let sender = thread::spawn(move || (1..=2).for_each(|number| sender.send(number)));
         assert_eq!([(); 2].map(|()| channel.receive()), [1, 2]);
         sender.join().unwrap();
     });
+}
+
+/// The only place is used again.
+#[test]
+fn a_ring_between_two() {
+    between_two("channel of 1, two elements", 1, 2);
     WAITED.expect("a call that waits");
     PASSED.expect("a call that passes under one lock");
+}
+
+/// Without places the two threads meet.
+#[test]
+fn hand_to_hand() {
+    between_two("channel of 0", 0, 3);
 }
 
 /// Two send, one receives: the elements of each are in order, and none is lost.
@@ -139,17 +151,5 @@ fn two_send_through_one_place() {
         let received = [(); 2].map(|()| channel.receive());
         assert!(matches!(received, [1, 2] | [2, 1]), "{received:?}");
         join(senders);
-    });
-}
-
-/// Without places the two meet.
-#[test]
-fn hand_to_hand() {
-    explore("channel of 0", 3, 100, || {
-        let channel = Channel::new(0);
-        let sender = Arc::clone(&channel);
-        let sender = thread::spawn(move || (1..=2).for_each(|number| sender.send(number)));
-        assert_eq!([(); 2].map(|()| channel.receive()), [1, 2]);
-        sender.join().unwrap();
     });
 }

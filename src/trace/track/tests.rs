@@ -47,7 +47,7 @@ fn a_short_tree_is_one_event() {
 fn the_times_of_a_track_never_go_back() {
     track(0, |track| {
         let ahead = ticks() + (1 << 40);
-        track.latest.set(ahead); // a thread whose clock is ahead has left the worker
+        track.latest.set(ahead); // as if an earlier thread's clock were ahead
         let slice = spawn(track, 1);
         track.begin(&slice, || None);
         track.suspend(&slice, Wait::Mutex);
