@@ -32,11 +32,12 @@ symbols=$(sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' src/sched.map)
 
 # Each prototype, with a body. sched_inline.h has macros with the names of three functions.
 {
+    echo '#include <sched_io.h>'
     echo '#include <sched_inline.h>'
     echo '#undef sched_spawn'
     echo '#undef sched_fork'
     echo '#undef sched_join'
-    echo '#include <sched_inline.h>' | gcc -E -P -Iinclude -x c - | tr '\n' ' ' | awk -v RS=';' -v symbols="$symbols" '
+    printf '#include <sched_io.h>\n#include <sched_inline.h>\n' | gcc -E -P -Iinclude -x c - | tr '\n' ' ' | awk -v RS=';' -v symbols="$symbols" '
         BEGIN { split(symbols, list, /[ \n]+/); for (i in list) exported[list[i]] = 1 }
         {
             gsub(/__attribute__ *\(\([^()]*\)\)/, "")

@@ -1,6 +1,6 @@
 //! The headers and the manual pages say the same, as far as a program can tell. The documentation
-//! comments of `src/ffi` are the source of `include/sched_tasks.h`; with `include/sched.h` they are
-//! compared with `man/`:
+//! comments of `src/ffi` are the source of `include/sched_tasks.h` and `include/sched_io.h`; with
+//! `include/sched.h` they are compared with `man/`:
 //!
 //! - each function has one page, which has its prototype;
 //! - the page has the same errors, for the same reasons in the same words;
@@ -45,7 +45,7 @@ fn squeeze(text: &str) -> String {
 // --- headers ------------------------------------------------------------------
 
 fn headers() -> String {
-    read("include/sched.h") + &read("include/sched_tasks.h")
+    read("include/sched.h") + &read("include/sched_tasks.h") + &read("include/sched_io.h")
 }
 
 /// The functions of the headers by name.

@@ -501,6 +501,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             join: Join::Suspend,
             processors: P::PROCESSORS,
             warm: Duration::ZERO,
+            poller: None,
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
         SceneOf {

@@ -22,7 +22,7 @@ impl Shared {
     }
 
     fn on(processors: usize, workers: usize) -> Arc<Shared> {
-        let events = EventCount::new(workers, processors).expect("there is memory");
+        let events = EventCount::new(workers, processors, None).expect("there is memory");
         Arc::new(Shared { events, work: AtomicUsize::new(0) })
     }
 

@@ -15,6 +15,7 @@
 //! | `timed` | waiting no longer than until a deadline |
 //! | [`timer`] | a task that is spawned at a time |
 //! | [`channel`] | a queue of elements between tasks |
+//! | [`io`] | descriptors: the functions of POSIX, for tasks |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
@@ -26,6 +27,7 @@ pub mod channel;
 pub mod default_pool;
 pub mod fork;
 pub mod group;
+pub mod io;
 pub mod loops;
 pub mod names;
 mod nodes;

@@ -14,7 +14,7 @@
 use crate::api::cancel::{self, Group, group_of};
 use crate::api::nodes::may_wait;
 use crate::api::wait::{Latch, MAX_SLEEP, Wait};
-use crate::deadline::{Deadlines, Entry, Then, Why};
+use crate::deadline::{Deadlines, Entry, FOREVER, Then, Why};
 use crate::runtime::deadlines;
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Worker};
@@ -104,6 +104,11 @@ impl<'a> Deadline<'a> {
         Ok(Deadline { time, fiber })
     }
 
+    /// The time, if the caller is a thread, or a task that keeps its thread.
+    pub fn of_thread(&self) -> Option<i64> {
+        self.fiber.is_none().then_some(self.time)
+    }
+
     /// The group of the caller's task.
     pub fn group(&self) -> Option<&'a Group> {
         self.fiber.and_then(group_of)
@@ -115,6 +120,10 @@ impl<'a> Deadline<'a> {
     pub fn wait(self, node: &Node, what: Option<WaitsFor>) -> End {
         let Some(fiber) = self.fiber else { return wait_in_thread(node, self.time) };
         let group = group_of(fiber);
+        if let (FOREVER, None, Some(what)) = (self.time, group, what) {
+            Wait::new(&Expiring(node), what).on_fiber(fiber); // nothing ends it but the grant
+            return End::Granted;
+        }
         let timed = Timed {
             entry: Entry::new(claim),
             node,

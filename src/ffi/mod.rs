@@ -14,6 +14,7 @@ pub mod course;
 pub mod debugger;
 pub mod groups;
 pub mod inline;
+pub mod io;
 pub mod loops;
 pub mod pool;
 pub mod stats;

@@ -128,6 +128,7 @@
 //! with n. With wake-ups of 42 µs and half a second of work (uts), the speedup of 256 simulated
 //! workers was 87. If each woken worker wakes four others, it is 218 (two others: 187; eight: 217).
 
+use crate::idle::poller::{self, Poller};
 use crate::idle::{LastWaits, Source};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, MODEL, Ordering, Pad, fence};
@@ -173,6 +174,8 @@ pub struct EventCount {
     over: Futex,
     /// Changes when a surplus worker is called; that worker sleeps on this word.
     calls: Futex,
+    /// A sleeping worker may be the poller.
+    poller: Option<&'static Poller>,
 }
 
 /// The event count's record of one worker.
@@ -210,6 +213,8 @@ pub enum Slept {
     Woken,
     /// The time limit ended the sleep, which is cancelled.
     TimedOut,
+    /// The worker has events, and must serve them (`idle::poller`). The sleep is cancelled.
+    HasEvents,
 }
 
 /// The most workers that search at the same time.
@@ -220,7 +225,11 @@ fn most_searching(workers: usize, processors: usize) -> u32 {
 
 impl EventCount {
     /// For workers 0 to `workers` - 1, at most 4096 workers.
-    pub fn new(workers: usize, processors: usize) -> Result<Self, NoMemory> {
+    pub fn new(
+        workers: usize,
+        processors: usize,
+        poller: Option<&'static Poller>,
+    ) -> Result<Self, NoMemory> {
         let mut list = Vec::new();
         list.try_reserve_exact(workers).map_err(|_| NoMemory)?;
         Ok(EventCount {
@@ -236,6 +245,7 @@ impl EventCount {
             guests: AtomicUsize::new(0),
             over: Futex::new(0),
             calls: Futex::new(0),
+            poller,
             processors,
             most_searching: most_searching(workers, processors),
         })
@@ -388,7 +398,7 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
-                    self.parkers[worker].word.wake(1);
+                    self.wake(worker);
                     return true;
                 }
                 Some((worker, _)) if start(worker) => return true,
@@ -408,8 +418,13 @@ impl EventCount {
     pub fn rouse(&self, worker: usize) {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
-            self.parkers[worker].word.wake(1);
+            self.wake(worker);
         }
+    }
+
+    /// Wakes a worker that was removed from the list.
+    fn wake(&self, worker: usize) {
+        poller::wake(self.poller, &self.parkers[worker].word);
     }
 
     /// Removes `worker` from the list if it is there. The caller holds the list's lock.
@@ -437,7 +452,7 @@ impl EventCount {
             for &worker in list.iter() {
                 if self.parkers[worker as usize].word.load(Ordering::Relaxed) == WAITING {
                     self.woken(worker);
-                    self.parkers[worker as usize].word.wake(1);
+                    self.wake(worker as usize);
                     woken += 1;
                 }
             }
@@ -596,7 +611,10 @@ impl EventCount {
         let parker = &self.parkers[worker].word;
         while parker.load(Ordering::Acquire) == WAITING {
             let before = Instant::now();
-            parker.wait(WAITING, limit);
+            if poller::sleep(self.poller, parker, WAITING, limit) {
+                self.cancel(worker);
+                return Slept::HasEvents;
+            }
             let waited = if MODEL { limit } else { before.elapsed() };
             if waited >= limit && parker.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);

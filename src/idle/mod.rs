@@ -8,6 +8,7 @@
 //! | `spin` | searches again at once, and sometimes yields its processor | never sleeps |
 
 pub mod eventcount;
+pub mod poller;
 pub mod quiescence;
 
 use crate::settings::Idle;

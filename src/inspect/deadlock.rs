@@ -12,8 +12,9 @@
 //! 2. Each thread of the process sleeps in this library, without a time limit, for something that
 //!    only another thread can bring about.
 //! 3. The process handles no signal that something outside of it could send.
-//! 4. No deadline is pending, and no thread serves one (`deadline`). This is checked first: once no
-//!    deadline is pending, only a thread of the program can add one.
+//! 4. No deadline is pending, and no thread serves one (`deadline`); no task waits for a descriptor
+//!    (`runtime::descriptors`). This is checked first: once nothing of this is pending, only a
+//!    thread of the program can begin it.
 //!
 //! Then no thread will ever execute the program's code again: a thread that sleeps is woken by
 //! another thread only (2), and the handlers of signals are the only code without a thread of its
@@ -108,7 +109,7 @@ use crate::inspect::doubt::{Doubt, doubt};
 use crate::inspect::dump::{self, Title};
 use crate::policy::Place;
 use crate::runtime::record::{Run, Worker};
-use crate::runtime::{deadlines, registry, run_wait, waiter};
+use crate::runtime::{deadlines, descriptors, registry, run_wait, waiter};
 use crate::settings::Deadlock;
 use crate::sync::outside::Count;
 use crate::sys::atomic::{AtomicU32, Ordering, fence};
@@ -184,7 +185,7 @@ struct Proof {
 
 /// The state, if the first two rules hold.
 fn proof() -> Option<Proof> {
-    if deadlines::may_act() {
+    if deadlines::may_act() || descriptors::may_act() {
         return None; // rule 4
     }
     let runs_made = registry::runs_made();

@@ -12,7 +12,7 @@ use crate::runtime::deadlines;
 use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
-use crate::sys::{signal, symbol};
+use crate::sys::{descriptor, signal, symbol};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -280,6 +280,10 @@ fn write_task(
         Some(Awaited::Sleep { deadline }) => {
             let left = deadline.saturating_sub(deadlines::now()).max(0);
             write!(out, " sleeps for another {:.1} s", left as f64 / 1e9)?;
+        }
+        Some(Awaited::Descriptor { fd, events }) => {
+            write!(out, " waits for the descriptor {fd}, {}", descriptor::Events(events))?;
+            write!(out, "{}", descriptor::Kind(fd))?;
         }
         Some(Awaited::Run(awaited)) => write_awaited_run(out, awaited, tasks, runs)?,
         Some(Awaited::Unknown) => out.write_str(" waits")?,

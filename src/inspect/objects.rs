@@ -12,6 +12,7 @@ use crate::sync::forked::{Forked, SeenForked};
 use crate::sync::members::Members;
 use crate::sync::mutex::Mutex;
 use crate::sys::peek;
+use std::ffi::c_int;
 use std::mem::offset_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,11 @@ pub enum Awaited {
     /// In nanoseconds of CLOCK_MONOTONIC.
     Sleep {
         deadline: i64,
+    },
+    /// `events`: what is awaited of it, as poll(2) writes it.
+    Descriptor {
+        fd: c_int,
+        events: u16,
     },
     Run(RunAwaited),
     /// The object could not be read.
@@ -93,5 +99,6 @@ fn read(kind: Object, at: usize) -> Option<Awaited> {
         Object::Group => Awaited::Group { at, tasks: Members::tasks_in(peek::word(at)?) },
         Object::Channel => Awaited::Channel { at },
         Object::Sleep => Awaited::Sleep { deadline: peek::word(at + Entry::DEADLINE)? as i64 },
+        Object::Descriptor => Awaited::Descriptor { fd: (at >> 16) as c_int, events: at as u16 },
     })
 }

@@ -34,7 +34,7 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
         | Awaited::Forked { at, .. }
         | Awaited::Group { at, .. } => [at, 0],
         Awaited::Channel { .. } | Awaited::Sleep { .. } => [0, 0], // the library's memory, or none
-        Awaited::Run(_) | Awaited::Unknown => [0, 0],
+        Awaited::Descriptor { .. } | Awaited::Run(_) | Awaited::Unknown => [0, 0],
     }
 }
 

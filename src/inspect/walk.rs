@@ -3,12 +3,12 @@
 use crate::fiber::stack;
 use crate::policy::Place;
 use crate::queue::run_waits::Until;
-use crate::runtime::deadlines;
 use crate::runtime::record::{Fiber, Run, Worker};
 use crate::runtime::registry;
 use crate::runtime::run_wait;
 use crate::runtime::seen::SeenFiber;
 use crate::runtime::wait_note::Noted;
+use crate::runtime::{deadlines, descriptors};
 use crate::settings::Config;
 use crate::sys::memory::{self, NoMemory};
 use std::fmt;
@@ -33,13 +33,16 @@ pub struct SeenRun {
 }
 
 impl SeenRun {
-    /// True if a task could run, or waits for something other than time. (If a deadline is pending,
-    /// and all workers are idle, tasks wait for time.)
+    /// True if a task could run, or waits for something other than time and descriptors. (If a
+    /// deadline is pending, or a descriptor is awaited, and all workers are idle, tasks wait for
+    /// these.)
     pub fn has_work(&self) -> bool {
         let queued: usize = self.workers.iter().map(|worker| worker.queued).sum();
-        let waits_for_time =
-            || deadlines::may_act() && self.workers.iter().all(|worker| worker.is_idle);
-        queued + self.queued_for_all > 0 || self.waiting > 0 && !waits_for_time()
+        let waits_for_the_world = || {
+            let may_act = deadlines::may_act() || descriptors::may_act();
+            may_act && self.workers.iter().all(|worker| worker.is_idle)
+        };
+        queued + self.queued_for_all > 0 || self.waiting > 0 && !waits_for_the_world()
     }
 
     pub fn own_workers(&self) -> usize {

@@ -19,6 +19,7 @@ pub mod stealing;
 pub mod turns;
 
 use crate::idle::Naps;
+use crate::idle::poller::Poller;
 use crate::idle::quiescence::{LockedRun, Waiting};
 use crate::policy::guests::Purpose;
 use crate::policy::turns::Turns;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub processors: usize,
     /// How long a queue keeps memory that it does not need.
     pub warm: Duration,
+    /// Who waits for descriptors; None: no task of the run does.
+    pub poller: Option<&'static Poller>,
 }
 
 impl Plan {
@@ -569,6 +572,14 @@ pub trait Place {
     }
     /// Called by an idle worker after its sleep, without a lock: does what is due (`deadline`).
     fn serve_deadlines(&self) {}
+    /// Called by a worker that has found no task, without a lock: looks whether descriptors are
+    /// ready for which tasks wait. True if it has queued such tasks, behind all others.
+    fn poll(&self) -> bool {
+        false
+    }
+    /// Called by a worker whose sleep has given it events (`idle::poller`), without a lock: queues
+    /// the tasks that waited for them.
+    fn serve_events(&self) {}
     /// True if the worker keeps memory besides its queue's. Its occupant calls this between tasks.
     fn keeps_memory(&self) -> bool {
         false

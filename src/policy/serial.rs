@@ -7,6 +7,7 @@
 //! either the worker sees the change, or the lock orders ASLEEP before the ring, which wakes it.
 
 use crate::idle::LongWait;
+use crate::idle::poller::{self, Poller};
 use crate::idle::quiescence::{LockedRun, Quiescence, Sleepers, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
@@ -41,6 +42,8 @@ pub struct Serial {
     limit: usize,
     ready_order: ReadyOrder,
     warm: Duration,
+    /// The worker may be the poller.
+    poller: Option<&'static Poller>,
     /// For `ready`.
     is_long: IsLong,
 }
@@ -66,6 +69,7 @@ impl Policy for Serial {
             limit: plan.limit(),
             ready_order: plan.ready_order,
             warm: plan.warm,
+            poller: plan.poller,
             is_long: IsLong::default(),
         })
     }
@@ -150,6 +154,7 @@ impl Policy for Serial {
                 injected.or_else(|| self.next(&*stack.place())).or_else(|| self.injector.take());
             match task {
                 Some(task) => stack.run(task),
+                None if stack.place().poll() => {}
                 None => {
                     stack.place().step(Step::Phase(Phase::Parked));
                     time::sleep(UNAWAITED); // a thread outside the run will end what is awaited
@@ -204,7 +209,7 @@ impl Policy for Serial {
             if let Some(task) = self.injector.take() {
                 idle = None;
                 stack.run(task);
-            } else if self.is_empty() {
+            } else if self.is_empty() && !stack.place().poll() {
                 if self.quiescence.enter(&self.injector) {
                     return;
                 }
@@ -241,7 +246,10 @@ impl Serial {
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
             let longest = place.until_deadline(longest);
-            place.sleeping(|| self.bell.wait(ASLEEP, longest));
+            let sleep = || poller::sleep(self.poller, &self.bell, ASLEEP, longest);
+            if place.sleeping(sleep) {
+                place.serve_events();
+            }
             place.serve_deadlines();
             if idle.is_due() {
                 place.idles_long();
@@ -255,7 +263,7 @@ impl Serial {
     /// Called when a task was added or the run has ended. Wakes the worker, if it sleeps.
     fn ring(&self) {
         if self.bell.swap_if(ASLEEP, AWAKE) {
-            self.bell.wake(1);
+            poller::wake(self.poller, &self.bell);
         }
     }
 

@@ -11,7 +11,8 @@
 //!   With `Idle::Park` a run starts with one worker. `arriving`: the number of workers for which a
 //!   thread was called, and that have not looked for a task yet.
 //! - `joiners`: the workers that sleep in the middle of a task, until another task is over or there
-//!   is a task to run.
+//!   is a task to run; and, while tasks wait for descriptors, the idle workers, of which one polls
+//!   (`idle::poller`).
 //!
 //! A thread that decides a wake-up moves one from `asleep` to `tickets`, and notifies after
 //! unlocking. So spurious returns of the primitive are harmless.
@@ -207,6 +208,9 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
+            if self.has_polled(place) {
+                continue;
+            }
             slept = true;
             if mem::replace(activity, Activity::Idle) == Activity::Active {
                 place.step(Step::OutOfTasks);
@@ -266,6 +270,9 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
+            if self.has_polled(place) {
+                continue;
+            }
             slept = true;
             place.step(Step::Phase(Phase::Searching));
             if self.idle != Idle::Park {
@@ -305,6 +312,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             processors: plan.processors,
             warm: plan.warm,
             idle: plan.idle,
+            poller: plan.poller,
             order: PhantomData,
         })
     }

@@ -1,4 +1,5 @@
-//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it.
+//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it. The
+//! same keeper looks for descriptors that nobody polls (`runtime::descriptors`).
 //!
 //! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a run
 //! until the end of that run; so programs without deadlines have no thread for them. If the thread
@@ -8,6 +9,7 @@
 //! until then.
 
 use crate::deadline::{Deadlines, Entry, FOREVER};
+use crate::runtime::descriptors;
 use crate::runtime::record::{Run, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::futex;
@@ -116,8 +118,9 @@ pub fn look(reason: Reason) -> Duration {
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }
+    let poll = descriptors::keep();
     let now = time::nanos();
-    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now))
+    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now)).min(poll)
 }
 
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because

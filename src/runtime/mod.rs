@@ -8,6 +8,7 @@ pub mod countdown;
 pub mod crowd;
 pub mod deadlines;
 pub mod default_worker;
+pub mod descriptors;
 pub mod entry;
 pub mod fiber;
 pub mod forked;

@@ -6,7 +6,7 @@ use crate::policy::turns::Turns;
 use crate::policy::{Place, Step, TICK};
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
-use crate::runtime::{deadlines, identity};
+use crate::runtime::{deadlines, descriptors, identity};
 use crate::stats::Counters;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
@@ -102,6 +102,17 @@ impl Place for Worker {
             deadlines::uncover();
             deadlines::serve();
         }
+    }
+
+    #[inline]
+    fn poll(&self) -> bool {
+        descriptors::poll()
+    }
+
+    #[cold]
+    fn serve_events(&self) {
+        // SAFETY: the policy calls this after a sleep that has given it events.
+        unsafe { descriptors::serve_held() };
     }
 
     fn keeps_memory(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::profile;
 use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
-use crate::runtime::{crowd, deadlines, default_worker, identity, run_wait, waiter};
+use crate::runtime::{crowd, deadlines, default_worker, descriptors, identity, run_wait, waiter};
 use crate::settings::Join;
 use crate::stats::{file, report};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
@@ -274,6 +274,7 @@ fn reset_in_child() {
         default_worker::renew();
         run_wait::forget();
         deadlines::forget();
+        descriptors::forget();
         crowd::forget();
     }
     identity::forget_sections();

@@ -18,11 +18,11 @@ use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::observed;
 use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
+use crate::runtime::{descriptors, observed};
 use crate::settings::{Config, DequeOrLock, Stats, Transfers};
 use crate::stats::phases::Phases;
 use crate::stats::report::{Report, Summary};
@@ -293,6 +293,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
         join: config.join,
         processors: terms.processors(),
         warm: config.warm.unwrap_or(DEFAULT_WARM),
+        poller: Some(descriptors::poller()),
     }
 }
 

@@ -82,6 +82,7 @@ impl Fiber {
             Some(Object::Group) => Wait::Group,
             Some(Object::Channel) => Wait::Channel,
             Some(Object::Sleep) => Wait::Sleep,
+            Some(Object::Descriptor) => Wait::Descriptor,
         }
     }
 

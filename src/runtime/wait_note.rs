@@ -15,6 +15,7 @@
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::peek;
+use std::ffi::c_int;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -38,10 +39,16 @@ pub enum Object {
     Group,
     /// An `api::channel::Channel`.
     Channel,
+    /// A descriptor: its number and what is awaited of it. See `WaitsFor::descriptor`.
+    Descriptor,
 }
 
 /// The bits that hold the kind, in an address that is aligned to 8.
 const KIND: usize = 7;
+
+/// The bit of a word that holds a descriptor: the descriptor in the bits from 16 on, and what is
+/// awaited of it, as poll(2) writes it, in the lower ones. No address of a program has the bit.
+const DESCRIPTOR: usize = 1 << 63;
 
 /// An object and its kind, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +60,15 @@ impl WaitsFor {
         WaitsFor(object.addr() + kind as usize)
     }
 
+    /// `fd` is not negative.
+    pub fn descriptor(fd: c_int, events: u16) -> Self {
+        WaitsFor(DESCRIPTOR | (fd as usize) << 16 | usize::from(events))
+    }
+
     pub fn object(self) -> (Object, usize) {
+        if self.0 & DESCRIPTOR != 0 {
+            return (Object::Descriptor, self.0 & !DESCRIPTOR);
+        }
         let kind = match self.0 & KIND {
             0 => Object::Sleep,
             1 => Object::Mutex,
@@ -88,7 +103,7 @@ pub struct Noted {
 
 impl WaitNote {
     /// The fields that a debugger reads, their offsets, and the bits of `object`.
-    pub const FOR_DEBUGGER: [(&str, usize); 11] = [
+    pub const FOR_DEBUGGER: [(&str, usize); 12] = [
         ("wait.object", offset_of!(WaitNote, object)),
         ("wait.latch", offset_of!(WaitNote, latch)),
         ("wait.kind", KIND),
@@ -100,6 +115,7 @@ impl WaitNote {
         ("object group", Object::Group as usize),
         ("object channel", Object::Channel as usize),
         ("object sleep", Object::Sleep as usize),
+        ("wait.descriptor", DESCRIPTOR),
     ];
 
     pub const fn none() -> Self {

@@ -18,6 +18,7 @@
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod descriptor;
 pub mod ends;
 pub mod forked;
 pub mod list;

@@ -1,6 +1,6 @@
 //! The gate for atomics and cells. The library gets the real types; `--cfg loom` replaces them by
 //! loom's, so that the models run the shipped code, and `--cfg sched_fuzz` by delayed ones
-//! (`sys::fuzz`). Four files have a twin for the models in `sys/model`. All other code that differs
+//! (`sys::fuzz`). Five files have a twin for the models in `sys/model`. All other code that differs
 //! in the models tests [`MODEL`].
 
 /// True in the models. They take fewer rounds and smaller capacities where these reach every

@@ -9,7 +9,10 @@ pub mod atomic;
 pub mod cgroup;
 pub mod clock;
 pub mod demangle;
+pub mod descriptor;
 pub mod detector;
+#[cfg_attr(loom, path = "model/epoll.rs")]
+pub mod epoll;
 pub mod errno;
 #[cfg_attr(loom, path = "model/fence.rs")]
 pub mod fence;
@@ -19,6 +22,7 @@ pub mod futex;
 #[cfg(sched_fuzz)]
 pub mod fuzz;
 pub mod heap;
+pub mod io;
 pub mod memory;
 pub mod names;
 pub mod output;

@@ -73,6 +73,7 @@ pub enum Wait {
     Group,
     Channel,
     Sleep,
+    Descriptor,
 }
 
 impl Wait {
@@ -86,6 +87,7 @@ impl Wait {
         Wait::Group,
         Wait::Channel,
         Wait::Sleep,
+        Wait::Descriptor,
     ];
 
     /// The word for the wait in a timeline.
@@ -100,6 +102,7 @@ impl Wait {
             Wait::Group => "group",
             Wait::Channel => "channel",
             Wait::Sleep => "sleep",
+            Wait::Descriptor => "descriptor",
         }
     }
 }

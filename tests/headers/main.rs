@@ -1,7 +1,7 @@
 //! The headers and the exported functions agree. cbindgen reads `src/ffi`; each prototype that it
 //! finds for the course's interface stands in `include/sched.h`, which is kept by hand, and
-//! `include/sched_tasks.h` is what it makes of the rest. `make headers` runs these tests with
-//! LIBSCHED_WRITE_HEADERS, and so writes that header.
+//! `include/sched_tasks.h` and `include/sched_io.h` are what it makes of the rest. `make headers`
+//! runs these tests with LIBSCHED_WRITE_HEADERS, and so writes these headers.
 //!
 //! A C compiler reads what cbindgen has found after `sched.h`, and finds no contradiction.
 //!
@@ -17,6 +17,7 @@ const TASKS: (&str, &[&str]) = (
     "tasks.toml",
     &["tasks", "groups", "loops", "block", "sync", "time", "channel", "pool", "stats"],
 );
+const IO: (&str, &[&str]) = ("io.toml", &["io"]);
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -60,6 +61,7 @@ fn in_c_terms(header: &str) -> String {
         ("\n   */", " */"),
         (" // __cplusplus", ""),
         ("  /* LIBSCHED_SCHED_TASKS_H */", ""),
+        ("  /* LIBSCHED_SCHED_IO_H */", ""),
         (LAST_ENDIF_AND_TRAILER, TRAILER_AND_LAST_ENDIF),
     ] {
         text = text.replace(ugly, plain);
@@ -111,14 +113,16 @@ fn the_prototypes_of_the_source_stand_in_the_header_kept_by_hand() {
 }
 
 #[test]
-fn the_other_header_is_made_of_the_source() {
-    let header = root().join("include/sched_tasks.h");
-    let text = with_version(&in_c_terms(&generate(TASKS)));
-    if env::var_os("LIBSCHED_WRITE_HEADERS").is_some() {
-        fs::write(&header, &text).expect("the header can be written");
+fn the_other_headers_are_made_of_the_source() {
+    for (name, what) in [("sched_tasks.h", TASKS), ("sched_io.h", IO)] {
+        let header = root().join("include").join(name);
+        let text = with_version(&in_c_terms(&generate(what)));
+        if env::var_os("LIBSCHED_WRITE_HEADERS").is_some() {
+            fs::write(&header, &text).expect("the header can be written");
+        }
+        let kept = fs::read_to_string(&header).unwrap_or_default();
+        assert!(kept == text, "{} differs from src/ffi: make headers", header.display());
     }
-    let kept = fs::read_to_string(&header).unwrap_or_default();
-    assert!(kept == text, "{} differs from src/ffi: make headers", header.display());
 }
 
 #[test]
@@ -127,7 +131,8 @@ fn a_c_compiler_finds_no_contradiction() {
     fs::create_dir_all(folder).expect("a folder of ours");
     let source = folder.join("abi.c");
     // cbindgen's come second, because they do not declare the types.
-    let text = format!("#include <sched.h>\n{}\n{}", generate(COURSE), generate(TASKS));
+    let text =
+        format!("#include <sched.h>\n{}\n{}\n{}", generate(COURSE), generate(TASKS), generate(IO));
     fs::write(&source, text).expect("a folder of ours");
     let cc = env::var("CC").unwrap_or_else(|_| "cc".to_string());
     let mut words = cc.split_whitespace();

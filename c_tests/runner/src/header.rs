@@ -16,7 +16,7 @@ use crate::dispatch::{Job, Outcome};
 use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
-/// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
+/// for sched_tasks.h, IO for sched_io.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
 /// ALL for libsched.h, HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
 ///
 /// How a header is found decides what it finds when it includes the header of POSIX and the headers
@@ -27,6 +27,7 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("after-pthread", &["<pthread.h>", "OURS", "OURS"]),
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
     ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
+    ("io", &["IO", "<poll.h>", "<pthread.h>", "OURS", "IO"]),
     ("typed", &["TASKS", "INLINE", "TYPED", "SORT", "<pthread.h>", "OURS", "INLINE", "TYPED"]),
     ("all", &["ALL", "<pthread.h>", "OURS", "ALL"]),
     ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
@@ -222,6 +223,7 @@ impl Snippet {
             let name = match *header {
                 "OURS" => named("sched.h"),
                 "TASKS" => named("sched_tasks.h"),
+                "IO" => named("sched_io.h"),
                 "INLINE" => named("sched_inline.h"),
                 "TYPED" => named("sched_typed.h"),
                 "SORT" => named("sched_sort.h"),

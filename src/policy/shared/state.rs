@@ -1,6 +1,7 @@
 //! The state of a run under one lock; how its workers sleep and are woken. See the essay of
 //! [`super`].
 
+use crate::idle::poller::{self, Poller};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::Guests;
@@ -29,6 +30,8 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) processors: usize,
     pub(super) warm: Duration,
     pub(super) idle: Idle,
+    /// A sleeping worker may be the poller.
+    pub(super) poller: Option<&'static Poller>,
     pub(super) order: PhantomData<fn() -> O>,
 }
 
@@ -159,7 +162,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             match wake {
                 Wake::Nobody => return false,
                 Wake::Idle => self.monitor.notify_one(),
-                Wake::Joiner(joiner) => _ = self.joiner_words[joiner].wake(1),
+                Wake::Joiner(joiner) => poller::wake(self.poller, &self.joiner_words[joiner]),
                 Wake::Absent(worker) if place.start(worker) => {}
                 Wake::Absent(_) => {
                     wake = self.choose_another();
@@ -199,17 +202,30 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         let sleepers = std::mem::take(&mut state.asleep);
         state.tickets += sleepers;
         let waiting = state.tickets; // at most: a worker with an older ticket may not have left yet
+        // Idle workers that sleep apart; no task of the run is left, so no other joiner sleeps.
+        let apart = state.joiners.len();
+        for joiner in state.joiners.drain(..) {
+            self.joiner_words[joiner].store(AWAKE, Ordering::Relaxed);
+            poller::wake(self.poller, &self.joiner_words[joiner]);
+        }
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
         self.monitor.notify_all(waiting);
-        sleepers
+        sleepers + apart
     }
 
     // The callers of the functions up to `wait_until` hold the lock, before and after the call.
 
     /// Waits for a change. The caller is idle.
     pub(super) fn wait(&self, place: &impl Place, naps: &mut Naps, idle: &mut LongWait) {
-        if self.idle == Idle::Park {
+        if self.idle == Idle::Park && self.poller.is_some_and(Poller::is_used) {
+            let Some(longest) = self.longest_sleep(place, idle) else {
+                return self.give_back(place);
+            };
+            let longest = place.until_deadline(longest);
+            self.sleep_apart(place, longest);
+            self.look_at_time(place, idle);
+        } else if self.idle == Idle::Park {
             // SAFETY: the caller has locked; each reference ends before the wait.
             unsafe { self.state().asleep += 1 };
             // A ticket that exists already is left to a worker that has slept for longer: that
@@ -285,6 +301,18 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.monitor.lock();
     }
 
+    /// True if the worker has queued tasks whose descriptors are ready.
+    pub(super) fn has_polled(&self, place: &impl Place) -> bool {
+        if !self.poller.is_some_and(Poller::is_used) {
+            return false;
+        }
+        // SAFETY: the caller has locked.
+        unsafe { self.monitor.unlock() };
+        let polled = place.poll();
+        self.monitor.lock();
+        polled
+    }
+
     /// Waits for a while.
     pub(super) fn nap(&self, place: &impl Place, naps: &mut Naps) {
         // SAFETY: the caller has locked.
@@ -295,14 +323,23 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 
     /// Sleeps until `awaited` is over, or there is a task.
     pub(super) fn wait_until(&self, awaited: &dyn Awaited, place: &impl Place) {
-        let me = place.index();
         let limit = if awaited.enlist() { futex::LONGEST } else { UNAWAITED };
+        self.sleep_apart(place, limit);
+    }
+
+    /// Sleeps on the worker's own word, perhaps as the poller, until woken or for `limit`.
+    fn sleep_apart(&self, place: &impl Place, limit: Duration) {
+        let me = place.index();
         // SAFETY: the caller has locked.
         unsafe { self.state() }.joiners.push(me); // within the capacity reserved by `new`
-        self.joiner_words[me].store(WAITING, Ordering::Relaxed);
+        let word = &*self.joiner_words[me];
+        word.store(WAITING, Ordering::Relaxed);
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
-        place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
+        let has_events = place.sleeping(|| poller::sleep(self.poller, word, WAITING, limit));
+        if has_events {
+            place.serve_events();
+        }
         self.monitor.lock();
         // A joiner woken for a task is no longer in the list; a roused one still is.
         // SAFETY: locked just now.
@@ -312,6 +349,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Wakes `worker`, if it sleeps in `wait_until`.
     pub(super) fn wake_joiner(&self, worker: usize) {
         self.with(|_| self.joiner_words[worker].store(AWAKE, Ordering::Relaxed));
-        self.joiner_words[worker].wake(1);
+        poller::wake(self.poller, &self.joiner_words[worker]);
     }
 }

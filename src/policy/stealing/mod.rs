@@ -180,7 +180,7 @@ impl<D: Deque> Policy for Stealing<D> {
             deques,
             injector,
             quiescence: Quiescence::new(plan.places())?,
-            sleepers: EventCount::new(plan.workers, plan.processors)?,
+            sleepers: EventCount::new(plan.workers, plan.processors, plan.poller)?,
             guests: Guests::new(plan.workers, plan.guests)?,
             tokens: memory::slice(plan.guests, |i| Ok(Token::new(plan.workers + i)))?,
             idle: plan.idle,

@@ -81,8 +81,11 @@ impl<D: Deque> Stealing<D> {
                 return task;
             }
         }
-        let task =
+        let mut task =
             if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
+        if task.is_none() && place.poll() {
+            task = self.search_outside(place, &before, &failed);
+        }
         if task.is_none() {
             place.step(Step::FailedSearch);
         }
@@ -520,8 +523,11 @@ impl<D: Deque> Stealing<D> {
         }
         let limit = place.until_deadline(limit);
         let slept = place.sleeping(|| self.sleepers.commit(me, limit));
+        if slept == Slept::HasEvents {
+            place.serve_events();
+        }
         place.serve_deadlines();
-        slept == Slept::Woken
+        slept != Slept::TimedOut
     }
 
     /// How long the idle worker at `place` may sleep. If it has been idle for long enough, this

@@ -1,0 +1,448 @@
+//! Descriptors: each function tries its system call without blocking, and if the kernel says EAGAIN,
+//! the task waits until the descriptor is ready (`runtime::descriptors`), and tries again.
+//!
+//! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
+//! denied) is used in a blocking section. A thread that is not in a task waits by poll(2).
+//!
+//! The library does not know which thread's or process's write a read follows. To a race detector
+//! everything that was written before any write, accept or connect is ordered before every read
+//! (ThreadSanitizer itself does so for all sockets).
+
+use crate::api::nodes;
+use crate::api::timed::{Deadline, End};
+use crate::deadline::FOREVER;
+use crate::runtime::record::Worker;
+use crate::runtime::wait_note::WaitsFor;
+use crate::runtime::{blocking, deadlines, descriptors};
+use crate::sync::descriptor::{CLOSED, Waiting};
+use crate::sys::errno::Errno;
+use crate::sys::io::{self, Direction, Tried, iovec, msghdr};
+use crate::sys::{detector, futex};
+use std::ffi::{c_int, c_short};
+use std::ptr;
+use std::time::Duration;
+
+/// Who waits, and until when.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// A worker of the caller's run, or None.
+    pub worker: Option<&'a Worker>,
+    pub deadline: i64,
+}
+
+/// How often a wait in a blocking section looks whether it was cancelled.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// How many buffers are written at a time after a partial write.
+const FEW: usize = 16;
+
+impl Caller<'_> {
+    /// Waits until one of the events happens to the descriptor. Returns those that have, which may
+    /// include a hang-up or an error.
+    fn wait(self, fd: c_int, events: c_short) -> Result<c_short, Errno> {
+        let deadline = Deadline::new(self.deadline, self.worker)?;
+        if let Some(time) = deadline.of_thread() {
+            return poll_until(fd, events, time, || false);
+        }
+        let waiting = Waiting::new(u32::from(events as u16));
+        detector::own(&waiting);
+        let what = WaitsFor::descriptor(fd, events as u16);
+        // SAFETY: the waiter lives until its node is granted, or has left.
+        match unsafe { descriptors::begin(fd, &waiting, u32::from(events as u16)) } {
+            Ok(()) => {}
+            Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
+            Err(_) => return self.wait_in_section(fd, events, deadline),
+        }
+        let end = deadline.wait(&waiting.node, Some(what));
+        if end != End::Granted {
+            // SAFETY: the wait was begun above.
+            if unsafe { descriptors::leave(fd, &waiting) } {
+                descriptors::end();
+                return Err(Errno(end.error()));
+            }
+            if waiting.node.revive() {
+                nodes::wait(&waiting.node, what, self.worker); // for the grant of another thread
+            }
+        }
+        descriptors::end();
+        match waiting.ready() {
+            CLOSED => Err(Errno(libc::EBADF)),
+            ready => Ok(ready as c_short),
+        }
+    }
+
+    /// `wait`, without the kernel's list.
+    #[cold]
+    fn wait_in_section(
+        self,
+        fd: c_int,
+        events: c_short,
+        deadline: Deadline,
+    ) -> Result<c_short, Errno> {
+        let is_cancelled = || deadline.group().is_some_and(|group| group.is_cancelled());
+        self.in_section(|| poll_until(fd, events, self.deadline, is_cancelled))
+    }
+
+    /// Calls `block`, which may block the thread, in a blocking section.
+    fn in_section<R>(self, block: impl FnOnce() -> R) -> R {
+        // (If no section can be had, the worker blocks with its task.)
+        let section = self.worker.filter(|worker| blocking::begin(worker).is_ok());
+        let result = block();
+        if let Some(worker) = section {
+            let ended = blocking::end(worker);
+            debug_assert!(ended.is_ok(), "a section begun above");
+        }
+        result
+    }
+
+    /// Repeats `attempt` until it fails with something other than EAGAIN, or succeeds.
+    fn until_done<T>(
+        self,
+        fd: c_int,
+        events: c_short,
+        mut attempt: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        loop {
+            match attempt() {
+                Err(Errno(libc::EAGAIN)) => _ = self.wait(fd, events)?,
+                Err(Errno(libc::EINTR)) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// A try to read or write, which blocks in a section if it must.
+    ///
+    /// # Safety
+    /// The buffers are the program's.
+    unsafe fn attempt(
+        self,
+        fd: c_int,
+        buffers: &[iovec],
+        direction: Direction,
+    ) -> Result<usize, Errno> {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match io::socket(fd, buffers, 0, direction) {
+                Err(Errno(libc::ENOTSOCK)) => {}
+                result => return result,
+            }
+            match io::file(fd, buffers, direction)? {
+                Tried::Done(moved) => Ok(moved),
+                Tried::MustBlock(moved) => {
+                    let rest = Rest::after(buffers, moved);
+                    let rest = if moved == 0 { buffers } else { rest.few() };
+                    match self.in_section(|| io::block(fd, rest, direction)) {
+                        Ok(more) => Ok(moved + more),
+                        Err(_) if moved > 0 => Ok(moved),
+                        Err(error) => Err(error),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Polls from the calling thread until one of the events has happened, the deadline has come, or
+/// `is_cancelled`.
+fn poll_until(
+    fd: c_int,
+    events: c_short,
+    deadline: i64,
+    is_cancelled: impl Fn() -> bool,
+) -> Result<c_short, Errno> {
+    loop {
+        if is_cancelled() {
+            return Err(Errno(libc::ECANCELED));
+        }
+        let left = deadline.saturating_sub(deadlines::now());
+        if left <= 0 {
+            return Err(Errno(libc::ETIMEDOUT));
+        }
+        let left =
+            if deadline == FOREVER { futex::LONGEST } else { Duration::from_nanos(left as u64) };
+        match io::poll(fd, events, left.min(SLICE)) {
+            Ok(0) | Err(Errno(libc::EINTR)) => {}
+            result => return result,
+        }
+    }
+}
+
+/// The buffers that are left after some bytes.
+struct Rest {
+    few: [iovec; FEW],
+    n: usize,
+}
+
+impl Rest {
+    fn after(all: &[iovec], mut moved: usize) -> Self {
+        const NONE: iovec = iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+        let mut rest = Rest { few: [NONE; FEW], n: 0 };
+        for buffer in all {
+            let skipped = moved.min(buffer.iov_len);
+            moved -= skipped;
+            if skipped < buffer.iov_len && rest.n < FEW {
+                let base = buffer.iov_base.wrapping_byte_add(skipped);
+                rest.few[rest.n] = iovec { iov_base: base, iov_len: buffer.iov_len - skipped };
+                rest.n += 1;
+            }
+        }
+        rest
+    }
+
+    /// Some of them, from the first one on.
+    fn few(&self) -> &[iovec] {
+        &self.few[..self.n]
+    }
+}
+
+/// Whether a write that has failed in its middle reports what it has written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Partial {
+    Report,
+    Fail,
+}
+
+/// # Safety
+/// The buffers are the program's.
+pub unsafe fn read(fd: c_int, buffers: &[iovec], caller: Caller) -> Result<usize, Errno> {
+    received(|| {
+        let event = Direction::Read.event();
+        // SAFETY: by the caller's promise.
+        caller.until_done(fd, event, || unsafe { caller.attempt(fd, buffers, Direction::Read) })
+    })
+}
+
+/// Writes all bytes.
+///
+/// # Safety
+/// The buffers are the program's.
+pub unsafe fn write(
+    fd: c_int,
+    buffers: &[iovec],
+    partial: Partial,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    // SAFETY: by the caller's promise.
+    let attempt = |rest: &[iovec]| unsafe { caller.attempt(fd, rest, Direction::Write) };
+    sent(|| write_all(fd, buffers, partial, caller, attempt))
+}
+
+fn write_all(
+    fd: c_int,
+    buffers: &[iovec],
+    partial: Partial,
+    caller: Caller,
+    mut attempt: impl FnMut(&[iovec]) -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    let wanted: usize = buffers.iter().map(|buffer| buffer.iov_len).sum();
+    let mut written = 0;
+    loop {
+        let more = caller.until_done(fd, Direction::Write.event(), || match written {
+            0 => attempt(buffers),
+            _ => attempt(Rest::after(buffers, written).few()),
+        });
+        match more {
+            Ok(more) => written += more,
+            Err(_) if written > 0 && partial == Partial::Report => return Ok(written),
+            Err(error) => return Err(error),
+        }
+        if written >= wanted || more == Ok(0) {
+            return Ok(written);
+        }
+    }
+}
+
+/// # Safety
+/// The buffer is the program's.
+pub unsafe fn receive(
+    fd: c_int,
+    buffer: iovec,
+    flags: c_int,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    let waits_for_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
+    let whole = [buffer];
+    received(|| {
+        let mut got = 0;
+        loop {
+            let rest = Rest::after(&whole, got);
+            // SAFETY: by the caller's promise.
+            let attempt = || unsafe {
+                let buffers = if got == 0 { &whole[..] } else { rest.few() };
+                io::socket(fd, buffers, flags & !libc::MSG_WAITALL, Direction::Read)
+            };
+            let more = caller.unless_dont_wait(fd, flags, Direction::Read, attempt);
+            match more {
+                Ok(more) => got += more,
+                Err(_) if got > 0 => return Ok(got),
+                Err(error) => return Err(error),
+            }
+            if !waits_for_all || got >= buffer.iov_len || more == Ok(0) {
+                return Ok(got);
+            }
+        }
+    })
+}
+
+/// # Safety
+/// The buffer is the program's.
+pub unsafe fn send(fd: c_int, buffer: iovec, flags: c_int, caller: Caller) -> Result<usize, Errno> {
+    // SAFETY: by the caller's promise.
+    let attempt = |rest: &[iovec]| unsafe { io::socket(fd, rest, flags, Direction::Write) };
+    if flags & libc::MSG_DONTWAIT != 0 {
+        return sent(|| attempt(&[buffer]));
+    }
+    sent(|| write_all(fd, &[buffer], Partial::Report, caller, attempt))
+}
+
+/// # Safety
+/// The message is the program's, as recvmsg(2) describes it.
+pub unsafe fn receive_message(
+    fd: c_int,
+    message: *mut msghdr,
+    flags: c_int,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    received(|| {
+        // SAFETY: by the caller's promise.
+        let attempt = || unsafe { io::message(fd, message, flags, Direction::Read) };
+        caller.unless_dont_wait(fd, flags, Direction::Read, attempt)
+    })
+}
+
+/// # Safety
+/// The message is the program's, as sendmsg(2) describes it.
+pub unsafe fn send_message(
+    fd: c_int,
+    message: *const msghdr,
+    flags: c_int,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    // SAFETY: by the caller's promise.
+    let (mut whole, buffers) = unsafe {
+        let whole = *message;
+        let count = whole.msg_iovlen as usize;
+        let buffers: &[iovec] =
+            if count == 0 { &[] } else { std::slice::from_raw_parts(whole.msg_iov, count) };
+        (whole, buffers)
+    };
+    let mut is_first = true;
+    let attempt = |rest: &[iovec]| {
+        if !is_first {
+            (whole.msg_control, whole.msg_controllen) = (ptr::null_mut(), 0);
+        }
+        whole.msg_iov = rest.as_ptr().cast_mut();
+        whole.msg_iovlen = rest.len() as _;
+        // SAFETY: by the caller's promise.
+        let sent = unsafe { io::message(fd, &raw mut whole, flags, Direction::Write) };
+        is_first &= sent.is_err();
+        sent
+    };
+    let partial = Partial::Report;
+    if flags & libc::MSG_DONTWAIT != 0 {
+        let mut attempt = attempt;
+        return sent(|| attempt(buffers));
+    }
+    sent(|| write_all(fd, buffers, partial, caller, attempt))
+}
+
+impl Caller<'_> {
+    /// `attempt`, repeated as in `until_done` unless the flags say MSG_DONTWAIT.
+    fn unless_dont_wait(
+        self,
+        fd: c_int,
+        flags: c_int,
+        direction: Direction,
+        mut attempt: impl FnMut() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        if flags & libc::MSG_DONTWAIT != 0 {
+            return attempt();
+        }
+        let event = if flags & libc::MSG_OOB != 0 { libc::POLLPRI } else { direction.event() };
+        self.until_done(fd, event, attempt)
+    }
+}
+
+/// # Safety
+/// As for accept4(2).
+pub unsafe fn accept(
+    fd: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+    flags: c_int,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    received(|| {
+        io::set_nonblocking(fd)?;
+        // SAFETY: by the caller's promise.
+        let attempt = || unsafe { io::accept(fd, address, length, flags) };
+        caller.until_done(fd, libc::POLLIN, attempt)
+    })
+}
+
+/// # Safety
+/// As for connect(2).
+pub unsafe fn connect(
+    fd: c_int,
+    address: *const libc::sockaddr,
+    length: libc::socklen_t,
+    caller: Caller,
+) -> Result<usize, Errno> {
+    sent(|| {
+        let is_new = io::set_nonblocking(fd)?;
+        // SAFETY: by the caller's promise.
+        let begun = unsafe { io::connect(fd, address, length) };
+        let connected = match begun {
+            Err(Errno(libc::EINPROGRESS | libc::EALREADY | libc::EINTR)) => {
+                caller.wait(fd, libc::POLLOUT).and_then(|_| match io::take_error(fd)? {
+                    0 => Ok(0),
+                    error => Err(Errno(error)),
+                })
+            }
+            result => result,
+        };
+        if is_new {
+            io::set_blocking(fd)?;
+        }
+        match connected {
+            // The queue of a socket of the file system is full: no event tells when it is not.
+            Err(Errno(libc::EAGAIN)) if is_new => {
+                // SAFETY: by the caller's promise.
+                caller.in_section(|| unsafe { io::connect(fd, address, length) })
+            }
+            result => result,
+        }
+    })
+}
+
+/// Returns the events that have happened.
+pub fn poll(fd: c_int, events: c_short, caller: Caller) -> Result<usize, Errno> {
+    if fd < 0 {
+        return Err(Errno(libc::EBADF));
+    }
+    received(|| {
+        let mut ready = io::poll(fd, events, Duration::ZERO)?;
+        while ready == 0 {
+            ready = caller.wait(fd, events)?;
+        }
+        Ok(ready as u16 as usize)
+    })
+}
+
+pub fn close(fd: c_int) -> Result<usize, Errno> {
+    detector::ignored(|| descriptors::close(fd, || io::close(fd))).map(|()| 0)
+}
+
+/// Calls `work`, after which a race detector sees all that was sent before.
+fn received<R>(work: impl FnOnce() -> R) -> R {
+    let result = detector::ignored(work);
+    detector::acquire(descriptors::poller());
+    result
+}
+
+/// Calls `work`, before which a race detector is told that something is sent.
+fn sent<R>(work: impl FnOnce() -> R) -> R {
+    detector::release(descriptors::poller());
+    detector::ignored(work)
+}

@@ -1,0 +1,391 @@
+//! The descriptors of the process for which tasks wait, and who looks for their events.
+//!
+//! A *slot* for each number of a descriptor holds its waiters (`sync::descriptor`) under a lock. The
+//! slots are made in chunks, when a number of the chunk is awaited for the first time.
+//!
+//! # A wait
+//!
+//! Under the slot's lock, a task links its waiter, and has the kernel's list armed for what is wanted
+//! (`epoll_ctl`): one system call for each wait. So the library need not know whether a program has
+//! closed the descriptor meanwhile by close(2): then the kernel has removed it from its list, and
+//! says ENOENT, and the new owner of the number is added. Waiters of the former owner get EBADF.
+//! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
+//! this call, but a number that was closed by close(2) and opened anew would wait for ever.)
+//!
+//! # Who looks
+//!
+//! The poller, if a worker is idle (`idle::poller`); each worker that runs out of tasks; and the
+//! *keeper*, the thread of `threads::watcher`, which also keeps the deadlines: every `TICK` while
+//! descriptors are awaited and the poller does not sleep all the time. A task whose descriptor is
+//! ready is queued behind all others.
+//!
+//! The keeper stops looking when a poller has slept for `QUIET` ticks. It clears `LOOKS`, and then
+//! looks at the turn and the number of waits once more; whoever gives the turn back, or begins a
+//! wait, does so before it reads `LOOKS`. Between the two steps of each side is a fence, so the
+//! keeper sees the change, or is called.
+//!
+//! # A descriptor that was closed without a word
+//!
+//! A task may wait for a descriptor that another thread closes by close(2), and whose number nobody
+//! opens again: the kernel reports nothing. So the keeper asks the kernel about `A_SECOND` slots with
+//! waiters in a second, one after the other, whether their descriptors are still in its list.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | a slot | its lock | its lock |
+//! | `CHUNKS`, a chunk's address: exchange | AcqRel | `slot`: load, Acquire |
+//! | `LOOKS`: swap, store; fence after the change that somebody must see | SeqCst | each other |
+//! | `USED` | Relaxed | none: the first wait makes the list under a lock |
+
+use crate::idle::poller::Poller;
+use crate::lock::mutex::Mutex;
+use crate::runtime::waiter::Waiter;
+use crate::sync::descriptor::{Descriptor, Waiting};
+use crate::sync::list::Taken;
+use crate::sync::node::Node;
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sys::epoll::Event;
+use crate::sys::errno::Errno;
+use crate::sys::{detector, futex, memory, time};
+use crate::threads::watcher;
+use std::ffi::c_int;
+use std::ptr;
+use std::time::Duration;
+
+#[unsafe(link_section = "sched_words")]
+static POLLER: Poller = Poller::new();
+
+/// Under this lock the kernel's list is made.
+#[unsafe(link_section = "sched_words")]
+static OPENING: Mutex<()> = Mutex::new(());
+
+type Slot = Mutex<Descriptor>;
+
+/// Slots in a chunk.
+const SLOTS: usize = 1024;
+/// With these chunks there is a slot for each descriptor that Linux allows by default.
+const MOST_CHUNKS: usize = 1024;
+
+/// The addresses of the chunks; null until the first wait.
+#[unsafe(link_section = "sched_words")]
+static CHUNKS: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new(ptr::null_mut());
+
+/// True if the keeper looks, or was called to.
+#[unsafe(link_section = "sched_words")]
+static LOOKS: AtomicBool = AtomicBool::new(false);
+
+/// How often the keeper looks.
+const TICK: Duration = Duration::from_millis(1);
+/// After how many ticks of a sleeping poller the keeper stops.
+const QUIET: usize = 10;
+
+/// How many slots the keeper verifies in a second.
+const A_SECOND: usize = 256;
+
+/// The keeper's own record: only its thread uses these.
+#[unsafe(link_section = "sched_words")]
+static ROUNDS: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = "sched_words")]
+static QUIET_TICKS: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = "sched_words")]
+static VERIFIED_AT: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = "sched_words")]
+static VERIFIED: AtomicUsize = AtomicUsize::new(0);
+
+pub fn poller() -> &'static Poller {
+    &POLLER
+}
+
+/// True if a task may be queued that waits for a descriptor: for the proof of a deadlock.
+pub fn may_act() -> bool {
+    POLLER.is_used()
+}
+
+/// The array of chunks; empty until it is made.
+fn chunks() -> &'static [AtomicPtr<Slot>] {
+    let first = CHUNKS.load(Ordering::Acquire); // pairs with `made`
+    if first.is_null() {
+        return &[];
+    }
+    // SAFETY: `slot` has made so many; they are never freed.
+    unsafe { std::slice::from_raw_parts(first, MOST_CHUNKS) }
+}
+
+/// What the pointer points to: `n` values of zero bytes, which are made now if it is null.
+///
+/// # Safety
+/// As for `memory::zeroed`.
+unsafe fn made<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mut T, Errno> {
+    let known = to.load(Ordering::Acquire); // pairs with the exchange
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: by the caller's promise.
+    let new = unsafe { memory::zeroed::<T>(n) }.map_err(|_| Errno(libc::ENOMEM))?;
+    let new = Box::into_raw(new);
+    detector::own_bytes(new.addr(), n * size_of::<T>());
+    let (none, acq_rel, acquire) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
+    match to.compare_exchange(none, new.cast(), acq_rel, acquire) {
+        Ok(_) => Ok(new.cast()),
+        Err(others) => {
+            // SAFETY: made above, and nobody else has it.
+            drop(unsafe { Box::from_raw(new) });
+            Ok(others)
+        }
+    }
+}
+
+/// The slot of a descriptor; made if need be.
+fn slot(fd: c_int) -> Result<&'static Slot, Errno> {
+    let fd = usize::try_from(fd).map_err(|_| Errno(libc::EBADF))?;
+    if fd >= SLOTS * MOST_CHUNKS {
+        return Err(Errno(libc::ENOMEM));
+    }
+    // SAFETY: zero bytes are null pointers, and slots without waiters. Chunks are never freed.
+    unsafe {
+        let chunk = made(&CHUNKS, MOST_CHUNKS)?.add(fd / SLOTS);
+        Ok(&*made(&*chunk, SLOTS)?.add(fd % SLOTS))
+    }
+}
+
+/// The slot of a descriptor, if it was made.
+fn known_slot(fd: usize) -> Option<&'static Slot> {
+    let chunk = chunks().get(fd / SLOTS)?.load(Ordering::Acquire); // pairs with `made`
+    // SAFETY: null, or a chunk, which is never freed.
+    unsafe { chunk.as_ref().map(|_| &*chunk.add(fd % SLOTS)) }
+}
+
+fn event(fd: usize, generation: u32, wanted: u32) -> Event {
+    let datum = u64::from(generation) << 32 | fd as u64;
+    Event { events: wanted | libc::EPOLLONESHOT as u32, u64: datum }
+}
+
+/// Arms the descriptor in the kernel's list, in which it may be. The slot is locked. ENOENT: it was
+/// armed before, and is not in the list any more.
+fn arm(fd: c_int, descriptor: &Descriptor, wanted: u32) -> Result<(), Errno> {
+    let event = event(fd as usize, descriptor.generation, wanted);
+    if descriptor.is_listed {
+        return POLLER.epoll.control(libc::EPOLL_CTL_MOD, fd, event);
+    }
+    match POLLER.epoll.control(libc::EPOLL_CTL_ADD, fd, event) {
+        Err(Errno(libc::EEXIST)) => POLLER.epoll.control(libc::EPOLL_CTL_MOD, fd, event),
+        result => result,
+    }
+}
+
+/// Begins a wait for the descriptor; `end` or `leave` must follow. Fails if the kernel's list does
+/// not take the descriptor, or the list cannot be made.
+///
+/// # Safety
+/// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
+pub unsafe fn begin(fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Errno> {
+    let slot = slot(fd)?;
+    if !POLLER.epoll.is_open() {
+        OPENING.with(|()| POLLER.epoll.open())?;
+    }
+    if POLLER.epoll.owns(fd) {
+        return Err(Errno(libc::EPERM)); // the program guesses numbers
+    }
+    POLLER.begin_wait();
+    let (armed, former) = slot.with(|descriptor| {
+        let mut former = None;
+        let mut armed = arm(fd, descriptor, descriptor.wanted() | events);
+        if armed == Err(Errno(libc::ENOENT)) {
+            former = Some(descriptor.close()); // they wait for a descriptor that is gone
+            armed = arm(fd, descriptor, events);
+        }
+        if armed.is_ok() {
+            descriptor.is_listed = true;
+            // SAFETY: by the caller's promise.
+            unsafe { descriptor.link(waiting) };
+        }
+        (armed, former)
+    });
+    former.into_iter().for_each(grant);
+    if armed.is_err() {
+        POLLER.end_wait();
+    } else if !POLLER.is_polled() {
+        call_keeper();
+    }
+    armed
+}
+
+/// Ends a wait whose node was granted.
+pub fn end() {
+    POLLER.end_wait();
+}
+
+/// Ends a wait before its node is granted. False: the node was granted, or is about to be.
+///
+/// # Safety
+/// `begin` has succeeded for this waiter.
+pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
+    // SAFETY: by the caller's promise.
+    let leave = |slot: &Slot| slot.with(|descriptor| unsafe { descriptor.leave(waiting) });
+    known_slot(fd as usize).is_some_and(leave)
+}
+
+/// Tells the waiters of a descriptor that it is being closed, and calls `close`, which closes it.
+pub fn close<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
+    let slot = usize::try_from(fd).ok().and_then(known_slot);
+    let Some(slot) = slot else { return close() };
+    if let Some(waiters) = slot.with(|descriptor| descriptor.is_listed.then(|| descriptor.close()))
+    {
+        grant(waiters);
+    }
+    let result = close();
+    // A task may have begun to wait in between.
+    verify(fd, slot);
+    result
+}
+
+/// Ends the waits for a descriptor that is not in the kernel's list any more.
+fn verify(fd: c_int, slot: &Slot) {
+    let gone = slot.with(|descriptor| {
+        let is_gone = descriptor.has_waiters()
+            && arm(fd, descriptor, descriptor.wanted())
+                .is_err_and(|Errno(error)| matches!(error, libc::ENOENT | libc::EBADF));
+        is_gone.then(|| descriptor.close())
+    });
+    gone.into_iter().for_each(grant);
+}
+
+/// Grants the nodes of waiters that were taken out.
+fn grant(waiters: Taken) {
+    for node in waiters {
+        // SAFETY: the node was taken out of its list; afterwards only the address is used.
+        unsafe {
+            let word = ptr::from_ref((*node).word());
+            if let Some(name) = Node::grant(node) {
+                Waiter::unpack(name).wake(word, None);
+            }
+        }
+    }
+}
+
+/// An event of the kernel's list.
+fn dispatch(event: Event) {
+    let datum = event.u64;
+    let (fd, generation) = (datum as u32 as usize, (datum >> 32) as u32);
+    let Some(slot) = known_slot(fd) else { return };
+    let [served, gone] = slot.with(|descriptor| {
+        if descriptor.generation != generation {
+            return [None, None];
+        }
+        let served = descriptor.serve(event.events);
+        let wanted = descriptor.wanted();
+        let is_gone = wanted != 0 && arm(fd as c_int, descriptor, wanted).is_err();
+        [Some(served), is_gone.then(|| descriptor.close())]
+    });
+    served.into_iter().chain(gone).for_each(grant);
+}
+
+/// Looks for events. True if there were any: the tasks that waited for them are queued.
+#[inline]
+pub fn poll() -> bool {
+    POLLER.is_used() && poll_now()
+}
+
+#[cold]
+#[inline(never)]
+fn poll_now() -> bool {
+    let found = POLLER.look();
+    if found {
+        // SAFETY: `look` has returned true.
+        unsafe { serve_held() };
+    }
+    found
+}
+
+/// Queues the tasks that waited for the events which the calling thread has.
+///
+/// # Safety
+/// As for `Poller::serve`.
+pub unsafe fn serve_held() {
+    // SAFETY: by the caller's promise.
+    unsafe { POLLER.serve(dispatch) };
+    call_keeper();
+}
+
+/// Has the keeper look, since nobody may poll from now on.
+fn call_keeper() {
+    fence(Ordering::SeqCst); // pairs with the fence in `keep`
+    if !LOOKS.load(Ordering::Relaxed) && !LOOKS.swap(true, Ordering::SeqCst) {
+        watcher::call();
+    }
+}
+
+/// What the keeper does each time that it is awake. Returns how long it may sleep.
+pub fn keep() -> Duration {
+    if !LOOKS.load(Ordering::Relaxed) && !POLLER.is_used() {
+        return futex::LONGEST;
+    }
+    poll();
+    verify_some();
+    let rounds = POLLER.rounds();
+    let is_quiet = ROUNDS.swap(rounds, Ordering::Relaxed) == rounds && POLLER.is_polled();
+    let quiet = if is_quiet { QUIET_TICKS.load(Ordering::Relaxed) + 1 } else { 0 };
+    QUIET_TICKS.store(quiet, Ordering::Relaxed);
+    if quiet < QUIET && POLLER.is_used() {
+        LOOKS.store(true, Ordering::SeqCst);
+        return TICK;
+    }
+    LOOKS.store(false, Ordering::SeqCst);
+    fence(Ordering::SeqCst); // pairs with the fence in `call_keeper`
+    if POLLER.is_used() && !POLLER.is_polled() {
+        LOOKS.store(true, Ordering::SeqCst);
+        return TICK;
+    }
+    futex::LONGEST
+}
+
+/// Verifies some slots with waiters, if a second has passed since it did so last.
+fn verify_some() {
+    let now = time::nanos() as usize;
+    if now.wrapping_sub(VERIFIED_AT.load(Ordering::Relaxed)) < 1_000_000_000 {
+        return;
+    }
+    VERIFIED_AT.store(now, Ordering::Relaxed);
+    let all = chunks();
+    let (first, mut left) = (VERIFIED.load(Ordering::Relaxed), A_SECOND);
+    let mut at = first;
+    for _ in 0..all.len() * SLOTS {
+        at = (at + 1) % (all.len() * SLOTS);
+        match known_slot(at) {
+            None => at = at / SLOTS * SLOTS + SLOTS - 1,
+            Some(slot) if slot.with(|descriptor| descriptor.has_waiters()) => {
+                verify(at as c_int, slot);
+                left -= 1;
+            }
+            Some(_) => {}
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    VERIFIED.store(at, Ordering::Relaxed);
+}
+
+/// Forgets all waits in the child of a fork.
+///
+/// # Safety
+/// No other thread of this process uses this file.
+pub unsafe fn forget() {
+    for chunk in chunks().iter().map(|chunk| chunk.load(Ordering::Acquire)) {
+        if chunk.is_null() {
+            continue;
+        }
+        for at in 0..SLOTS {
+            // SAFETY: the chunk has so many slots; nobody else uses them, by the caller's promise.
+            unsafe { (*chunk.add(at)).reset(Descriptor::default()) };
+        }
+    }
+    // SAFETY: by the caller's promise.
+    unsafe {
+        OPENING.reset(());
+        POLLER.forget();
+    }
+    LOOKS.store(false, Ordering::Relaxed);
+}
