@@ -1,4 +1,4 @@
-/* descriptors: the functions of sched_io.h. */
+/* descriptors: the functions of sched_io.h. This is one file because its cases share their pipes, pairs and listeners. */
 #include "case.h"
 #include "child.h"
 #include "everywhere.h"
