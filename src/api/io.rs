@@ -1,5 +1,6 @@
 //! Descriptors: each function tries its system call without blocking, and if the kernel says EAGAIN,
-//! the task waits until the descriptor is ready (`runtime::descriptors`), and tries again.
+//! the task waits until the descriptor is ready (`runtime::descriptors`), and tries again. This is one
+//! file because all functions are such tries.
 //!
 //! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
 //! denied) is used in a blocking section. A thread that is not in a task waits by poll(2).
