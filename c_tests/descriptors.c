@@ -378,45 +378,44 @@ CASE(io_close)
     run(2, close_root);
 }
 
-/* io_order: Tasks that wait to read from the same descriptor are served in the order in which they came, each when there is
- * something for it; a writer is served beside them.
+/* io_share: Tasks that wait to read from the same descriptor are served one by one: each gets a byte, and a writer is served
+ * beside them. (sync/descriptor.rs shows that they are served in the order in which they came.)
  * ctest: static debug
  * ctest: matrix few join=suspend idle=park threads=1,2 */
-enum { IN_ORDER = 8 };
+enum { SHARERS = 8 };
 
-static int order[2];
-static atomic_int order_came, order_got;
+static int share[2];
+static atomic_int share_came, share_got, share_seen;
 
-static void reads_in_order(void *closure, struct scheduler *s)
+static void reads_share(void *closure, struct scheduler *s)
 {
     char byte = 0;
-    order_came++;
-    CHECK_EQ(sched_read(order[0], &byte, 1, s), 1);
-    CHECK_EQ(byte, (long)closure);
-    order_got++;
+    share_came++;
+    CHECK_EQ(sched_read(share[0], &byte, 1, s), 1);
+    CHECK_EQ(share_seen & 1 << byte, 0);
+    share_seen |= 1 << byte;
+    share_got++;
 }
 
-static void order_root(void *closure, struct scheduler *s)
+static void share_root(void *closure, struct scheduler *s)
 {
-    for (long i = 0; i < IN_ORDER; i++) {
-        CHECK_EQ(sched_spawn(reads_in_order, (void *)i, s), 0);
-        while (order_came <= i)
-            sched_task_yield(s);
-        CHECK_EQ(sched_sleep(SHORT, s), 0);
-    }
-    CHECK_EQ(sched_poll(order[0], POLLOUT, SCHED_FOREVER, s), POLLOUT);
-    for (char i = 0; i < IN_ORDER; i++) {
-        CHECK_EQ(order_got, i);
-        CHECK_EQ(sched_write(order[1], &i, 1, s), 1);
-        while (order_got <= i)
+    spawn_all(SHARERS, reads_share, s);
+    while (share_came < SHARERS)
+        sched_task_yield(s);
+    CHECK_EQ(sched_poll(share[0], POLLOUT, SCHED_FOREVER, s), POLLOUT);
+    for (char i = 0; i < SHARERS; i++) {
+        CHECK_EQ(share_got, i);
+        CHECK_EQ(sched_write(share[1], &i, 1, s), 1);
+        while (share_got <= i)
             sched_task_yield(s);
     }
+    CHECK_EQ(share_seen, (1 << SHARERS) - 1);
 }
 
-CASE(io_order)
+CASE(io_share)
 {
-    make_pair(order);
-    run(2, order_root);
+    make_pair(share);
+    run(2, share_root);
 }
 
 /* io_kinds: Files, terminals, events, timers, processes and devices are read, written and waited for by the same functions.
@@ -695,6 +694,83 @@ CASE(io_busy)
     CHECK_EQ(pthread_create(&thread, NULL, asks_from_outside, NULL), 0);
     run(2, busy_root);
     CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* io_relief: A task that waits for a descriptor runs although each worker is in a task that does not end before: a thread beside
+ * the workers runs it, and what it spawns. There the task has no number; when it asks for one, it waits for a worker.
+ * ctest: static debug
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 */
+enum { RELIEVED = 10 };
+
+static int relieved[RELIEVED][2];
+static atomic_int spinning, relieved_all, children, numbered, spinners_may_end;
+
+static void spins_until_all(void *closure, struct scheduler *s)
+{
+    unsigned turns = 0;
+    spinning++;
+    while (!spinners_may_end)
+        spin(&turns);
+}
+
+static void is_child(void *closure, struct scheduler *s)
+{
+    children++;
+}
+
+APART void is_relieved(void *closure, struct scheduler *s)
+{
+    const int *ends = closure;
+    char byte;
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(sched_read(ends[0], &byte, 1, s), 1);
+        CHECK_EQ(sched_write(ends[0], &byte, 1, s), 1);
+    }
+    CHECK_EQ(sched_spawn(is_child, NULL, s), 0);
+    if (++relieved_all == RELIEVED)
+        spinners_may_end = 1;
+    int index = sched_worker_index(s);
+    CHECK(index >= 0 && index < sched_worker_count(s));
+    numbered++;
+    close_both(ends);
+}
+
+static void *asks_the_relieved(void *arg)
+{
+    unsigned turns = 0;
+    char byte = 'r';
+    while (spinning < threads_of(*(int *)arg))
+        spin(&turns);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < RELIEVED; k++) {
+            CHECK_EQ(write(relieved[k][1], &byte, 1), 1);
+            CHECK_EQ(read(relieved[k][1], &byte, 1), 1);
+        }
+    return NULL;
+}
+
+static void relief_root(void *closure, struct scheduler *s)
+{
+    for (int k = 0; k < RELIEVED; k++)
+        CHECK_EQ(sched_spawn(is_relieved, relieved[k], s), 0);
+    for (int k = 0; k < RELIEVED; k++)
+        sched_task_yield(s);
+    CHECK_EQ(sched_sleep(10 * SHORT, s), 0); /* now they wait */
+    spawn_all(threads_of(2), spins_until_all, s);
+}
+
+CASE(io_relief)
+{
+    pthread_t thread;
+    int workers = 2;
+    for (int k = 0; k < RELIEVED; k++)
+        make_pair(relieved[k]);
+    CHECK_EQ(pthread_create(&thread, NULL, asks_the_relieved, &workers), 0);
+    run(workers, relief_root);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(relieved_all, RELIEVED);
+    CHECK_EQ(numbered, RELIEVED);
+    CHECK_EQ(children, RELIEVED);
 }
 
 /* io_pools: The tasks of several runs and pools wait at the same time, and a run ends while others wait.

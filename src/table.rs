@@ -18,7 +18,7 @@ use crate::runtime::observed;
 use crate::runtime::record::{BuiltIn, FunctionOf, Row};
 use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
-use crate::settings::{Accepted, Combination, Config, DequeOrLock, Kind, Resolved};
+use crate::settings::{Accepted, Combination, Config, DequeOrLock, Idle, Join, Kind, Resolved};
 use crate::sys::errno::Errno;
 use crate::sys::fence::Fenced;
 use crate::sys::processors::Mask;
@@ -237,8 +237,21 @@ fn request(
     let row = if observed::is_observed(&config) { &entry.observed } else { &entry.row };
     let deque = entry.combination.deque;
     let guests = 0; // only a run that is held open has guests
-    let request =
-        Request { config, transfers, deque, row, function_of, threads, guests, qlen, mask };
+    let has_reliefs =
+        entry.row.has_guests && config.idle == Idle::Park && config.join == Join::Suspend;
+    let reliefs = usize::from(has_reliefs);
+    let request = Request {
+        config,
+        transfers,
+        deque,
+        row,
+        function_of,
+        threads,
+        guests,
+        reliefs,
+        qlen,
+        mask,
+    };
     Ok((entry, request))
 }
 

@@ -494,6 +494,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             ready_order: ReadyOrder::YoungestFirst,
             workers,
             guests,
+            reliefs: 0,
             qlen: usize::MAX,
             overflow: P::OVERFLOW,
             steal: P::STEAL,

@@ -1,6 +1,6 @@
-//! Descriptors: each function tries its system call without blocking, and if the kernel says EAGAIN,
-//! the task waits until the descriptor is ready (`runtime::descriptors`), and tries again. This is one
-//! file because all functions are such tries.
+//! Descriptors: each function tries its system call without blocking. If the kernel says EAGAIN, the
+//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again. This is one
+//! file because all functions are such tries, with the same ways to wait.
 //!
 //! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
 //! denied) is used in a blocking section. A thread that is not in a task waits by poll(2).
@@ -323,7 +323,7 @@ pub unsafe fn send_message(
     // SAFETY: by the caller's promise.
     let (mut whole, buffers) = unsafe {
         let whole = *message;
-        let count = whole.msg_iovlen as usize;
+        let count = whole.msg_iovlen;
         let buffers: &[iovec] =
             if count == 0 { &[] } else { std::slice::from_raw_parts(whole.msg_iov, count) };
         (whole, buffers)

@@ -188,7 +188,7 @@ impl<'a, L: Latch> Wait<'a, L> {
             if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
                 return self.nested(fiber.worker());
             }
-            if fiber.worker().is_guest() {
+            if fiber.worker().is_guest() || fiber.worker().is_relief() {
                 return self.as_guest(fiber);
             }
             // SAFETY: the caller is on the fiber, in a task.

@@ -3,11 +3,11 @@
 
 use crate::ffi::given;
 use crate::policy::Place;
-use crate::runtime::guest;
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
+use crate::runtime::{beside, guest};
 use crate::stats::{Totals, Values};
 use crate::sys::errno::Errno;
 use crate::sys::{errno, memory};
@@ -181,8 +181,18 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
         // SAFETY: `s` is not NULL, so this library has given it.
         Some(unsafe { Worker::of(s) })
     };
-    let place = worker
-        .and_then(|worker| worker.mine().map(Mine::worker).or_else(|| guest::in_section(worker)));
+    let place = || {
+        worker.and_then(|worker| {
+            worker.mine().map(Mine::worker).or_else(|| guest::in_section(worker))
+        })
+    };
+    let place = match place() {
+        Some(place_now) if place_now.is_relief() => {
+            beside::leave();
+            place().filter(|place| !place.is_relief())
+        }
+        place => place,
+    };
     match place {
         Some(place) => place.index() as c_int, // at most 4096
         None => errno::failed(libc::EINVAL),
@@ -205,7 +215,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
     let count = unsafe { given(s) }
-        .and_then(|worker| worker.with_run(Run::places).ok_or(Errno(libc::EINVAL)));
+        .and_then(|worker| worker.with_run(Run::numbers).ok_or(Errno(libc::EINVAL)));
     match count {
         Ok(count) => count as c_int, // at most 4096
         Err(Errno(error)) => errno::failed(error),

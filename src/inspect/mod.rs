@@ -33,8 +33,8 @@ mod trace;
 mod walk;
 mod watchdog;
 
-use crate::runtime::deadlines;
 use crate::runtime::record::Doctor;
+use crate::runtime::{deadlines, keeper};
 use crate::sys::{futex, output};
 use crate::threads::watcher::{self, Duty, Reason};
 use crate::trace::timeline;
@@ -49,7 +49,7 @@ fn begin(duty: Duty) {
             Duty::Doctor => watchdog::look,
             Duty::Live => live::look,
             Duty::Timeline => write_timelines,
-            Duty::Clock => deadlines::look,
+            Duty::Clock => keeper::look,
         },
     );
 }

@@ -101,6 +101,8 @@ pub enum Purpose {
     Work,
     /// It adds tasks, and goes at once.
     AddTasks,
+    /// It runs tasks beside the workers: see [`super::reliefs`].
+    Relief,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +135,8 @@ pub struct Guests {
     places: Box<[Pad<GuestPlace>]>,
     /// The number of the run's workers, which is the index of the first of these places.
     workers: usize,
+    /// How many of the places are for guests; the others are for reliefs.
+    guests: usize,
     seen: AtomicUsize,
 }
 
@@ -165,10 +169,11 @@ impl GuestPlace {
 }
 
 impl Guests {
-    pub fn new(workers: usize, guests: usize) -> Result<Self, NoMemory> {
+    pub fn new(workers: usize, guests: usize, reliefs: usize) -> Result<Self, NoMemory> {
         Ok(Guests {
-            places: memory::slice(guests, |_| Ok(Pad(GuestPlace::new())))?,
+            places: memory::slice(guests + reliefs, |_| Ok(Pad(GuestPlace::new())))?,
             workers,
+            guests,
             seen: AtomicUsize::new(workers),
         })
     }
@@ -190,13 +195,21 @@ impl Guests {
 
     /// Takes the place that `thread` has left with tasks, or else the lowest free place. `thread`
     /// is a number that no two living threads share.
-    pub fn take(&self, thread: usize) -> Option<Taken> {
-        let seen = &self.places[..self.seen() - self.workers];
-        let is_mine = |place: &GuestPlace| place.thread.load(Ordering::Relaxed) == thread;
+    pub fn take(&self, thread: usize, purpose: Purpose) -> Option<Taken> {
+        let seen = &self.places[..(self.seen() - self.workers).min(self.guests)];
+        let is_mine = |place: &GuestPlace| {
+            purpose != Purpose::Relief && place.thread.load(Ordering::Relaxed) == thread
+        };
         if let Some(left) = seen.iter().position(|place| is_mine(place) && place.take(LEFT)) {
             return Some(Taken::Left(self.workers + left));
         }
-        let free = self.places.iter().position(|place| place.take(FREE))?;
+        let (guests, reliefs) = self.places.split_at(self.guests);
+        let free = match purpose {
+            Purpose::Relief => self.guests + reliefs.iter().position(|place| place.take(FREE))?,
+            Purpose::Work | Purpose::AddTasks => {
+                guests.iter().position(|place| place.take(FREE))?
+            }
+        };
         self.places[free].thread.store(thread, Ordering::Relaxed);
         let index = self.workers + free;
         if index >= self.seen() {

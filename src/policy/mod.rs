@@ -13,6 +13,7 @@
 
 pub mod guests;
 pub mod operations;
+pub mod reliefs;
 pub mod serial;
 pub mod shared;
 pub mod stealing;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub workers: usize,
     /// The number of places for threads from outside: see [`guests`].
     pub guests: usize,
+    /// The number of places for threads that run beside busy workers: see [`reliefs`].
+    pub reliefs: usize,
     /// How many tasks a queue holds before it overflows.
     pub qlen: usize,
     pub overflow: Overflow,
@@ -61,9 +64,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The number of places: the workers' places, followed by the guests'.
+    /// The number of places: the workers' places, followed by the guests' and the reliefs'.
     pub fn places(&self) -> usize {
-        self.workers + self.guests
+        self.workers + self.guests + self.reliefs
     }
 
     /// The most tasks that a queue may hold before it refuses one.
@@ -164,6 +167,12 @@ pub trait Policy: Sync + Sized + 'static {
     /// thread; the policy must not be freed during the call.
     fn come(&self, _thread: usize, _purpose: Purpose) -> Option<usize> {
         None
+    }
+
+    /// True if tasks that were suspended wait from outside, and no worker will take them soon.
+    /// Called now and then by any thread: see [`reliefs`].
+    fn wants_relief(&self, _place: &impl Place) -> bool {
+        false
     }
 
     /// The guest gives `place` back. It is free when workers have run the tasks left in its queue.
@@ -575,6 +584,10 @@ pub trait Place {
     /// Called by a worker that has found no task, without a lock: looks whether descriptors are
     /// ready for which tasks wait. True if it has queued such tasks, behind all others.
     fn poll(&self) -> bool {
+        false
+    }
+    /// True if the relief at this place must go: a task there needs a worker's place.
+    fn is_dismissed(&self) -> bool {
         false
     }
     /// Called by a worker whose sleep has given it events (`idle::poller`), without a lock: queues

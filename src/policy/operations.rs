@@ -168,6 +168,7 @@ mod made {
         fn waits(place) -> usize = waits();
         fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
         fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
+        fn wants_relief(place) -> bool = wants_relief(place);
         on a stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);

@@ -68,6 +68,7 @@
 //! for a rest is ordered as `queue::run_gate` says.
 
 pub(super) mod queue;
+mod reliefs;
 mod state;
 
 pub use queue::{Fifo, Lifo, Order};
@@ -77,6 +78,7 @@ use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
+use crate::policy::reliefs::Relief;
 use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{
@@ -305,7 +307,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
                 guests: 0,
                 gate: RunGate::new(plan.ends),
             }),
-            guests: Guests::new(plan.workers, plan.guests)?,
+            guests: Guests::new(plan.workers, plan.guests, plan.reliefs)?,
             outside: Pad(AtomicUsize::new(0)),
             rests: Rests::new(),
             limit: plan.limit(),
@@ -313,6 +315,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             warm: plan.warm,
             idle: plan.idle,
             poller: plan.poller,
+            reliefs: plan.workers + plan.guests,
             order: PhantomData,
         })
     }
@@ -331,8 +334,10 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
+        // A relief's task has its turn as one from outside: the workers' own tasks may never end.
+        let line = if place.index() < self.reliefs { Line::Own } else { Line::Outside };
         // The run cannot have ended: the caller runs one of its tasks, or has not started the run.
-        let (len, woke) = self.push(&*place, task, Line::Own).map_err(|_| Full)?;
+        let (len, woke) = self.push(&*place, task, line).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
         place.step(Step::Wake(usize::from(woke)));
         Ok(())
@@ -427,6 +432,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn next_in_line(&self, place: Mine<'_, impl Place>, _first: LookFirst) -> Option<Task> {
+        if place.index() >= self.reliefs {
+            return self.take_for_relief(&*place);
+        }
         self.take_next(&*place)
     }
 
@@ -463,12 +471,12 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     const HAS_GUESTS: bool = true;
 
     /// A guest's tasks are in the shared queue, so a guest's place is never left with tasks.
-    fn come(&self, thread: usize, _purpose: Purpose) -> Option<usize> {
-        let (Taken::Free(index) | Taken::Left(index)) = self.guests.take(thread)?;
+    fn come(&self, thread: usize, purpose: Purpose) -> Option<usize> {
+        let (Taken::Free(index) | Taken::Left(index)) = self.guests.take(thread, purpose)?;
         let is_open = self.with(|state| {
             let is_open = !state.gate.is_closed();
             state.active += usize::from(is_open);
-            state.guests += usize::from(is_open);
+            state.guests += usize::from(is_open && purpose == Purpose::Work);
             is_open
         });
         if !is_open {
@@ -477,17 +485,20 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         is_open.then_some(index)
     }
 
-    fn go(&self, place: Mine<'_, impl Place>, _purpose: Purpose) {
+    fn go(&self, place: Mine<'_, impl Place>, purpose: Purpose) {
         self.guests.free(place.index());
         self.monitor.lock();
         // SAFETY: locked just now.
         let state = unsafe { self.state() };
         state.active -= 1;
-        state.guests -= 1;
+        state.guests -= usize::from(purpose == Purpose::Work);
         self.end_if_at_rest_and_unlock();
     }
 
     fn sleep_as_guest(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
+        if place.index() >= self.reliefs {
+            return sleep(); // it uses no worker's processor, and remains active
+        }
         self.with(|state| {
             state.held += 1;
             state.guests -= 1;
@@ -500,6 +511,10 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             state.held -= 1;
             state.guests += 1;
         });
+    }
+
+    fn wants_relief(&self, place: &impl Place) -> bool {
+        self.needs_relief(place)
     }
 
     fn wakes_at_spawn(&self) -> Option<Duration> {
@@ -563,7 +578,14 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             self.with(|state| state.arriving = state.arriving.saturating_sub(1));
         }
         let mut naps = Naps::new(self.idle);
-        while let Some(next) = self.next(&*stack.place(), &mut activity, &mut naps) {
+        loop {
+            if stack.place().index() >= self.reliefs {
+                match self.relieve(stack) {
+                    Relief::Over => return,
+                    Relief::Moved => activity = Activity::Active,
+                }
+            }
+            let Some(next) = self.next(&*stack.place(), &mut activity, &mut naps) else { return };
             match next {
                 Next::Own(task) => {
                     stack.ends_outside();

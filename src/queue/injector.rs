@@ -62,6 +62,9 @@ pub struct Injector {
     limit: usize,
 }
 
+/// At how many tasks `take_if` and `has` look.
+const MOST_LOOKS: usize = 32;
+
 struct State {
     queue: TaskQueue,
     /// Tasks for which their worker's own queue had no room.
@@ -278,6 +281,24 @@ impl Injector {
         self.state.with(|state| {
             let ended = state.ended.next(!state.queue.is_empty());
             let task = ended.or_else(|| state.queue.pop_front());
+            self.note_length(state);
+            task
+        })
+    }
+
+    /// True if one of the oldest tasks fits. (For `take_if`; no thread waits for the result.)
+    #[cold]
+    pub fn has(&self, fit: impl Fn(Task) -> bool) -> bool {
+        let oldest = |state: &mut State| state.queue.iter().take(MOST_LOOKS).any(|&task| fit(task));
+        self.state.with(oldest)
+    }
+
+    /// Takes the first of the oldest tasks that fits.
+    #[cold]
+    pub fn take_if(&self, fit: impl Fn(Task) -> bool) -> Option<Task> {
+        self.state.with(|state| {
+            let at = state.queue.iter().take(MOST_LOOKS).position(|&task| fit(task))?;
+            let task = state.queue.remove(at);
             self.note_length(state);
             task
         })

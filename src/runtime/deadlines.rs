@@ -1,5 +1,4 @@
-//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it. The
-//! same keeper looks for descriptors that nobody polls (`runtime::descriptors`).
+//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it.
 //!
 //! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a run
 //! until the end of that run; so programs without deadlines have no thread for them. If the thread
@@ -9,7 +8,6 @@
 //! until then.
 
 use crate::deadline::{Deadlines, Entry, FOREVER};
-use crate::runtime::descriptors;
 use crate::runtime::record::{Run, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::futex;
@@ -100,7 +98,7 @@ pub fn has_no_keeper() {
     DEADLINES.disarm();
 }
 
-/// What the keeper does. Returns how long it may sleep.
+/// What the keeper does for the deadlines. Returns how long it may sleep.
 pub fn look(reason: Reason) -> Duration {
     if reason == Reason::End {
         return futex::LONGEST;
@@ -118,9 +116,8 @@ pub fn look(reason: Reason) -> Duration {
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }
-    let poll = descriptors::keep();
     let now = time::nanos();
-    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now)).min(poll)
+    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now))
 }
 
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because

@@ -317,7 +317,7 @@ fn call_keeper() {
     }
 }
 
-/// What the keeper does each time that it is awake. Returns how long it may sleep.
+/// What the keeper does for descriptors each time that it is awake. Returns how long it may sleep.
 pub fn keep() -> Duration {
     if !LOOKS.load(Ordering::Relaxed) && !POLLER.is_used() {
         return futex::LONGEST;

@@ -108,7 +108,8 @@ impl Worker {
     /// True if this is a guest's place. The caller occupies it.
     pub fn is_guest(&self) -> bool {
         // SAFETY: the run has not ended, since the caller occupies a place of it.
-        self.index() >= unsafe { &*self.run.get() }.workers()
+        let run = unsafe { &*self.run.get() };
+        (run.workers()..run.numbers()).contains(&self.index())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The jobs that a run gives to its threads: each thread occupies a worker and runs its loop.
 
 use crate::policy::{Place, UNAWAITED};
+use crate::runtime::beside;
 use crate::runtime::host::{WorkerStart, host};
 use crate::runtime::record::Worker;
 use crate::stats::Phase;
@@ -50,6 +51,10 @@ pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
             worker.begin_phase(Phase::Parked);
             worker.announce_end();
             worker.vacate();
+            if worker.is_relief() {
+                beside::go(worker);
+                occupation.surplus = true;
+            }
         }
         None => occupation.surplus = true,
     }

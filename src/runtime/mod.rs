@@ -1,6 +1,7 @@
 //! The part that all policies share: workers, fibers, suspension, blocking sections, runs.
 
 pub mod arg_blocks;
+pub mod beside;
 pub mod blocking;
 pub mod cont;
 pub mod continuation;
@@ -15,6 +16,7 @@ pub mod forked;
 pub mod guest;
 pub mod host;
 pub mod identity;
+pub mod keeper;
 pub mod life;
 pub mod observed;
 pub mod outside;
@@ -24,6 +26,7 @@ pub mod place;
 pub mod profiled;
 pub mod record;
 pub mod registry;
+pub mod relief;
 pub mod run;
 pub mod run_wait;
 pub mod seen;

@@ -104,6 +104,11 @@ impl Place for Worker {
         }
     }
 
+    fn is_dismissed(&self) -> bool {
+        // SAFETY: the caller is the relief here, so the run has not ended.
+        unsafe { (*self.run.get()).relief.is_dismissed() }
+    }
+
     #[inline]
     fn poll(&self) -> bool {
         descriptors::poll()

@@ -79,7 +79,7 @@ use crate::stats::Counters;
 use crate::stats::phases::Phases;
 use crate::stats::report::Report;
 use crate::sync::forked::Forked;
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Pad};
 use crate::sys::fence::Asymmetric;
 use crate::sys::float::FloatControl;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -536,6 +536,10 @@ impl Fiber {
 /// the queue and it. Each run has this pointer, since those functions are on higher floors.
 pub type FunctionOf = fn(Task) -> usize;
 
+/// Whether a run has a relief, or wants one: see `runtime::relief`.
+#[derive(Default)]
+pub struct ReliefState(pub(super) AtomicU32);
+
 /// A run that the observer of the process attends to. Dropping it reports the end of the run.
 pub struct Attended(pub(super) &'static Doctor, pub(super) Duty);
 
@@ -548,10 +552,14 @@ pub struct Run {
     /// Made at the first deadline in the run.
     pub(super) keeper: OnceLock<Attended>,
     pub(super) workers: Box<[&'static Worker]>,
-    /// The places of guests: see `policy::guests`. Their indices follow those of the workers.
+    /// The places of guests and reliefs: see `policy::guests`. Their indices follow those of the
+    /// workers.
     pub(super) guests: Box<[&'static Worker]>,
     /// For a debugger: the number of workers, which is the index of the first guest's place.
     pub(super) first_guest: usize,
+    /// The index of the first relief's place (`policy::reliefs`), behind those of guests.
+    pub(super) first_relief: usize,
+    pub(super) relief: ReliefState,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,
@@ -589,6 +597,11 @@ impl Run {
 
     pub fn places(&self) -> usize {
         self.workers.len() + self.guests.len()
+    }
+
+    /// How many numbers the workers and guests have.
+    pub fn numbers(&self) -> usize {
+        self.first_relief
     }
 
     pub fn place(&self, index: usize) -> &'static Worker {

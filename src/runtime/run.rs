@@ -18,7 +18,9 @@ use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
+use crate::runtime::record::{
+    Attended, Doctor, FiberSettings, FunctionOf, ReliefState, Row, Run, Worker,
+};
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
@@ -55,6 +57,8 @@ pub struct Request {
     pub threads: usize,
     /// The number of places for guests (`policy::guests`).
     pub guests: usize,
+    /// The number of places for reliefs (`policy::reliefs`).
+    pub reliefs: usize,
     pub qlen: usize,
     /// The processors that the threads of the run may use.
     pub mask: fn() -> Mask,
@@ -152,6 +156,8 @@ impl Run {
             attended,
             keeper: OnceLock::new(),
             first_guest: workers.len(),
+            first_relief: places - request.reliefs,
+            relief: ReliefState::default(),
             workers,
             guests,
             block_pool,
@@ -268,7 +274,7 @@ fn prepare(request: &Request) -> Terms {
 
 /// Takes records for the workers of the run. They rest again after the run is dropped.
 fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
-    let places = request.threads + request.guests;
+    let places = request.threads + request.guests + request.reliefs;
     memory::slice(places, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
@@ -286,6 +292,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
         },
         workers: request.threads,
         guests: request.guests,
+        reliefs: request.reliefs,
         qlen: request.qlen,
         overflow: transfers.overflow,
         steal: transfers.steal,

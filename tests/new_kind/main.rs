@@ -39,6 +39,7 @@ fn request(threads: usize, seed: Option<u64>) -> Request {
         function_of,
         threads,
         guests: 0,
+        reliefs: 0,
         qlen: 16,
         mask: Mask::of_caller,
     }

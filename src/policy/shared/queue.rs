@@ -234,6 +234,23 @@ impl SharedQueue {
         Some(task)
     }
 
+    /// True if one of the oldest tasks from outside was suspended.
+    pub(super) fn has_suspended<P: Place>(&self) -> bool {
+        self.find_suspended::<P>().is_some()
+    }
+
+    /// Takes the oldest task from outside that was suspended, if it is among the first.
+    pub(super) fn take_suspended<P: Place>(&mut self) -> Option<Task> {
+        let at = self.find_suspended::<P>()?;
+        self.suspended -= 1;
+        self.outside.remove(at).map(|next| next.task)
+    }
+
+    fn find_suspended<P: Place>(&self) -> Option<usize> {
+        const MOST_LOOKS: usize = 32;
+        self.outside.iter().take(MOST_LOOKS).position(|next| P::is_continuation(next.task))
+    }
+
     #[inline(always)]
     pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Next> {
         if self.outside() > 0 {

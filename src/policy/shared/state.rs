@@ -32,6 +32,8 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) idle: Idle,
     /// A sleeping worker may be the poller.
     pub(super) poller: Option<&'static Poller>,
+    /// The index of the first relief's place.
+    pub(super) reliefs: usize,
     pub(super) order: PhantomData<fn() -> O>,
 }
 

@@ -121,7 +121,7 @@ impl<D: Deque> Stealing<D> {
     /// See `Policy::come`. The place stops counting as idle under the lock that decides the end of
     /// the run, like a task from outside, which is accepted under the same lock.
     pub(super) fn admit_guest(&self, thread: usize, purpose: Purpose) -> Option<usize> {
-        let index = match self.guests.take(thread)? {
+        let index = match self.guests.take(thread, purpose)? {
             Taken::Left(index) => index,
             Taken::Free(index) => {
                 if !self.injector.while_open(|| self.quiescence.leave()) {
@@ -143,7 +143,10 @@ impl<D: Deque> Stealing<D> {
         let deque: &D = &self.deques[index];
         if purpose == Purpose::Work {
             self.sleepers.guest_goes();
-        } else if self.guests.has_token(index) && !deque.looks_empty() {
+        } else if purpose == Purpose::AddTasks
+            && self.guests.has_token(index)
+            && !deque.looks_empty()
+        {
             // The worker that serves the place will publish its tasks. (The token is queued as long
             // as the place has tasks, so a flood of spawns takes no lock here.)
             return self.leave_tasks(index, place);
@@ -174,6 +177,9 @@ impl<D: Deque> Stealing<D> {
     /// See `Policy::sleep_as_guest`. A guest without tasks counts as idle, and its call as a
     /// waiting task, so that a deadlock is detected. A guest with tasks stays active.
     pub(super) fn guest_sleeps(&self, place: Mine<'_, impl Place>, sleep: &mut dyn FnMut()) {
+        if place.index() >= self.reliefs {
+            return sleep(); // it uses no worker's processor, and remains active
+        }
         self.sleepers.guest_goes();
         let index = place.index();
         let waits = self.deques[index].looks_empty();

@@ -21,6 +21,7 @@ mod demands;
 mod eager;
 mod guests;
 mod outside;
+mod reliefs;
 mod search;
 mod state;
 
@@ -35,6 +36,7 @@ use crate::idle::eventcount::{EventCount, Role};
 use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
+use crate::policy::reliefs::Relief;
 use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
@@ -46,6 +48,7 @@ use crate::queue::{Deque, End, Full, Portion, PrivatePart};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
 use crate::sys::atomic::{AtomicUsize, MODEL, Pad};
+use crate::sys::futex::Futex;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -99,6 +102,14 @@ impl<D: Deque> Stealing<D> {
     #[cold]
     #[inline(never)]
     fn next_in_line_slowly(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
+        if place.index() >= self.reliefs {
+            // (`pop_quickly` has claimed the youngest task, and `pop_slowly` completes it.)
+            let own = match first {
+                LookFirst::AtHome => self.own(place).pop_slowly(),
+                LookFirst::Outside => self.own(place).pop(),
+            };
+            return own.or_else(|| self.take_suspended(place));
+        }
         let overdue = match first {
             LookFirst::AtHome => None,
             LookFirst::Outside => {
@@ -173,7 +184,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
         let deques = memory::slice(plan.places(), |_| Ok(Pad(D::new(limit)?)))?;
         let injector = Injector::new(plan.limit(), plan.ends);
-        injector.reserve(plan.guests as isize)?; // for the guests' tokens
+        injector.reserve((plan.guests + plan.reliefs) as isize)?; // for their tokens
         let keep_private = deques.iter().any(|deque| deque.private_part().is_some());
         let owners = if keep_private { plan.places() } else { 0 };
         Ok(Stealing {
@@ -181,8 +192,10 @@ impl<D: Deque> Policy for Stealing<D> {
             injector,
             quiescence: Quiescence::new(plan.places())?,
             sleepers: EventCount::new(plan.workers, plan.processors, plan.poller)?,
-            guests: Guests::new(plan.workers, plan.guests)?,
-            tokens: memory::slice(plan.guests, |i| Ok(Token::new(plan.workers + i)))?,
+            guests: Guests::new(plan.workers, plan.guests, plan.reliefs)?,
+            tokens: memory::slice(plan.guests + plan.reliefs, |i| {
+                Ok(Token::new(plan.workers + i))
+            })?,
             idle: plan.idle,
             amounts,
             eagerness: Eagerness::new(owners)?,
@@ -193,6 +206,9 @@ impl<D: Deque> Policy for Stealing<D> {
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
             warm: plan.warm,
+            poller: plan.poller,
+            reliefs: plan.workers + plan.guests,
+            relief_sleep: Futex::new(0),
         })
     }
 
@@ -300,6 +316,10 @@ impl<D: Deque> Policy for Stealing<D> {
         if self.parks() && takes > self.sleepers.wake_cost() * WAKES_WORTH {
             self.wake_others(place, 0);
         }
+    }
+
+    fn wants_relief(&self, place: &impl Place) -> bool {
+        self.needs_relief(place)
     }
 
     fn wakes_at_spawn(&self) -> Option<Duration> {
@@ -516,11 +536,18 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut activity = stack.activity();
-        if stack.begins_outside() {
+        if stack.begins_outside() && stack.place().index() < self.reliefs {
             self.serve_outside(stack);
         }
         'fiber: loop {
             let place = stack.place();
+            if place.index() >= self.reliefs {
+                match self.relieve(stack) {
+                    Relief::Over => return,
+                    Relief::Moved => activity = Activity::Active,
+                }
+                continue;
+            }
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
                 // SAFETY: the caller is on the worker's stack, so it owns the deque. Each pop takes

@@ -1,0 +1,73 @@
+//! The reliefs of a run (`policy::reliefs`): who calls one, and how it comes and goes.
+//!
+//! The keeper (`runtime::keeper`) looks every millisecond whether a run wants a relief. If so
+//! twice in succession, it calls a thread of the run, as for a blocking section. That thread takes
+//! the relief's place, occupies its record, and runs the loop of a worker there. A task on the place
+//! may have a blocking section; then another thread takes over the record, as it does a worker's. The
+//! thread that leaves the loop at last gives the place back.
+//!
+//! A relief has no number, since a program may have an element of an array for each number below
+//! sched_worker_count. A task that asks for its number there first moves to a worker
+//! (`beside::leave`).
+//!
+//! # States
+//!
+//! ```text
+//! NONE --wanted--> WANTED --still wanted--> CALLED --a task asks for its number--> DISMISSED
+//!   ^  <-no longer--                          |                                        |
+//!   +-----------------------------------------+----------------------------------------+
+//!                                 the relief has gone
+//! ```
+//! Only the keeper changes NONE and WANTED, and only the relief and its tasks change the other two.
+//! All accesses are Relaxed: the call of the thread and the policy's locks order the rest.
+
+use crate::policy::guests::Purpose;
+use crate::runtime::beside::{CALLED, NONE, WANTED};
+use crate::runtime::host::WorkerStart;
+use crate::runtime::life::Occupation;
+use crate::runtime::record::{Run, Worker};
+use crate::sys::registers;
+use crate::threads::cache::Job;
+use std::ffi::c_void;
+use std::ptr;
+
+/// Called by the keeper now and then, for a run that does not end during the call.
+pub fn look(run: &Run) {
+    let state = &run.relief;
+    let before = state.get();
+    if run.numbers() == run.places() || before >= CALLED {
+        return;
+    }
+    let first = run.worker(0);
+    // SAFETY: by the caller's promise the run does not end.
+    let wanted = unsafe { first.operations_for_any() }.wants_relief();
+    state.set(if wanted { WANTED } else { NONE });
+    if wanted && before == WANTED {
+        state.set(CALLED);
+        let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
+        // SAFETY: the run does not end during the call, so its threads are not finished.
+        if unsafe { run.threads.relieve(job, run.numbers()) }.is_err() {
+            state.set(NONE);
+        }
+    }
+}
+
+/// The job of a relief.
+unsafe fn run_beside(first: *const c_void) -> bool {
+    // SAFETY: `look` passes a worker; the run waits for the jobs of its threads.
+    let (first, run) = unsafe {
+        let first = &*first.cast::<Worker>();
+        (first, &*first.run.get())
+    };
+    let thread = registers::thread_pointer();
+    let come = |_: &Run| {
+        // SAFETY: the run has not ended.
+        unsafe { first.operations_for_any() }.come(thread, Purpose::Relief)
+    };
+    match first.with_run(come).flatten() {
+        // SAFETY: the thread has taken the place; the run does not end before it has gone.
+        Some(index) => _ = unsafe { Occupation::run(run.place(index), WorkerStart::Relief) },
+        None => run.relief.set(NONE),
+    }
+    true
+}
