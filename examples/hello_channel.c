@@ -35,11 +35,11 @@ static void collect(void *closure, struct scheduler *s)
 static void start(void *closure, struct scheduler *s)
 {
     sched_group filters = SCHED_GROUP_INIT;
-    for (int i = 0; i < 4; i++)
-        if (sched_group_spawn(&filters, filter, closure, s) < 0)
-            perror("sched_group_spawn");
-    if (sched_spawn(produce, closure, s) < 0 || sched_spawn(collect, closure, s) < 0) {
-        perror("sched_spawn");
+    int n = 0;
+    while (n < 4 && sched_group_spawn(&filters, filter, closure, s) == 0)
+        n++;
+    if (n == 0 || sched_spawn(produce, closure, s) < 0 || sched_spawn(collect, closure, s) < 0) {
+        perror("a stage is missing"); /* no other stage may wait for it */
         sched_channel_close(numbers), sched_channel_close(primes);
     }
     sched_group_wait(&filters, s); /* until numbers is closed and empty */
