@@ -194,9 +194,9 @@ impl Group {
     /// Calls `wait`, in which a task of the group `awaiter` waits for this group; null: the caller
     /// belongs to no group.
     pub(super) fn awaited_by<R>(&self, awaiter: *const Group, wait: impl FnOnce() -> R) -> R {
-        if awaiter.is_null() {
-            return wait();
-        }
+        // SAFETY: null, or the group of the calling task.
+        let Some(group) = (unsafe { awaiter.as_ref() }) else { return wait() };
+        detector::own(group);
         let note = Awaiter { group: awaiter, next: Cell::new(ptr::null()) };
         detector::own(&note);
         // SAFETY: the note is removed below.

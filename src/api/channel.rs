@@ -1,4 +1,5 @@
-//! Channels: bounded queues of elements between tasks and threads.
+//! Channels: bounded queues of elements between tasks and threads. This is one file because calls and
+//! their waits use the same locks, lists and ring.
 //!
 //! # State
 //!
@@ -170,7 +171,9 @@ impl Channel {
         // SAFETY: by the caller's promise.
         let on_both =
             |_: &Self| unsafe { self.exchange_on_both(side, element, deadline, worker()) };
-        detector::giving_and_taking(self, on_both)
+        // What the call acquires, it acquires while the channel exists, or by the node or a local
+        // variable: when a waiter was granted, others may destroy the channel.
+        detector::giving(self, on_both)
     }
 
     /// `exchange` under both locks.
@@ -249,7 +252,7 @@ impl Channel {
             copy(ptr::with_exposed_provenance_mut(Node::element(node)));
             Node::set_element(node, 0);
         }
-        detector::release(self); // the copy, for the waiter
+        detector::release(node); // the copy, and what this call's task has done before
         Found::Served(node)
     }
 
@@ -285,7 +288,7 @@ impl Channel {
                 self.is_closed.store(true, Ordering::Relaxed);
                 [self.senders.take_any(), self.receivers.take_any()]
             });
-            let nodes = senders.chain(receivers);
+            let nodes = senders.chain(receivers).inspect(|&node| detector::release(node));
             // SAFETY: the nodes were taken out just now.
             unsafe { grant(nodes, Worker::current_record, WakeOrder::MostlyAhead) };
         });
@@ -345,17 +348,23 @@ impl Party<'_> {
     fn wait(&self, worker: Option<&Worker>) -> c_int {
         let what = WaitsFor::new(Object::Channel, self.channel);
         let (found_late, is_served) = (Cell::new(None), Cell::new(false));
+        if detector::may_be_present() {
+            detector::own(self); // these two are used on another stack
+            detector::own(&found_late);
+        }
         let step_or_link = |node: &Node| {
             detector::own(node);
             // SAFETY: `wait_for` keeps the node until it is granted. The locks are held.
             let found = unsafe { self.step_or_link(node, |line, node| line.push(node)) };
             let goes_on = !matches!(found, Found::Nothing);
             if goes_on {
+                detector::release(&raw const found_late);
                 found_late.set(Some(found));
             }
             goes_on
         };
         let has_it = |node: &Node| {
+            detector::acquire(node);
             // SAFETY: the node was granted.
             is_served.set(unsafe { Node::element(node) } == 0);
             true
@@ -364,7 +373,11 @@ impl Party<'_> {
         if !unsafe { wait_for(worker, what, step_or_link, has_it) } {
             return errno::failed(libc::EINVAL);
         }
-        found_late.take().and_then(Found::outcome).unwrap_or_else(|| ended(is_served.get()))
+        let outcome = found_late.take().and_then(|found| {
+            detector::acquire(&raw const found_late);
+            found.outcome()
+        });
+        outcome.unwrap_or_else(|| ended(is_served.get()))
     }
 
     #[cold]
@@ -389,6 +402,7 @@ impl Party<'_> {
                 wait(&node, what, worker); // a thread has unlinked it, and grants it
             }
         }
+        detector::acquire(&raw const node);
         // SAFETY: the node was granted.
         ended(unsafe { Node::element(&raw const node) } == 0)
     }

@@ -130,14 +130,17 @@ impl<'a> Deadline<'a> {
             group: group.map_or(ptr::null(), ptr::from_ref),
             is_cut: Cell::new(false),
         };
+        let latch = Expiring(node);
         detector::own(&timed);
+        detector::own(&latch); // it is read on another stack
+        group.into_iter().for_each(detector::own); // by `cut`
         // SAFETY: the entry lives until it is removed below.
         unsafe { deadlines::add(&raw const timed.entry, self.time) };
         if group.is_some() && cancel::any_cancelled() {
             deadlines::request_cut();
         }
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
-        Wait::new(&Expiring(node), what).on_fiber(fiber);
+        Wait::new(&latch, what).on_fiber(fiber);
         // SAFETY: the entry was added above.
         unsafe { deadlines::remove(&raw const timed.entry) };
         match (node.is_granted(), timed.is_cut.get()) {

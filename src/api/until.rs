@@ -78,7 +78,11 @@ pub fn cond_wait_until(
         Ok(()) => 0,
         Err(Errno(error)) => errno::failed(error),
     };
-    detector::giving_and_taking(mutex, |_| detector::taking(cond, wait))
+    detector::giving(mutex, |mutex| {
+        let outcome = detector::taking(cond, wait);
+        detector::acquire(mutex); // the caller has locked it again, also after a failure
+        outcome
+    })
 }
 
 fn cond_wait_until_now(

@@ -411,6 +411,7 @@ impl<P: Policy> Open for OpenRun<P> {
         limit: &dyn Fn() -> Option<Duration>,
     ) -> Result<(), Errno> {
         let rest = RestAwaited::new(self.policy.rests(), limit);
+        detector::own(&rest);
         let mut outcome = Ok(());
         while_awaited(&self.run, Until::Rest(&rest), &mut || {
             outcome = begin();

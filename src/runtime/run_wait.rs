@@ -3,6 +3,7 @@
 use crate::queue::run_gate::RestAwaited;
 use crate::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
 use crate::runtime::identity;
+use crate::sys::detector;
 use std::ptr;
 
 #[unsafe(link_section = "sched_words")]
@@ -24,7 +25,11 @@ fn caller() -> Option<Waiter> {
 #[inline(never)]
 pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Circle> {
     match caller() {
-        Some(waiter) => WAITS.during(&RunWait::new(waiter, run, until), work),
+        Some(waiter) => {
+            let wait = RunWait::new(waiter, run, until);
+            detector::own(&wait);
+            WAITS.during(&wait, work)
+        }
         None => {
             work();
             Ok(())
