@@ -158,7 +158,10 @@ CASE(timer_run)
         else
             run_root(&thread, s);
         if (way == 0) {
+            struct timed held = {.timer = SCHED_TIMER_INIT};
+            CHECK_EQ(start(&held, SCHED_FOREVER, note_run, s), 0);
             CHECK_ERRNO(sched_pool_wait_until(pool, 0), ETIMEDOUT);
+            CHECK_EQ(sched_timer_cancel(&held.timer), 0);
             CHECK_EQ(sched_pool_wait(pool), 0);
         } else {
             CHECK_EQ(sched_pool_destroy(pool), 0);
@@ -240,10 +243,17 @@ CASE(timer_many)
  * ctest: matrix
  * ctest: matrix deque=mutex,split idle=park threads=2,4 */
 enum { RACES = 4000 / SMALLER, CHAINS = 400 / SMALLER };
+static sched_sem raced = SCHED_SEM_INIT(0);
 
 static void only_counts(void *closure, struct scheduler *s)
 {
     ((struct timed *)closure)->ran++;
+}
+
+static void counts_and_tells(void *closure, struct scheduler *s)
+{
+    only_counts(closure, s);
+    CHECK_EQ(sched_sem_post(&raced), 0);
 }
 
 static void *cancels_at_deadline(void *arg)
@@ -252,12 +262,12 @@ static void *cancels_at_deadline(void *arg)
     for (int i = 0; i < RACES; i++) {
         struct timed t = {.timer = SCHED_TIMER_INIT};
         sched_time deadline = sched_now() + (sched_time)(next_random(&x) % 30000);
-        CHECK_EQ(start(&t, deadline, only_counts, scheduler_of_run), 0);
+        CHECK_EQ(start(&t, deadline, counts_and_tells, scheduler_of_run), 0);
         while (sched_now() < deadline + (sched_time)(x % 3) * 1000)
             continue;
         int cancelled = sched_timer_cancel(&t.timer) == 0;
-        while (t.ran + cancelled == 0)
-            sched_yield();
+        if (!cancelled)
+            CHECK_EQ(sched_sem_wait(&raced, NULL), 0);
         if (i % 8 == 0)
             pause_us(50);
         CHECK_EQ(t.ran + cancelled, 1);
