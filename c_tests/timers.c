@@ -432,3 +432,127 @@ CASE(timer_exit)
         CHECK_CHILD_EXITED(43);
     }
 }
+
+/* timer_debug: Debug builds of the library find a pending timer whose memory was freed or used for something else, or that was
+ * initialised anew or copied: when it expires, when it or one beside it is cancelled, or when it is started. The process ends
+ * with a message.
+ * ctest: debug=only
+ * ctest: matrix few idle=park threads=1,4 */
+static struct timed *lost, *beside[2];
+static atomic_int has_expired;
+
+static void notes_expiry(void *closure, struct scheduler *s)
+{
+    has_expired = 1;
+}
+
+static void frees_pending(struct scheduler *s)
+{
+    free(lost);
+    lost = malloc(sizeof *lost);
+    CHECK(lost != NULL);
+    memset(lost, 17, sizeof *lost);
+}
+
+static void zeroes_pending(struct scheduler *s)
+{
+    memset(lost, 0, sizeof *lost);
+}
+
+static void changes_closure(struct scheduler *s)
+{
+    lost->timer.closure = &lost;
+}
+
+static void initialises_pending(struct scheduler *s)
+{
+    CHECK_EQ(sched_timer_init(&lost->timer), 0);
+    CHECK_EQ(start(lost, sched_now() + SHORT, notes_expiry, s), 0);
+}
+
+static void cancels_overwritten(struct scheduler *s)
+{
+    memset(lost, 17, sizeof *lost);
+    sched_timer_cancel(&lost->timer);
+}
+
+static void starts_overwritten(struct scheduler *s)
+{
+    memset(lost, 17, sizeof *lost);
+    CHECK_EQ(sched_timer_start(&lost->timer, 0, nothing, NULL, s), 0);
+}
+
+static void cancels_copy(struct scheduler *s)
+{
+    struct timed copy = *lost;
+    sched_timer_cancel(&copy.timer);
+}
+
+static void cancels_one_before(struct scheduler *s)
+{
+    memset(lost, 17, sizeof *lost);
+    sched_timer_cancel(&beside[0]->timer);
+}
+
+static void cancels_one_behind(struct scheduler *s)
+{
+    memset(lost, 17, sizeof *lost);
+    sched_timer_cancel(&beside[1]->timer);
+}
+
+static const struct loss {
+    void (*loses)(struct scheduler *s);
+    int expires;
+    const char *says;
+} losses[] = {
+    {frees_pending, 1, "used for something else"},
+    {zeroes_pending, 1, "used for something else"},
+    {changes_closure, 1, "the memory of a sched_timer was freed or used for something else"},
+    {initialises_pending, 1, "used for something else"},
+    {cancels_overwritten, 0, "sched_timer_cancel: the timer was not initialised"},
+    {starts_overwritten, 0, "sched_timer_start: the timer was not initialised"},
+    {cancels_copy, 0, "sched_timer_cancel: the timer was not initialised, was copied"},
+    {cancels_one_before, 0, "the memory of a pending sched_timer"},
+    {cancels_one_behind, 0, "the memory of a pending sched_timer"},
+};
+
+static struct timed *pending_timer(sched_time deadline, struct scheduler *s)
+{
+    struct timed *t = calloc(1, sizeof *t);
+    CHECK(t != NULL);
+    CHECK_EQ(start(t, deadline, notes_expiry, s), 0);
+    return t;
+}
+
+/* A timer may expire before its memory is lost: then another one is started. */
+static void loses_timers(void *closure, struct scheduler *s)
+{
+    const struct loss *loss = closure;
+    for (;;) {
+        sched_time deadline = sched_now() + (loss->expires ? SHORT : 1000 * SCHED_SECOND);
+        has_expired = 0;
+        if (!loss->expires)
+            beside[0] = pending_timer(deadline, s);
+        lost = pending_timer(deadline, s);
+        if (!loss->expires)
+            beside[1] = pending_timer(deadline, s);
+        loss->loses(s);
+        while (!has_expired)
+            CHECK_EQ(sched_sleep(SHORT, s), 0);
+    }
+}
+
+static void loss_run(void *loss)
+{
+    alarm(20);
+    sched_init(4, 10, loses_timers, loss);
+}
+
+CASE(timer_debug)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        in_child(loss_run, (void *)&losses[i]);
+        CHECK_CHILD_ABORTED("libsched: ");
+        CHECK_CHILD_SAID(losses[i].says);
+    }
+}

@@ -15,6 +15,12 @@
 //! go of the run, and calls the function. So from then on the program may start the timer again, or
 //! free its memory. The lock of the entry decides whether a timer is cancelled or due.
 //!
+//! # In debug builds
+//!
+//! `state` also has the timer's address, and a check sum of the function, its argument and the
+//! worker. So a copy of a timer is recognised, and a timer whose memory was used for something else.
+//! The wheel checks the links of the entry.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
@@ -24,14 +30,16 @@
 //! | the store of SPAWNED, loads by `cancel` | Relaxed | the entry's lock |
 
 use crate::api::timed;
+use crate::deadline::check::sum as check_sum;
 use crate::deadline::{Entry, Then, Why};
 use crate::runtime::deadlines;
+use crate::runtime::forked::misuse;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::unwind::{TimerTask, call_guarded};
-use crate::sys::{detector, errno};
+use crate::sys::{detector, errno, output};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -40,6 +48,11 @@ use std::ptr;
 const IDLE: usize = 0;
 const PENDING: usize = 1;
 const SPAWNED: usize = 2;
+
+/// The bits of `Timer::state` for one of these.
+const STATE: usize = 7;
+/// Those for it and for the address; the others have the check sum.
+const LOWER: usize = 0xffff_ffff_ffff;
 
 /// The C type `sched_timer`. All bytes zero is an idle timer.
 #[repr(C)]
@@ -74,7 +87,9 @@ impl Timer {
         worker: &Worker,
     ) -> c_int {
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        if self.state.compare_exchange(IDLE, PENDING, acquire, relaxed).is_err() {
+        let pending = self.in_place(PENDING);
+        if let Err(state) = self.state.compare_exchange(IDLE, pending, acquire, relaxed) {
+            self.check_place("sched_timer_start", state);
             return errno::failed(libc::EBUSY);
         }
         detector::own(self);
@@ -89,6 +104,9 @@ impl Timer {
         self.closure.set(closure);
         self.worker.set(worker);
         self.entry.set_claim(claim);
+        if cfg!(debug_assertions) {
+            self.state.store(self.whole(PENDING), Ordering::Relaxed);
+        }
         detector::release(&raw const self.f);
         // SAFETY: the entry is in no wheel, and the timer lives until it is idle.
         unsafe { deadlines::add(&raw const self.entry, deadline) };
@@ -97,7 +115,9 @@ impl Timer {
 
     /// Returns what `sched_timer_cancel` returns.
     pub fn cancel(&self) -> c_int {
-        if self.state.load(Ordering::Relaxed) != PENDING {
+        let state = self.state.load(Ordering::Relaxed);
+        self.check_place("sched_timer_cancel", state);
+        if state & STATE != PENDING {
             return errno::failed(libc::EALREADY);
         }
         // SAFETY: the timer was started.
@@ -105,11 +125,47 @@ impl Timer {
             return errno::failed(libc::EALREADY);
         }
         detector::acquire(&raw const self.f);
+        self.check_whole(PENDING);
         // SAFETY: records are never freed.
         let worker = unsafe { &*self.worker.get() };
         self.state.store(IDLE, Ordering::Release);
         worker.let_go_of_run();
         0
+    }
+
+    /// What `state` holds while the timer is in this state and its fields are being set.
+    fn in_place(&self, state: usize) -> usize {
+        if cfg!(debug_assertions) { ptr::from_ref(self).addr() & LOWER | state } else { state }
+    }
+
+    /// What `state` holds when the fields were set.
+    fn whole(&self, state: usize) -> usize {
+        if !cfg!(debug_assertions) {
+            return state;
+        }
+        let f = self.f.get().map_or(0, |f| f as usize);
+        let sum = check_sum(&[f, self.closure.get().addr(), self.worker.get().addr()]);
+        self.in_place(state) | sum & !LOWER
+    }
+
+    /// In debug builds: ends the process if `state`, which was found here, is none of a timer's.
+    fn check_place(&self, function: &str, state: usize) {
+        let is_one = |of: usize| state & LOWER == self.in_place(of);
+        if cfg!(debug_assertions) && state != IDLE && !is_one(PENDING) && !is_one(SPAWNED) {
+            misuse(
+                function,
+                "the timer was not initialised, was copied, or its memory was used for something else",
+            );
+        }
+    }
+
+    /// In debug builds: ends the process if the timer is not as it was started, and in this state.
+    fn check_whole(&self, state: usize) {
+        if cfg!(debug_assertions) && self.state.load(Ordering::Relaxed) != self.whole(state) {
+            output::die(format_args!(
+                "the memory of a sched_timer was freed or used for something else before its function began"
+            ));
+        }
     }
 }
 
@@ -121,7 +177,8 @@ unsafe fn claim(entry: *const Entry, _why: Why) -> Option<Then> {
     let timer: *const Timer = entry.cast();
     // SAFETY: the timer lives until it is idle.
     unsafe {
-        (*timer).state.store(SPAWNED, Ordering::Relaxed);
+        (*timer).check_whole(PENDING);
+        (*timer).state.store((*timer).whole(SPAWNED), Ordering::Relaxed);
         let worker = (*timer).worker.get().expose_provenance();
         Some(Then { act: spawn, with: [timer.expose_provenance(), worker] })
     }
@@ -144,6 +201,7 @@ unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise; the timer is the program's again after the store.
     unsafe {
         let timer = &*timer.cast::<Timer>();
+        timer.check_whole(SPAWNED);
         let (f, closure) = (timer.f.get(), timer.closure.get());
         detector::acquire(&raw const timer.f);
         timer.state.store(IDLE, Ordering::Release);

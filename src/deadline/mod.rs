@@ -63,6 +63,7 @@
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
 //! | `serving`: additions | SeqCst | `may_act`: loads |
 
+pub mod check;
 mod shard;
 pub mod wheel;
 

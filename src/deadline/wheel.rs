@@ -26,6 +26,7 @@
 //! number of entries. A pairing heap needs no memory, and adds in constant time; but its first
 //! removal of the least of 10^6 entries visits all of them.
 
+use crate::deadline::check::{ensure, sum};
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr;
@@ -41,6 +42,9 @@ const LEVELS: usize = 9;
 /// is turned at the beginning of the slot.
 const FEW: usize = 8;
 
+/// The bits of `Links::slot` for the number of the slot.
+const NUMBER: usize = 0xffff;
+
 /// An entry of a wheel. It lies in memory of its owner, and does not move while it is in the wheel.
 /// All fields are used under the lock of the wheel.
 #[repr(C)]
@@ -48,7 +52,9 @@ pub struct Links {
     next: Cell<*const Links>,
     previous: Cell<*const Links>,
     deadline: Cell<i64>,
-    /// 1 + the number of the slot; 0: in no wheel.
+    /// 1 + the number of the slot; 0: in no wheel. In debug builds the upper bits are a check sum of
+    /// the other fields and of the address. An entry is checked before its links are followed, so
+    /// that the wheel follows no address that the program has written.
     slot: Cell<usize>,
 }
 
@@ -83,6 +89,32 @@ impl Links {
     fn grain(&self) -> u64 {
         let deadline = self.deadline.get().max(0) as u64;
         deadline.div_ceil(1 << GRAIN)
+    }
+
+    /// To be called after each change of a field of an entry in a wheel.
+    #[inline(always)]
+    fn seal(&self) {
+        if cfg!(debug_assertions) {
+            let number = self.slot.get() & NUMBER;
+            self.slot.set(self.sealed(number));
+        }
+    }
+
+    fn sealed(&self, number: usize) -> usize {
+        let (next, previous) = (self.next.get().addr(), self.previous.get().addr());
+        let deadline = self.deadline.get() as usize;
+        sum(&[next, previous, deadline, number, ptr::from_ref(self).addr()]) & !NUMBER | number
+    }
+
+    /// True if all fields are as they were set in a wheel.
+    fn is_whole(&self) -> bool {
+        let number = self.slot.get() & NUMBER;
+        number != 0 && self.slot.get() == self.sealed(number)
+    }
+
+    /// True if this entry is whole, and in this slot behind this entry.
+    fn is_at(&self, slot: usize, previous: *const Links) -> bool {
+        self.is_whole() && self.slot.get() & NUMBER == 1 + slot && self.previous.get() == previous
     }
 }
 
@@ -132,17 +164,32 @@ impl Wheel {
     pub unsafe fn remove(&mut self, entry: *const Links) {
         // SAFETY: the entry and its neighbours are in this wheel.
         unsafe {
+            ensure(|| (*entry).is_whole());
             let (next, previous) = ((*entry).next.get(), (*entry).previous.get());
-            let number = (*entry).slot.replace(0) - 1;
+            let number = ((*entry).slot.replace(0) & NUMBER) - 1;
             let (level, index) = (number / SLOTS, number % SLOTS);
             let slot = &mut self.slots[level][index];
             match previous.as_ref() {
-                Some(previous) => previous.next.set(next),
-                None => slot.first = next,
+                Some(previous) => {
+                    ensure(|| previous.is_whole() && previous.next.get() == entry);
+                    previous.next.set(next);
+                    previous.seal();
+                }
+                None => {
+                    ensure(|| slot.first == entry);
+                    slot.first = next;
+                }
             }
             match next.as_ref() {
-                Some(next) => next.previous.set(previous),
-                None => slot.last = previous,
+                Some(next) => {
+                    ensure(|| next.is_whole() && next.previous.get() == entry);
+                    next.previous.set(previous);
+                    next.seal();
+                }
+                None => {
+                    ensure(|| slot.last == entry);
+                    slot.last = previous;
+                }
             }
             if slot.first.is_null() {
                 self.occupied[level] &= !(1 << index);
@@ -165,7 +212,10 @@ impl Wheel {
             let first = self.slots[level][index].first;
             if level == 0 {
                 // SAFETY: the entry is in this wheel.
-                unsafe { self.remove(first) };
+                unsafe {
+                    ensure(|| (*first).is_at(index, ptr::null()));
+                    self.remove(first);
+                }
                 return Some(first);
             }
             self.move_down(level, index);
@@ -177,9 +227,11 @@ impl Wheel {
         let empty = Slot { first: ptr::null(), last: ptr::null() };
         let mut next = std::mem::replace(&mut self.slots[level][index], empty).first;
         self.occupied[level] &= !(1 << index);
+        let mut previous = ptr::null();
         // SAFETY: the entries were in the slot.
         while let Some(entry) = unsafe { next.as_ref() } {
-            next = entry.next.get();
+            ensure(|| entry.is_at(level * SLOTS + index, previous));
+            (previous, next) = (ptr::from_ref(entry), entry.next.get());
             // SAFETY: the entry was taken out just now, and lives until its owner takes it out.
             unsafe { self.link(entry) };
         }
@@ -193,7 +245,10 @@ impl Wheel {
             // SAFETY: the entries are in the slot.
             let get = |entry: *const Links| unsafe { entry.as_ref() };
             let first = get(self.slots[level][index].first);
-            std::iter::successors(first, move |entry| get(entry.next.get()))
+            std::iter::successors(first, move |entry| {
+                ensure(|| entry.is_whole());
+                get(entry.next.get())
+            })
         };
         let grain = if level > 0 && entries().nth(FEW).is_none() {
             entries().map(Links::grain).min().unwrap_or(begin)
@@ -209,6 +264,7 @@ impl Wheel {
             let mut next = slot.first;
             // SAFETY: the entries are in the wheel.
             while let Some(entry) = unsafe { next.as_ref() } {
+                ensure(|| entry.is_whole());
                 if !look(entry) {
                     return;
                 }
@@ -240,11 +296,16 @@ impl Wheel {
         entry.next.set(ptr::null());
         // SAFETY: the last entry of the slot is in this wheel.
         match unsafe { slot.last.as_ref() } {
-            Some(last) => last.next.set(entry),
+            Some(last) => {
+                ensure(|| last.is_whole() && last.next.get().is_null());
+                last.next.set(entry);
+                last.seal();
+            }
             None => slot.first = entry,
         }
         slot.last = entry;
         entry.slot.set(1 + level * SLOTS + index);
+        entry.seal();
         self.occupied[level] |= 1 << index;
     }
 }
