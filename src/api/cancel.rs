@@ -164,11 +164,13 @@ unsafe fn follow(group: *const Group, before: Option<&Line>) -> bool {
 
 impl Group {
     pub fn cancel(&self) {
-        if detector::giving(&self.cancelled, Cancellation::cancel) {
-            CANCELLED.fetch_add(1, Ordering::Relaxed);
-        }
-        fence(Ordering::SeqCst); // pairs with the fence in `any_cancelled`
-        deadlines::request_cut();
+        detector::giving(&self.cancelled, |cancelled| {
+            if cancelled.cancel() {
+                CANCELLED.fetch_add(1, Ordering::Relaxed);
+            }
+            fence(Ordering::SeqCst); // pairs with the fence in `any_cancelled`
+            deadlines::request_cut();
+        });
     }
 
     #[inline]

@@ -75,7 +75,7 @@ fn of_pool<'a>() -> Result<&'a Worker, Errno> {
 #[cold]
 #[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {
-    identity::task_worker().or_else(known_pool)
+    detector::ignored(|| identity::task_worker().or_else(known_pool))
 }
 
 /// A worker of the default pool, or of the former one; None: there never was one.

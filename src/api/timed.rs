@@ -215,6 +215,10 @@ fn cut(deadlines: &Deadlines) {
 
 /// See `sched_sleep_until`.
 pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
+    detector::ignored(|| sleep_until_now(time, worker))
+}
+
+fn sleep_until_now(time: i64, worker: Option<&Worker>) -> c_int {
     let deadline = match Deadline::new(time, worker) {
         Ok(deadline) => deadline,
         Err(Errno(libc::ETIMEDOUT)) => return 0,
@@ -222,7 +226,7 @@ pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
     };
     let node = Node::default();
     detector::own(&node);
-    match detector::ignored(|| deadline.wait(&node, None)) {
+    match deadline.wait(&node, None) {
         End::Canceled => errno::failed(libc::ECANCELED),
         End::Granted | End::TimedOut => 0,
     }

@@ -86,6 +86,19 @@ impl Timer {
         closure: *mut c_void,
         worker: &Worker,
     ) -> c_int {
+        // SAFETY: by the caller's promise.
+        detector::ignored(|| unsafe { self.start_now(deadline, f, closure, worker) })
+    }
+
+    /// # Safety
+    /// As for `start`.
+    unsafe fn start_now(
+        &self,
+        deadline: i64,
+        f: TaskFn,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
         let pending = self.in_place(PENDING);
         if let Err(state) = self.state.compare_exchange(IDLE, pending, acquire, relaxed) {
@@ -115,6 +128,10 @@ impl Timer {
 
     /// Returns what `sched_timer_cancel` returns.
     pub fn cancel(&self) -> c_int {
+        detector::ignored(|| self.cancel_now())
+    }
+
+    fn cancel_now(&self) -> c_int {
         let state = self.state.load(Ordering::Relaxed);
         self.check_place("sched_timer_cancel", state);
         if state & STATE != PENDING {
@@ -201,11 +218,14 @@ unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise; the timer is the program's again after the store.
     unsafe {
         let timer = &*timer.cast::<Timer>();
-        timer.check_whole(SPAWNED);
-        let (f, closure) = (timer.f.get(), timer.closure.get());
-        detector::acquire(&raw const timer.f);
-        timer.state.store(IDLE, Ordering::Release);
-        Worker::of(s).owned().operations().let_go();
+        let (f, closure) = detector::ignored(|| {
+            timer.check_whole(SPAWNED);
+            let function = (timer.f.get(), timer.closure.get());
+            detector::acquire(&raw const timer.f);
+            timer.state.store(IDLE, Ordering::Release);
+            Worker::of(s).owned().operations().let_go();
+            function
+        });
         if let Some(f) = f {
             call_guarded::<TimerTask, _>(|| f(closure, s));
         }
