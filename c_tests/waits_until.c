@@ -599,7 +599,7 @@ CASE(until_race_group)
 enum { IN_LINE = 9 };
 static int came, line_order[IN_LINE], line_got; /* under the mutex */
 static unsigned leave_these; /* a bit for each waiter */
-static atomic_int has_left, line_done;
+static atomic_int has_left;
 
 static void in_line(void *closure, struct scheduler *s)
 {
@@ -615,7 +615,6 @@ static void in_line(void *closure, struct scheduler *s)
         line_order[line_got++] = (int)me;
     }
     CHECK_EQ(sched_mutex_unlock(&mutex), 0);
-    line_done++;
 }
 
 static void leave_root(void *closure, struct scheduler *s)
@@ -623,11 +622,12 @@ static void leave_root(void *closure, struct scheduler *s)
     const unsigned all[] = {1, 1 << 4, 1 << 8, 1 << 3 | 1 << 4 | 1 << 5, 0x1ff & ~(1 << 4), 0x155, 0xaa, 0x1ff};
     for (size_t round = 0; round < sizeof all / sizeof *all; round++) {
         int leaving = 0;
+        sched_group line = SCHED_GROUP_INIT;
         leave_these = all[round];
-        came = line_got = has_left = line_done = 0;
+        came = line_got = has_left = 0;
         for (long i = 0; i < IN_LINE; i++) {
             leaving += leave_these >> i & 1;
-            CHECK_EQ(sched_spawn(in_line, (void *)i, s), 0);
+            CHECK_EQ(sched_group_spawn(&line, in_line, (void *)i, s), 0);
             for (int now = 0; now <= i;) { /* one after the other */
                 sched_task_yield(s);
                 CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
@@ -642,8 +642,7 @@ static void leave_root(void *closure, struct scheduler *s)
             CHECK_EQ(sched_cond_signal(&cond), 0);
             CHECK_EQ(sched_mutex_unlock(&mutex), 0);
         }
-        while (line_done < IN_LINE)
-            sched_task_yield(s);
+        CHECK_EQ(sched_group_wait(&line, s), 0);
         for (int i = 0, at = 0; i < IN_LINE; i++)
             if (!(leave_these >> i & 1))
                 CHECK_EQ(line_order[at++], i);
