@@ -7,7 +7,7 @@ use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
-use crate::runtime::{beside, guest};
+use crate::runtime::{guest, relief};
 use crate::stats::{Totals, Values};
 use crate::sys::errno::Errno;
 use crate::sys::{errno, memory};
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     };
     let place = match place() {
         Some(place_now) if place_now.is_relief() => {
-            beside::leave();
+            relief::leave();
             place().filter(|place| !place.is_relief())
         }
         place => place,

@@ -171,8 +171,18 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// True if tasks that were suspended wait from outside, and no worker will take them soon.
     /// Called now and then by any thread: see [`reliefs`].
-    fn wants_relief(&self, _place: &impl Place) -> bool {
+    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
         false
+    }
+
+    /// True if a worker has nothing to do. A hint.
+    fn has_idle_worker(&self) -> bool {
+        true
+    }
+
+    /// Takes a task for the relief at `place`.
+    fn take_for_relief<P: Place>(&self, _place: Mine<'_, P>) -> Option<Task> {
+        None
     }
 
     /// The guest gives `place` back. It is free when workers have run the tasks left in its queue.

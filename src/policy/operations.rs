@@ -144,6 +144,7 @@ mod made {
         fn is_turn_due(place) -> bool = is_turn_due(place);
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         fn restored(place) = restored(place);
+        fn take_for_relief(place) -> Option<Task> = take_for_relief(place);
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
         /// Takes only tasks that were suspended.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
@@ -169,6 +170,7 @@ mod made {
         fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
         fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
         fn wants_relief(place) -> bool = wants_relief(place);
+        fn has_idle_worker(place) -> bool = has_idle_worker();
         on a stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);

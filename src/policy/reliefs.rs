@@ -15,21 +15,14 @@
 //! The place counts as active, so the run does not end while a relief is there. A task that a relief
 //! runs is on a stack of its own, as at a worker; if it waits, any worker may resume it, and the
 //! relief may resume a task that a worker has suspended. So the loop of either may find, after each
-//! task, that its stack belongs to the other one's place.
+//! task, that its stack belongs to the other one's place; then the other one's loop continues there
+//! (`runtime::host`).
 //!
 //! Rejected: more workers than processors, always. They would take each other's processors from
 //! programs that compute. Rejected: to preempt a worker's task by a signal. The interrupted code may
 //! hold any lock.
 
 use std::time::Duration;
-
-/// How the loop of a relief has ended.
-pub enum Relief {
-    /// The relief goes.
-    Over,
-    /// The stack belongs to a worker's place now.
-    Moved,
-}
 
 /// How long a relief sleeps between two looks at the workers.
 pub const LOOK: Duration = Duration::from_millis(1);

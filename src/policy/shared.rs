@@ -68,7 +68,6 @@
 //! for a rest is ordered as `queue::run_gate` says.
 
 pub(super) mod queue;
-mod reliefs;
 mod state;
 
 pub use queue::{Fifo, Lifo, Order};
@@ -78,7 +77,6 @@ use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
-use crate::policy::reliefs::Relief;
 use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{
@@ -433,7 +431,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     fn next_in_line(&self, place: Mine<'_, impl Place>, _first: LookFirst) -> Option<Task> {
         if place.index() >= self.reliefs {
-            return self.take_for_relief(&*place);
+            return self.take_for_relief(place);
         }
         self.take_next(&*place)
     }
@@ -513,8 +511,27 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         });
     }
 
-    fn wants_relief(&self, place: &impl Place) -> bool {
-        self.needs_relief(place)
+    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
+        !self.has_idle_worker() && self.with(|state| state.queue.has_suspended::<P>())
+    }
+
+    fn has_idle_worker(&self) -> bool {
+        let has = |state: &mut State| {
+            let asleep = state.asleep + state.absent + state.joiners.len();
+            asleep + state.tickets + state.arriving > 0
+        };
+        self.idle != Idle::Park || self.with(has)
+    }
+
+    fn take_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
+        if place.is_dismissed() {
+            return None;
+        }
+        self.with(|state| {
+            let task = state.queue.take_suspended::<P>();
+            self.count_outside(state);
+            task
+        })
     }
 
     fn wakes_at_spawn(&self) -> Option<Duration> {
@@ -580,10 +597,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         let mut naps = Naps::new(self.idle);
         loop {
             if stack.place().index() >= self.reliefs {
-                match self.relieve(stack) {
-                    Relief::Over => return,
-                    Relief::Moved => activity = Activity::Active,
-                }
+                return; // the stack belongs to a relief now
             }
             let Some(next) = self.next(&*stack.place(), &mut activity, &mut naps) else { return };
             match next {

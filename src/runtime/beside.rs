@@ -1,9 +1,9 @@
 //! The place of a relief (`runtime::relief`): its state, and how it is left.
 
-use crate::policy::Place;
 use crate::policy::guests::Purpose;
-use crate::runtime::record::{ReliefState, Worker};
-use crate::runtime::suspend;
+use crate::policy::reliefs::QUIET;
+use crate::policy::{LoopStack, Place};
+use crate::runtime::record::{Fiber, ReliefState, Worker};
 use crate::sys::atomic::Ordering;
 
 /// The states of a run: see `runtime::relief`.
@@ -35,28 +35,37 @@ pub(super) fn go(place: &'static Worker) {
     });
 }
 
-/// Called in a task: moves it to a worker, if it is at a relief's place and can be suspended.
-#[cold]
-pub fn leave() {
-    while let Some(mine) = Worker::current().filter(|mine| mine.is_relief()) {
-        let (fiber, worker) = (mine.fiber(), mine.worker());
-        // SAFETY: the caller occupies the place, so the run has not ended.
-        unsafe { (*worker.run.get()).relief.set(DISMISSED) };
-        let publish = move |task| {
-            worker.requeue(task);
-            true
-        };
-        // SAFETY: the caller is a task on the fiber; `requeue` publishes the task.
-        if unsafe { suspend::suspend(fiber, publish) }.is_err() {
-            return;
-        }
-    }
-}
-
 impl Worker {
     /// True if this is a relief's place. The caller occupies it.
     pub fn is_relief(&self) -> bool {
         // SAFETY: the run has not ended, since the caller occupies a place of it.
         self.index() >= unsafe { &*self.run.get() }.numbers()
+    }
+}
+
+impl Fiber {
+    /// The loop of a relief, until the relief goes, or the stack belongs to a worker's place.
+    ///
+    /// # Safety
+    /// The caller is on the fiber, which is at a relief's place.
+    #[cold]
+    pub(super) unsafe fn relieve(&self) {
+        let mut quiet = 0;
+        while self.place().is_relief() {
+            // SAFETY: the caller is on the fiber, so it occupies the place.
+            let mine = unsafe { self.mine() };
+            if let Some(task) = mine.operations().take_for_relief() {
+                quiet = 0;
+                self.run(task);
+                continue;
+            }
+            mine.stay();
+            self.out_of_tasks();
+            if quiet == QUIET || mine.is_dismissed() || mine.operations().has_idle_worker() {
+                return;
+            }
+            quiet += 1;
+            mine.rest_beside();
+        }
     }
 }

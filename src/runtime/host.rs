@@ -200,8 +200,19 @@ unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
     if let Some(task) = fiber.first_task.take() {
         fiber.run(task);
     }
-    // SAFETY: the caller is on the fiber, and the row is its run's.
-    unsafe { (fiber.place().row().operations.work)(OnStack::new(fiber)) };
+    loop {
+        // SAFETY: the caller is on the fiber, and the row is its run's.
+        unsafe { (fiber.place().row().operations.work)(OnStack::new(fiber)) };
+        if !fiber.place().is_relief() {
+            return;
+        }
+        // SAFETY: the caller is on the fiber.
+        unsafe { fiber.relieve() };
+        if fiber.place().is_relief() {
+            return;
+        }
+        fiber.loop_start.set(LoopStart::OwnQueue); // it is a worker's again
+    }
 }
 
 impl Fiber {

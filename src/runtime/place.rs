@@ -2,6 +2,7 @@
 
 use crate::fiber::stack;
 use crate::policy::operations::Hosted;
+use crate::policy::reliefs::LOOK;
 use crate::policy::turns::Turns;
 use crate::policy::{Place, Step, TICK};
 use crate::runtime::record::{Run, Worker};
@@ -10,6 +11,7 @@ use crate::runtime::{deadlines, descriptors, identity};
 use crate::stats::Counters;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
+use crate::sys::futex::Futex;
 use crate::sys::{detector, output, probe, symbol};
 use crate::task::Task;
 use rand::RngExt;
@@ -150,6 +152,19 @@ fn returned_in_child() -> ! {
     output::die(format_args!(
         "a task returned in a child that it made by fork; the child must end by _exit or exec"
     ))
+}
+
+/// Where reliefs sleep; nobody changes the word.
+#[unsafe(link_section = "sched_words")]
+static BESIDE: Futex = Futex::new(0);
+
+impl Worker {
+    /// A relief without tasks waits for events, for a while.
+    pub(super) fn rest_beside(&self) {
+        if descriptors::poller().sleep(&BESIDE, 0, LOOK) {
+            self.serve_events();
+        }
+    }
 }
 
 impl Hosted for Worker {

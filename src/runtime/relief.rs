@@ -8,7 +8,7 @@
 //!
 //! A relief has no number, since a program may have an element of an array for each number below
 //! sched_worker_count. A task that asks for its number there first moves to a worker
-//! (`beside::leave`).
+//! (`leave`).
 //!
 //! # States
 //!
@@ -22,10 +22,11 @@
 //! All accesses are Relaxed: the call of the thread and the policy's locks order the rest.
 
 use crate::policy::guests::Purpose;
-use crate::runtime::beside::{CALLED, NONE, WANTED};
+use crate::runtime::beside::{CALLED, DISMISSED, NONE, WANTED};
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::Occupation;
 use crate::runtime::record::{Run, Worker};
+use crate::runtime::suspend;
 use crate::sys::registers;
 use crate::threads::cache::Job;
 use std::ffi::c_void;
@@ -70,4 +71,22 @@ unsafe fn run_beside(first: *const c_void) -> bool {
         None => run.relief.set(NONE),
     }
     true
+}
+
+/// Called in a task: moves it to a worker, if it is at a relief's place and can be suspended.
+#[cold]
+pub fn leave() {
+    while let Some(mine) = Worker::current().filter(|mine| mine.is_relief()) {
+        let (fiber, worker) = (mine.fiber(), mine.worker());
+        // SAFETY: the caller occupies the place, so the run has not ended.
+        unsafe { (*worker.run.get()).relief.set(DISMISSED) };
+        let publish = move |task| {
+            worker.requeue(task);
+            true
+        };
+        // SAFETY: the caller is a task on the fiber; `requeue` publishes the task.
+        if unsafe { suspend::suspend(fiber, publish) }.is_err() {
+            return;
+        }
+    }
 }

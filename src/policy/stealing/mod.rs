@@ -36,7 +36,6 @@ use crate::idle::eventcount::{EventCount, Role};
 use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
-use crate::policy::reliefs::Relief;
 use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
@@ -48,7 +47,6 @@ use crate::queue::{Deque, End, Full, Portion, PrivatePart};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
 use crate::sys::atomic::{AtomicUsize, MODEL, Pad};
-use crate::sys::futex::Futex;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
@@ -184,7 +182,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;
         let deques = memory::slice(plan.places(), |_| Ok(Pad(D::new(limit)?)))?;
         let injector = Injector::new(plan.limit(), plan.ends);
-        injector.reserve((plan.guests + plan.reliefs) as isize)?; // for their tokens
+        injector.reserve(plan.guests as isize)?; // for their tokens
         let keep_private = deques.iter().any(|deque| deque.private_part().is_some());
         let owners = if keep_private { plan.places() } else { 0 };
         Ok(Stealing {
@@ -193,9 +191,7 @@ impl<D: Deque> Policy for Stealing<D> {
             quiescence: Quiescence::new(plan.places())?,
             sleepers: EventCount::new(plan.workers, plan.processors, plan.poller)?,
             guests: Guests::new(plan.workers, plan.guests, plan.reliefs)?,
-            tokens: memory::slice(plan.guests + plan.reliefs, |i| {
-                Ok(Token::new(plan.workers + i))
-            })?,
+            tokens: memory::slice(plan.guests, |i| Ok(Token::new(plan.workers + i)))?,
             idle: plan.idle,
             amounts,
             eagerness: Eagerness::new(owners)?,
@@ -206,9 +202,7 @@ impl<D: Deque> Policy for Stealing<D> {
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
             warm: plan.warm,
-            poller: plan.poller,
             reliefs: plan.workers + plan.guests,
-            relief_sleep: Futex::new(0),
         })
     }
 
@@ -318,8 +312,16 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
-    fn wants_relief(&self, place: &impl Place) -> bool {
-        self.needs_relief(place)
+    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
+        !self.has_idle_worker() && self.has_outside() && self.injector.has(P::is_continuation)
+    }
+
+    fn has_idle_worker(&self) -> bool {
+        !self.parks() || self.sleepers.has_sleepers() || self.sleepers.searching() > 0
+    }
+
+    fn take_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
+        self.own(place).pop().or_else(|| self.take_suspended(place))
     }
 
     fn wakes_at_spawn(&self) -> Option<Duration> {
@@ -542,11 +544,7 @@ impl<D: Deque> Policy for Stealing<D> {
         'fiber: loop {
             let place = stack.place();
             if place.index() >= self.reliefs {
-                match self.relieve(stack) {
-                    Relief::Over => return,
-                    Relief::Moved => activity = Activity::Active,
-                }
-                continue;
+                return; // the stack belongs to a relief now
             }
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];

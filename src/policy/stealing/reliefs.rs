@@ -1,57 +1,33 @@
-//! Reliefs of a run of kind `steal` or `cont`: see `policy::reliefs`.
+//! What a relief takes in a run of kind `steal` or `cont`: see `policy::reliefs`.
 
-use crate::idle::poller;
-use crate::policy::reliefs::{LOOK, QUIET, Relief};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{LoopStack, Mine, OnStack, Place};
-use crate::queue::Deque;
+use crate::policy::{Mine, Place};
+use crate::queue::{Deque, Owner};
+use crate::sys::time;
 use crate::task::Task;
+use std::time::Duration;
 
 impl<D: Deque> Stealing<D> {
-    /// See `Policy::wants_relief`.
-    pub(super) fn needs_relief<P: Place>(&self, _place: &P) -> bool {
-        !self.has_idle_worker() && self.has_outside() && self.injector.has(P::is_continuation)
-    }
-
-    fn has_idle_worker(&self) -> bool {
-        !self.parks() || self.sleepers.has_sleepers() || self.sleepers.searching() > 0
-    }
-
-    /// Takes a task that a relief may run.
-    pub(super) fn take_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
-        self.own(place).pop().or_else(|| self.take_suspended(place))
-    }
-
-    /// Takes a task from outside that was suspended, for a relief.
+    /// Takes a task from outside that was suspended, unless the relief must go.
+    #[cold]
+    #[inline(never)]
     pub(super) fn take_suspended<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
-        let may = !place.is_dismissed() && self.has_outside();
+        let may = self.has_outside() && !place.is_dismissed();
         if may { self.injector.take_if(P::is_continuation) } else { None }
     }
 
-    /// The loop of a relief.
+    /// The relief goes: its own tasks are queued for the workers. (If there is no memory for that,
+    /// this waits.)
     #[cold]
     #[inline(never)]
-    pub(super) fn relieve(&self, stack: OnStack<'_, impl LoopStack>) -> Relief {
-        let mut quiet = 0;
-        loop {
-            let place = stack.place();
-            if place.index() < self.reliefs {
-                return Relief::Moved;
+    pub(super) fn hand_on(&self, place: Mine<'_, impl Place>) {
+        // SAFETY: the caller has the place.
+        let mut own = unsafe { Owner::new(self.deque_at(place)) };
+        while let Some(task) = own.pop() {
+            while self.injector.put_back_new(task).is_err() {
+                time::sleep(Duration::from_millis(1));
             }
-            if let Some(task) = self.take_for_relief(place) {
-                quiet = 0;
-                stack.run(task);
-                continue;
-            }
-            place.stay();
-            if self.has_idle_worker() || place.is_dismissed() || quiet == QUIET {
-                return Relief::Over;
-            }
-            quiet += 1;
-            stack.out_of_tasks();
-            if poller::sleep(self.poller, &self.relief_sleep, 0, LOOK) {
-                place.serve_events();
-            }
+            self.added_outside(&*place, 1);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The state of a run of kind `steal`, and the steps that the rest of the policy uses.
 
 use crate::idle::eventcount::EventCount;
-use crate::idle::poller::Poller;
 use crate::idle::quiescence::Quiescence;
 use crate::policy::Mine;
 use crate::policy::guests::Guests;
@@ -13,7 +12,6 @@ use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
 use crate::sys::atomic::{AtomicPtr, Pad};
-use crate::sys::futex::Futex;
 use crate::task::Task;
 use std::ptr;
 use std::time::Duration;
@@ -36,11 +34,8 @@ pub struct Stealing<D: Deque> {
     pub(super) outside_last: bool,
     pub(super) processors: usize,
     pub(super) warm: Duration,
-    pub(super) poller: Option<&'static Poller>,
     /// The index of the first relief's place.
     pub(super) reliefs: usize,
-    /// A relief sleeps here; nobody changes the word.
-    pub(super) relief_sleep: Futex,
 }
 
 /// What the token of a guest's place refers to.
