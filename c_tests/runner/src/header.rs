@@ -17,7 +17,7 @@ use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
 /// for sched_tasks.h, IO for sched_io.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
-/// ALL for libsched.h, HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
+/// ALL for libsched.h, HPP for sched.hpp, IOPP for sched_io.hpp, LAMBDAS for sched_typed.hpp.
 ///
 /// How a header is found decides what it finds when it includes the header of POSIX and the headers
 /// beside it; the rest of an order means the same wherever the header was found.
@@ -32,6 +32,7 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("all", &["ALL", "<pthread.h>", "OURS", "ALL"]),
     ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
     ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
+    ("io-hpp", &["IOPP", "<poll.h>", "<pthread.h>", "OURS", "HPP", "IO", "IOPP"]),
     ("lambdas", &["LAMBDAS", "<pthread.h>", "OURS", "HPP", "TYPED", "LAMBDAS"]),
 ];
 
@@ -229,6 +230,7 @@ impl Snippet {
                 "SORT" => named("sched_sort.h"),
                 "ALL" => named("libsched.h"),
                 "HPP" => named("sched.hpp"),
+                "IOPP" => named("sched_io.hpp"),
                 "LAMBDAS" => named("sched_typed.hpp"),
                 other => other.to_string(),
             };
@@ -350,7 +352,7 @@ fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
         (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
     Job::new("header", format!("{name} what sched.hpp needs"), move |worker| {
         let source = work.join(format!("refused-{worker}.cpp"));
-        for header in ["sched.hpp", "sched_typed.hpp"] {
+        for header in ["sched.hpp", "sched_io.hpp", "sched_typed.hpp"] {
             fs::write(&source, format!("#include <{header}>\n"))?;
             for option in REFUSED {
                 let mut command = Command::new(&compiler);
