@@ -3,6 +3,7 @@
 use crate::policy::guests::Purpose;
 use crate::policy::reliefs::QUIET;
 use crate::policy::{LoopStack, Place};
+use crate::runtime::outsider::retry_until_memory;
 use crate::runtime::record::{Fiber, ReliefState, Worker};
 use crate::sys::atomic::Ordering;
 
@@ -30,7 +31,12 @@ impl ReliefState {
 pub(super) fn go(place: &'static Worker) {
     place.with_run(|run| {
         // SAFETY: the run has not ended, since the place is active; the caller owns it.
-        unsafe { place.owned() }.operations().go(Purpose::Relief);
+        let operations = unsafe { place.owned() }.operations();
+        run.relief.set(DISMISSED); // so what it takes now are its own tasks
+        while let Some(task) = operations.take_for_relief() {
+            retry_until_memory(|| operations.put_back(task));
+        }
+        operations.go(Purpose::Relief);
         run.relief.set(NONE);
     });
 }

@@ -143,9 +143,10 @@ impl<D: Deque> Stealing<D> {
         let deque: &D = &self.deques[index];
         if purpose == Purpose::Work {
             self.sleepers.guest_goes();
-        } else if purpose == Purpose::Relief {
-            self.hand_on(place);
-        } else if self.guests.has_token(index) && !deque.looks_empty() {
+        } else if purpose == Purpose::AddTasks
+            && self.guests.has_token(index)
+            && !deque.looks_empty()
+        {
             // The worker that serves the place will publish its tasks. (The token is queued as long
             // as the place has tasks, so a flood of spawns takes no lock here.)
             return self.leave_tasks(index, place);
