@@ -14,7 +14,7 @@ use crate::api::timed::{Deadline, End};
 use crate::deadline::FOREVER;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
-use crate::runtime::{blocking, deadlines, descriptors};
+use crate::runtime::{blocking, deadlines, descriptors, yielding};
 use crate::sync::descriptor::{CLOSED, Waiting};
 use crate::sys::errno::Errno;
 use crate::sys::io::{self, Direction, Tried, iovec, msghdr};
@@ -33,6 +33,10 @@ pub struct Caller<'a> {
 
 /// How often a wait in a blocking section looks whether it was cancelled.
 const SLICE: Duration = Duration::from_millis(20);
+
+/// How many calls of a task in succession need not wait before others have their turn. (Tokio's
+/// tasks have a budget of 128 operations.)
+const BURST: u32 = 32;
 
 /// How many buffers are written at a time after a partial write.
 const FEW: usize = 16;
@@ -66,6 +70,7 @@ impl Caller<'_> {
             }
         }
         descriptors::end();
+        self.worker.and_then(Worker::mine).inspect(|mine| mine.fiber().burst.set(0));
         match waiting.ready() {
             CLOSED => Err(Errno(libc::EBADF)),
             ready => Ok(ready as c_short),
@@ -103,12 +108,34 @@ impl Caller<'_> {
         events: c_short,
         mut attempt: impl FnMut() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
+        let mut has_waited = false;
         loop {
             match attempt() {
-                Err(Errno(libc::EAGAIN)) => _ = self.wait(fd, events)?,
+                Err(Errno(libc::EAGAIN)) => {
+                    has_waited = true;
+                    self.wait(fd, events)?;
+                }
                 Err(Errno(libc::EINTR)) => {}
-                result => return result,
+                result => {
+                    if !has_waited {
+                        self.take_turns();
+                    }
+                    return result;
+                }
             }
+        }
+    }
+
+    /// Called after a call that did not have to wait. After `BURST` of them in succession the task
+    /// lets others go first: a task that always finds something to read must not keep its worker.
+    fn take_turns(self) {
+        let Some(mine) = self.worker.and_then(Worker::mine) else { return };
+        let fiber = mine.fiber();
+        fiber.burst.set(fiber.burst.get() + 1);
+        if fiber.burst.get() >= BURST && !mine.is_guest() {
+            fiber.burst.set(0);
+            descriptors::poll();
+            yielding::yield_now(mine.worker());
         }
     }
 

@@ -348,22 +348,22 @@ fn verify_some() {
         return;
     }
     VERIFIED_AT.store(now, Ordering::Relaxed);
-    let all = chunks();
-    let (first, mut left) = (VERIFIED.load(Ordering::Relaxed), A_SECOND);
-    let mut at = first;
-    for _ in 0..all.len() * SLOTS {
-        at = (at + 1) % (all.len() * SLOTS);
-        match known_slot(at) {
-            None => at = at / SLOTS * SLOTS + SLOTS - 1,
-            Some(slot) if slot.with(|descriptor| descriptor.has_waiters()) => {
-                verify(at as c_int, slot);
-                left -= 1;
+    let slots = chunks().len() * SLOTS;
+    let (mut at, mut left) = (VERIFIED.load(Ordering::Relaxed), A_SECOND);
+    let mut passed = 0;
+    while passed < slots && left > 0 {
+        let step = match known_slot(at) {
+            None => SLOTS - at % SLOTS, // to the next chunk
+            Some(slot) => {
+                if slot.with(|descriptor| descriptor.has_waiters()) {
+                    verify(at as c_int, slot);
+                    left -= 1;
+                }
+                1
             }
-            Some(_) => {}
-        }
-        if left == 0 {
-            break;
-        }
+        };
+        passed += step;
+        at = (at + step) % slots;
     }
     VERIFIED.store(at, Ordering::Relaxed);
 }

@@ -368,6 +368,8 @@ pub struct Fiber {
     pub wait: WaitNote,
     /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
+    /// How many calls for descriptors the task has made in succession that did not wait (`api::io`).
+    pub burst: Cell<u32>,
     /// How many more tasks run here before the next tick. At a tick the loop checks rare
     /// conditions: the injector, an open section, another worker. The statistics also count tasks
     /// by it. Rejected: a separate counter, which takes two more instructions a task (79.4 instead
@@ -478,6 +480,7 @@ impl Fiber {
             awaited: Cell::new(None),
             wait: WaitNote::none(),
             yields: Cell::new(0),
+            burst: Cell::new(0),
             countdown: Cell::new(TICK),
             countdown_start: Cell::new(TICK),
         }
