@@ -1242,7 +1242,8 @@ int sched_last_stats(struct sched_stats *out,
  * a worker of it, or s is NULL and the caller is not a task). Between sched_block_begin and
  * sched_block_end the thread of a task is not a worker, except in kind serial. A thread from
  * outside that works on its own call in a pool (libsched(7), THREADS OUTSIDE) counts as a worker
- * during the call, and keeps its number in a blocking section.
+ * during the call, and keeps its number in a blocking section. If a thread beside the workers runs
+ * the calling task (libsched(7), THREADS OUTSIDE), the task first waits for a worker.
  * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:

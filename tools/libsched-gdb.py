@@ -277,8 +277,11 @@ class Task:
         self.worker = library.field(fiber, "fiber.worker")
         note = fiber + library.of["fiber.wait"]
         word = library.field(note, "wait.object")
+        descriptor = word & library.of.get("wait.descriptor", 0)
         self.object = library.word("object", word & library.of["wait.kind"]) if word else None
         self.waits_for = word & ~library.of["wait.kind"]
+        if descriptor:
+            self.object, self.waits_for = "descriptor", (word ^ descriptor) >> 16
         self.sections = library.memory.number(fiber + library.of["fiber.sections"], 4)
         self.is_queued, self.is_spawner = False, False
         if fiber in tasks.queued and not thread:
@@ -387,6 +390,10 @@ class Task:
                 return self.mutex(at, ", after the signal of a condition")
             if kind == "mutex":
                 return self.mutex(at, "")
+            if kind == "descriptor":
+                return "waits for the descriptor %d" % at
+            if kind == "sleep":
+                return "sleeps"
             if kind == "barrier":
                 arrived, size = (library.field(at, "barrier." + name) for name in ("arrived", "size"))
                 return "waits at the barrier %#x%s; %d of %d have come" % (at, symbol(at, " (%s)"), arrived, size)
