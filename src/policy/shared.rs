@@ -186,6 +186,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Next> {
         let mut idle = None;
         let mut slept = *activity == Activity::Idle; // the worker was called for a task
+        let mut has_polled = false;
         self.monitor.lock();
         loop {
             // SAFETY: locked, here and after each wait below.
@@ -208,9 +209,11 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
-            if self.has_polled(place) {
-                continue;
+            if !has_polled && self.poll(place) {
+                has_polled = true;
+                continue; // the queue was unlocked, so it may have tasks now
             }
+            has_polled = false;
             slept = true;
             if mem::replace(activity, Activity::Idle) == Activity::Active {
                 place.step(Step::OutOfTasks);
@@ -238,7 +241,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         naps: &mut Naps,
     ) -> Option<Task> {
         self.monitor.lock();
-        let mut slept = false;
+        let (mut slept, mut has_polled) = (false, false);
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
@@ -270,9 +273,11 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
-            if self.has_polled(place) {
-                continue;
+            if !has_polled && self.poll(place) {
+                has_polled = true;
+                continue; // as in `next`
             }
+            has_polled = false;
             slept = true;
             place.step(Step::Phase(Phase::Searching));
             if self.idle != Idle::Park {

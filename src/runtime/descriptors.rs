@@ -81,7 +81,8 @@ const TICK: Duration = Duration::from_millis(1);
 /// After how many ticks of a sleeping poller the keeper stops.
 const QUIET: usize = 10;
 
-/// How many slots the keeper verifies in a second.
+/// How often the keeper verifies slots, at least, and how many.
+const SWEEP: Duration = Duration::from_secs(1);
 const A_SECOND: usize = 256;
 
 /// The keeper's own record: only its thread uses these.
@@ -338,13 +339,13 @@ pub fn keep() -> Duration {
         LOOKS.store(true, Ordering::SeqCst);
         return TICK;
     }
-    futex::LONGEST
+    SWEEP
 }
 
 /// Verifies some slots with waiters, if a second has passed since it did so last.
 fn verify_some() {
     let now = time::nanos() as usize;
-    if now.wrapping_sub(VERIFIED_AT.load(Ordering::Relaxed)) < 1_000_000_000 {
+    if now.wrapping_sub(VERIFIED_AT.load(Ordering::Relaxed)) < SWEEP.as_nanos() as usize {
         return;
     }
     VERIFIED_AT.store(now, Ordering::Relaxed);

@@ -303,16 +303,17 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.monitor.lock();
     }
 
-    /// True if the worker has queued tasks whose descriptors are ready.
-    pub(super) fn has_polled(&self, place: &impl Place) -> bool {
-        if !self.poller.is_some_and(Poller::is_used) {
-            return false;
+    /// Queues tasks whose descriptors are ready. False: no task waits for a descriptor. Otherwise
+    /// the queue was unlocked meanwhile.
+    pub(super) fn poll(&self, place: &impl Place) -> bool {
+        let is_used = self.poller.is_some_and(Poller::is_used);
+        if is_used {
+            // SAFETY: the caller has locked.
+            unsafe { self.monitor.unlock() };
+            place.poll();
+            self.monitor.lock();
         }
-        // SAFETY: the caller has locked.
-        unsafe { self.monitor.unlock() };
-        let polled = place.poll();
-        self.monitor.lock();
-        polled
+        is_used
     }
 
     /// Waits for a while.
