@@ -7,6 +7,7 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
+use sched::idle::poller::Poller;
 use sched::lock::monitor::Monitor;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{Order, Shared as SharedQueue};
@@ -261,6 +262,7 @@ pub struct WorkerOf<P: Policy> {
     /// True once `at_rest` was called here. (A std atomic, which loom does not explore.)
     was_at_rest: AtomicBool,
     doors: Option<Arc<Doors>>,
+    poller: Option<&'static Poller>,
 }
 
 impl<P: Policy> WorkerOf<P> {
@@ -272,6 +274,7 @@ impl<P: Policy> WorkerOf<P> {
             turns: Turns::default(),
             was_at_rest: AtomicBool::new(false),
             doors: None,
+            poller: None,
         }
     }
 
@@ -358,6 +361,11 @@ impl<P: Policy> Place for WorkerOf<P> {
 
     fn random_below(&self, _n: usize) -> usize {
         0
+    }
+
+    /// The model has no events: this is a look that finds none.
+    fn poll(&self) -> bool {
+        self.poller.is_some_and(Poller::look)
     }
 
     fn call(&self, task: Task) {
@@ -483,11 +491,26 @@ impl<P: ModelledPolicy> SceneOf<P> {
         SceneOf::with(workers, guests, cells, Ends::AfterRelease)
     }
 
-    fn with(workers: usize, guests: usize, cells: usize, ends: Ends) -> Arc<Self> {
-        Arc::new(SceneOf::made(workers, guests, cells, ends))
+    /// As `held`, while tasks of other runs wait for descriptors: a sleeping worker is the poller.
+    pub fn held_beside_waits(workers: usize, cells: usize) -> Arc<Self> {
+        let poller: &Poller = Box::leak(Box::new(Poller::new()));
+        poller.begin_wait();
+        let mut scene = SceneOf::made(workers, 0, cells, Ends::AfterRelease, Some(poller));
+        scene.places.iter_mut().for_each(|place| place.poller = Some(poller));
+        Arc::new(scene)
     }
 
-    fn made(workers: usize, guests: usize, cells: usize, ends: Ends) -> Self {
+    fn with(workers: usize, guests: usize, cells: usize, ends: Ends) -> Arc<Self> {
+        Arc::new(SceneOf::made(workers, guests, cells, ends, None))
+    }
+
+    fn made(
+        workers: usize,
+        guests: usize,
+        cells: usize,
+        ends: Ends,
+        poller: Option<&'static Poller>,
+    ) -> Self {
         let plan = Plan {
             idle: Idle::Park,
             ends,
@@ -502,7 +525,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             join: Join::Suspend,
             processors: P::PROCESSORS,
             warm: Duration::ZERO,
-            poller: None,
+            poller,
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
         SceneOf {
@@ -519,7 +542,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             changed: loom::sync::Condvar::new(),
             refused,
         });
-        let mut scene = SceneOf::made(workers, 0, cells, Ends::AtRest);
+        let mut scene = SceneOf::made(workers, 0, cells, Ends::AtRest, None);
         scene.places.iter_mut().for_each(|place| place.doors = Some(Arc::clone(&doors)));
         (Arc::new(scene), doors)
     }

@@ -310,6 +310,22 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
+/// As `released`, while tasks of other runs wait for descriptors: idle workers look for these before
+/// they sleep, and one sleeps as the poller.
+fn polled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a held run beside waits", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let scene = SceneOf::<P>::held_beside_waits(workers, 1);
+        let workers = start(&scene, 0..workers);
+        let task = Task { f: count, closure: scene.cells[0].closure() };
+        scene.scheduler.inject(&scene.places[0], task).expect("the run is held open");
+        wait_for_rest(&*scene.scheduler);
+        each_ran_once(&scene);
+        scene.scheduler.release();
+        join(workers);
+    });
+}
+
 /// The run is released at each possible step of its tasks.
 fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run is released", P::NAME);
@@ -330,6 +346,7 @@ models! {
         children_three_workers: children(3, 3, 3700);
         helper: helper(2, 4, 600);
         rest: rest(2, 3, 9000);
+        polled: polled(2, 2, 100);
         arrivals: arrivals(3, 0, 2, 100);
     }
     fifo: Fifo {
@@ -340,11 +357,13 @@ models! {
         helper: helper(2, 4, 600);
         rest: rest(1, 4, 150);
         released: released(2, 3, 1400);
+        polled: polled(1, 3, 50);
         arrivals_without_a_thread: arrivals(2, 1, 2, 100);
     }
     serial: Serial {
         foreign: foreign(1, 4, 10);
         rest: rest(1, 3, 600);
         released: released(1, 3, 200);
+        polled: polled(1, 3, 20);
     }
 }
