@@ -773,6 +773,46 @@ CASE(io_relief)
     CHECK_EQ(children, RELIEVED);
 }
 
+/* sleep_relief: A task that sleeps, or waits until a deadline, goes on although each worker is in a task that does not end before.
+ * ctest: static debug
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 */
+static atomic_int woken_up, sleep_spinning;
+
+static void spins_until_woken(void *closure, struct scheduler *s)
+{
+    unsigned turns = 0;
+    sleep_spinning++;
+    while (woken_up < 2)
+        spin(&turns);
+}
+
+static void sleeps_beside(void *closure, struct scheduler *s)
+{
+    sched_sem never_posted = SCHED_SEM_INIT(0);
+    do
+        if (closure == NULL)
+            CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
+        else
+            CHECK_ERRNO(sched_sem_wait_until(&never_posted, sched_now() + 10 * SHORT, s), ETIMEDOUT);
+    while (sleep_spinning < threads_of(2));
+    woken_up++;
+}
+
+static void sleep_relief_root(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_spawn(sleeps_beside, NULL, s), 0);
+    CHECK_EQ(sched_spawn(sleeps_beside, &woken_up, s), 0);
+    sched_task_yield(s);
+    CHECK_EQ(sched_sleep(SHORT, s), 0); /* now they wait */
+    spawn_all(threads_of(2), spins_until_woken, s);
+}
+
+CASE(sleep_relief)
+{
+    run(2, sleep_relief_root);
+    CHECK_EQ(woken_up, 2);
+}
+
 /* io_pools: The tasks of several runs and pools wait at the same time, and a run ends while others wait.
  * ctest: static debug
  * ctest: matrix few join=suspend idle=park threads=1,2 */

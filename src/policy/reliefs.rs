@@ -8,9 +8,9 @@
 //! there are none, it is the poller (`idle::poller`). It goes when a worker is idle, or when nothing
 //! has come for a while ([`QUIET`]).
 //!
-//! The thread that keeps the deadlines decides (`runtime::descriptors`): it calls a relief when such
-//! a task has waited for a millisecond. So a program whose tasks never wait for descriptors has no
-//! relief, and one whose workers have nothing else to do neither.
+//! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a task
+//! has waited for a millisecond. So a program whose tasks never wait for descriptors or time has no
+//! relief, and neither has one whose workers have nothing else to do.
 //!
 //! The place counts as active, so the run does not end while a relief is there. A task that a relief
 //! runs is on a stack of its own, as at a worker; if it waits, any worker may resume it, and the

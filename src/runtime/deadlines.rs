@@ -10,10 +10,9 @@
 use crate::deadline::{Deadlines, Entry, FOREVER};
 use crate::runtime::record::{Run, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use crate::sys::futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
-use crate::threads::watcher::{self, Reason};
+use crate::threads::watcher;
 use std::time::Duration;
 use std::{mem, ptr};
 
@@ -98,11 +97,9 @@ pub fn has_no_keeper() {
     DEADLINES.disarm();
 }
 
-/// What the keeper does for the deadlines. Returns how long it may sleep.
-pub fn look(reason: Reason) -> Duration {
-    if reason == Reason::End {
-        return futex::LONGEST;
-    }
+/// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may have
+/// been queued.
+pub fn look() -> (Duration, bool) {
     if CUTS.load(Ordering::SeqCst) != 0 {
         CUTS.store(CUTTING, Ordering::SeqCst);
         let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
@@ -113,11 +110,12 @@ pub fn look(reason: Reason) -> Duration {
         // If another request has come meanwhile, `call` has woken this thread for a further look.
         CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
     }
+    let is_due = DEADLINES.next() <= time::nanos();
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }
     let now = time::nanos();
-    Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now))
+    (Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now)), is_due)
 }
 
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because

@@ -1,14 +1,14 @@
 //! The reliefs of a run (`policy::reliefs`): who calls one, and how it comes and goes.
 //!
-//! The keeper (`runtime::keeper`) looks every millisecond whether a run wants a relief. If so
-//! twice in succession, it calls a thread of the run, as for a blocking section. That thread takes
-//! the relief's place, occupies its record, and runs the loop of a worker there. A task on the place
-//! may have a blocking section; then another thread takes over the record, as it does a worker's. The
-//! thread that leaves the loop at last gives the place back.
+//! While descriptors are awaited, and after a deadline, the keeper (`runtime::keeper`) looks whether
+//! a run wants a relief. If the run still wants one a millisecond later, the keeper calls a thread of
+//! the run, as for a blocking section. That thread takes the relief's place, occupies its record, and
+//! runs the relief's loop there. A task on the place may have a blocking section; then another thread
+//! takes over the record, as it does a worker's. The last thread to leave the loop gives the place
+//! back.
 //!
 //! A relief has no number, since a program may have an element of an array for each number below
-//! sched_worker_count. A task that asks for its number there first moves to a worker
-//! (`leave`).
+//! sched_worker_count. A task that asks for its number there first moves to a worker (`leave`).
 //!
 //! # States
 //!
@@ -32,18 +32,20 @@ use crate::threads::cache::Job;
 use std::ffi::c_void;
 use std::ptr;
 
-/// Called by the keeper now and then, for a run that does not end during the call.
-pub fn look(run: &Run) {
+/// Called by the keeper now and then, for a run that does not end during the call. True if the run
+/// wants a relief, and the keeper must look again soon.
+pub fn look(run: &Run) -> bool {
     let state = &run.relief;
     let before = state.get();
     if run.numbers() == run.places() || before >= CALLED {
-        return;
+        return false;
     }
     let first = run.worker(0);
     // SAFETY: by the caller's promise the run does not end.
     let wanted = unsafe { first.operations_for_any() }.wants_relief();
     state.set(if wanted { WANTED } else { NONE });
-    if wanted && before == WANTED {
+    let calls = wanted && before == WANTED;
+    if calls {
         state.set(CALLED);
         let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
         // SAFETY: the run does not end during the call, so its threads are not finished.
@@ -51,6 +53,7 @@ pub fn look(run: &Run) {
             state.set(NONE);
         }
     }
+    wanted && !calls
 }
 
 /// The job of a relief.
