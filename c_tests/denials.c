@@ -5,7 +5,10 @@
 #include "stats_line.h"
 #include "nodes.h"
 #include "sync.h"
+#include <poll.h>
+#include <sched_io.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 /* no_futex: futex denied by seccomp: slower, the same results, and it ends. The C library's own
  * locks need futexes, so the spin lock takes their place; the statistics say so, but for a queue,
@@ -268,4 +271,137 @@ CASE(futex_midway)
 {
     in_child_without_futex(futex_midway_body, NULL);
     CHECK_CHILD_PASSED();
+}
+
+/* no_epoll: The calls by which the library waits for descriptors are denied, one at a time, or unknown to the kernel: tasks read,
+ * write and wait, with deadlines, cancellations and sched_close among them, with the same results.
+ * ctest: matrix threads=1,4 timeout=90 */
+enum { MESSAGES = 100, PIPED = 200000 };
+
+static sched_group waiters = SCHED_GROUP_INIT;
+static atomic_int waits_ended;
+
+static void answers(void *closure, struct scheduler *s)
+{
+    int fd = (int)(long)closure, number;
+    while (sched_read(fd, &number, sizeof number, s) == sizeof number) {
+        number++;
+        CHECK_EQ(sched_write_all(fd, &number, sizeof number, s), sizeof number);
+    }
+    CHECK_EQ(sched_close(fd), 0);
+    waits_ended++;
+}
+
+static void asks(void *closure, struct scheduler *s)
+{
+    int fd = (int)(long)closure, answer;
+    for (int i = 0; i < MESSAGES; i++) {
+        CHECK_EQ(sched_send(fd, &i, sizeof i, 0, s), sizeof i);
+        CHECK_EQ(sched_recv(fd, &answer, sizeof answer, MSG_WAITALL, s), sizeof answer);
+        CHECK_EQ(answer, i + 1);
+    }
+    CHECK_EQ(sched_close(fd), 0);
+    waits_ended++;
+}
+
+static void fills(void *closure, struct scheduler *s)
+{
+    int fd = (int)(long)closure;
+    static unsigned char bytes[PIPED];
+    for (int i = 0; i < PIPED; i++)
+        bytes[i] = (unsigned char)(i / 7);
+    CHECK_EQ(sched_write(fd, bytes, PIPED, s), PIPED);
+    CHECK_EQ(sched_close(fd), 0);
+    waits_ended++;
+}
+
+static void drains(void *closure, struct scheduler *s)
+{
+    int fd = (int)(long)closure, at = 0;
+    unsigned char bytes[1000];
+    ssize_t n;
+    while ((n = sched_read(fd, bytes, sizeof bytes, s)) > 0)
+        for (int i = 0; i < n; i++, at++)
+            CHECK_EQ(bytes[i], (unsigned char)(at / 7));
+    CHECK_EQ(n, 0);
+    CHECK_EQ(at, PIPED);
+    CHECK_EQ(sched_close(fd), 0);
+    waits_ended++;
+}
+
+static void waits_for_close(void *closure, struct scheduler *s)
+{
+    char byte;
+    CHECK_ERRNO((int)sched_read((int)(long)closure, &byte, 1, s), EBADF);
+    waits_ended++;
+}
+
+static void waits_for_cancel(void *closure, struct scheduler *s)
+{
+    char byte;
+    CHECK_ERRNO((int)sched_read((int)(long)closure, &byte, 1, s), ECANCELED);
+    waits_ended++;
+}
+
+static void no_epoll_root(void *closure, struct scheduler *s)
+{
+    int pair[2], ends[2], silent[2], closed[2], number;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, closed), 0);
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(pipe(silent), 0);
+    CHECK_EQ(sched_spawn(answers, (void *)(long)pair[0], s), 0);
+    CHECK_EQ(sched_spawn(asks, (void *)(long)pair[1], s), 0);
+    CHECK_EQ(sched_spawn(drains, (void *)(long)ends[0], s), 0);
+    CHECK_EQ(sched_spawn(fills, (void *)(long)ends[1], s), 0);
+    CHECK_EQ(sched_spawn(waits_for_close, (void *)(long)closed[0], s), 0);
+    CHECK_EQ(sched_group_spawn(&waiters, waits_for_cancel, (void *)(long)silent[0], s), 0);
+    sched_time deadline = sched_now() + 2 * SCHED_MILLISECOND;
+    CHECK_ERRNO((int)sched_read_until(silent[0], &number, sizeof number, deadline, s), ETIMEDOUT);
+    CHECK(sched_now() >= deadline);
+    CHECK_ERRNO(sched_poll(silent[0], POLLIN, sched_now(), s), ETIMEDOUT);
+    CHECK_EQ(sched_poll(silent[1], POLLOUT, SCHED_FOREVER, s), POLLOUT);
+    CHECK_EQ(sched_close(closed[0]), 0); /* no descriptor is made from here on, so its number stays free */
+    sched_group_cancel(&waiters);
+    CHECK_ERRNO(sched_group_wait(&waiters, s), ECANCELED);
+}
+
+static const struct {
+    const char *name;
+    long call[4];
+    unsigned short calls;
+} denied[] = {
+    {"epoll_create1", {SYS_epoll_create1}, 1},
+    {"eventfd2", {SYS_eventfd2}, 1},
+    {"epoll_ctl", {SYS_epoll_ctl}, 1},
+    {"epoll_pwait", {SYS_epoll_pwait}, 1},
+    {"epoll_pwait2", {441}, 1},
+    {"preadv2", {SYS_preadv2, SYS_pwritev2}, 2},
+    {"all of epoll", {SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, 441}, 4},
+};
+
+struct denial {
+    int which, error;
+};
+
+static void no_epoll_body(void *arg)
+{
+    const struct denial *denial = arg;
+    alarm(30); /* a hang ends the child */
+    printf("%s, errno %d\n", denied[denial->which].name, denial->error);
+    fflush(stdout);
+    deny(denied[denial->which].call, denied[denial->which].calls, (unsigned)denial->error);
+    run(4, no_epoll_root);
+    CHECK(waits_ended >= 5); /* the group was perhaps cancelled before its task began */
+}
+
+CASE(no_epoll)
+{
+    static const int errors[] = {EPERM, ENOSYS};
+    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
+        for (int k = 0; k < 2; k++) {
+            struct denial denial = {(int)i, errors[k]};
+            in_child(no_epoll_body, &denial);
+            CHECK_CHILD_PASSED();
+        }
 }

@@ -3,7 +3,9 @@
 //! file because all functions are such tries, with the same ways to wait.
 //!
 //! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
-//! denied) is used in a blocking section. A thread that is not in a task waits by poll(2).
+//! denied) is used in a blocking section; where no section can be had (the kind serial has one
+//! thread, and the number of threads has a limit), a task that waits looks from time to time, and
+//! sleeps in between. A thread that is not in a task waits by poll(2).
 //!
 //! The library does not know which thread's or process's write a read follows. To a race detector
 //! everything that was written before any write, accept or connect is ordered before every read
@@ -16,6 +18,7 @@ use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::{blocking, deadlines, descriptors, yielding};
 use crate::sync::descriptor::{CLOSED, Waiting};
+use crate::sync::node::Node;
 use crate::sys::errno::Errno;
 use crate::sys::io::{self, Direction, Tried, iovec, msghdr};
 use crate::sys::{detector, futex};
@@ -38,6 +41,9 @@ const SLICE: Duration = Duration::from_millis(20);
 /// tasks have a budget of 128 operations.)
 const BURST: u32 = 32;
 
+/// How often a task looks that waits without the kernel's list and without a blocking section.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
 /// How many buffers are written at a time after a partial write.
 const FEW: usize = 16;
 
@@ -56,7 +62,7 @@ impl Caller<'_> {
         match unsafe { descriptors::begin(fd, &waiting, u32::from(events as u16)) } {
             Ok(()) => {}
             Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
-            Err(_) => return self.wait_in_section(fd, events, deadline),
+            Err(_) => return self.wait_without_list(fd, events, deadline, what),
         }
         let end = deadline.wait(&waiting.node, Some(what));
         if end != End::Granted {
@@ -73,32 +79,47 @@ impl Caller<'_> {
         self.worker.and_then(Worker::mine).inspect(|mine| mine.fiber().burst.set(0));
         match waiting.ready() {
             CLOSED => Err(Errno(libc::EBADF)),
+            0 => self.wait_without_list(fd, events, deadline, what),
             ready => Ok(ready as c_short),
         }
     }
 
     /// `wait`, without the kernel's list.
     #[cold]
-    fn wait_in_section(
+    fn wait_without_list(
         self,
         fd: c_int,
         events: c_short,
         deadline: Deadline,
+        what: WaitsFor,
     ) -> Result<c_short, Errno> {
         let is_cancelled = || deadline.group().is_some_and(|group| group.is_cancelled());
-        self.in_section(|| poll_until(fd, events, self.deadline, is_cancelled))
+        if let Some(section) = Section::begin(self.worker).filter(Section::has_freed_worker) {
+            let result = poll_until(fd, events, self.deadline, is_cancelled);
+            drop(section);
+            return result;
+        }
+        loop {
+            match io::poll(fd, events, Duration::ZERO) {
+                Ok(0) | Err(Errno(libc::EINTR)) => {}
+                result => return result,
+            }
+            let node = Node::default();
+            detector::own(&node);
+            if deadline.within(BETWEEN_LOOKS).wait(&node, Some(what)) == End::Canceled {
+                return Err(Errno(libc::ECANCELED));
+            }
+            if self.deadline <= deadlines::now() {
+                return Err(Errno(libc::ETIMEDOUT));
+            }
+        }
     }
 
-    /// Calls `block`, which may block the thread, in a blocking section.
+    /// Calls `block`, which may block the thread, in a blocking section. (If no section can be had,
+    /// the worker blocks with its task.)
     fn in_section<R>(self, block: impl FnOnce() -> R) -> R {
-        // (If no section can be had, the worker blocks with its task.)
-        let section = self.worker.filter(|worker| blocking::begin(worker).is_ok());
-        let result = block();
-        if let Some(worker) = section {
-            let ended = blocking::end(worker);
-            debug_assert!(ended.is_ok(), "a section begun above");
-        }
-        result
+        let _section = Section::begin(self.worker);
+        block()
     }
 
     /// Repeats `attempt` until it fails with something other than EAGAIN, or succeeds.
@@ -168,6 +189,27 @@ impl Caller<'_> {
                 }
             }
         }
+    }
+}
+
+/// A blocking section of the caller, which ends when this value is dropped.
+struct Section<'a>(&'a Worker);
+
+impl<'a> Section<'a> {
+    fn begin(worker: Option<&'a Worker>) -> Option<Self> {
+        worker.filter(|worker| blocking::begin(worker).is_ok()).map(Section)
+    }
+
+    /// True if the worker has another thread meanwhile, or can get one.
+    fn has_freed_worker(&self) -> bool {
+        self.0.row().has_threads
+    }
+}
+
+impl Drop for Section<'_> {
+    fn drop(&mut self) {
+        let ended = blocking::end(self.0);
+        debug_assert!(ended.is_ok(), "a section begun by `begin`");
     }
 }
 

@@ -109,6 +109,12 @@ impl<'a> Deadline<'a> {
         self.fiber.is_none().then_some(self.time)
     }
 
+    /// A deadline that comes when the limit has passed, or sooner.
+    pub fn within(self, limit: Duration) -> Self {
+        let time = deadlines::now().saturating_add(limit.as_nanos() as i64);
+        Deadline { time: time.min(self.time), ..self }
+    }
+
     /// The group of the caller's task.
     pub fn group(&self) -> Option<&'a Group> {
         self.fiber.and_then(group_of)

@@ -277,8 +277,13 @@ fn dispatch(event: Event) {
         }
         let served = descriptor.serve(event.events);
         let wanted = descriptor.wanted();
-        let is_gone = wanted != 0 && arm(fd as c_int, descriptor, wanted).is_err();
-        [Some(served), is_gone.then(|| descriptor.close())]
+        let armed = if wanted == 0 { Ok(()) } else { arm(fd as c_int, descriptor, wanted) };
+        let others = match armed {
+            Ok(()) => None,
+            Err(Errno(libc::ENOENT | libc::EBADF)) => Some(descriptor.close()),
+            Err(_) => Some(descriptor.give_up()),
+        };
+        [Some(served), others]
     });
     served.into_iter().chain(gone).for_each(grant);
 }

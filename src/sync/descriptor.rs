@@ -22,7 +22,8 @@ pub struct Waiting {
     pub node: Node,
     /// What it waits for, as poll(2) writes it.
     events: u32,
-    /// What has happened; `CLOSED`: the library has closed the descriptor. Written before the grant.
+    /// What has happened; `CLOSED`: the library has closed the descriptor; 0: the kernel's list does
+    /// not take the descriptor any more. Written before the grant.
     ready: Cell<u32>,
 }
 
@@ -115,7 +116,16 @@ impl Descriptor {
     pub fn close(&mut self) -> Taken {
         self.generation = self.generation.wrapping_add(1);
         self.is_listed = false;
-        self.each().for_each(|waiting| waiting.ready.set(CLOSED));
+        self.take_all(CLOSED)
+    }
+
+    /// Takes out all waiters: the descriptor cannot be armed. They try again.
+    pub fn give_up(&mut self) -> Taken {
+        self.take_all(0)
+    }
+
+    fn take_all(&mut self, ready: u32) -> Taken {
+        self.each().for_each(|waiting| waiting.ready.set(ready));
         // SAFETY: the lock is held.
         unsafe { self.waiters.take_any() }
     }
@@ -199,5 +209,9 @@ mod tests {
         assert_eq!(served(descriptor.close(), &all), [2]);
         assert_eq!(all[2].ready(), CLOSED);
         assert_eq!(descriptor.generation, generation + 1);
+        // SAFETY: as above.
+        unsafe { descriptor.link(&all[0]) };
+        assert_eq!(served(descriptor.give_up(), &all), [0]);
+        assert_eq!((all[0].ready(), descriptor.generation), (0, generation + 1));
     }
 }

@@ -40,7 +40,8 @@ impl Epoll {
         self.list.load(Ordering::Acquire) != 0 // pairs with `open`
     }
 
-    /// Makes both descriptors, unless they are made. Called under a lock.
+    /// Makes both descriptors, unless they are made. Fails if a sandbox denies a call that the list
+    /// needs. Called under a lock.
     pub fn open(&self) -> Result<(), Errno> {
         if self.is_open() {
             return Ok(());
@@ -58,7 +59,8 @@ impl Epoll {
             let event = &raw const event;
             libc::syscall(libc::SYS_epoll_ctl, list, libc::EPOLL_CTL_ADD, bell, event)
         });
-        if let Err(error) = added {
+        // (A list whose events cannot be taken would be worse than none.)
+        if let Err(error) = added.and_then(|_| look(list as c_int, &mut [NOTHING; MOST])) {
             close(bell as c_int);
             close(list as c_int);
             return Err(error);

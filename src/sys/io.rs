@@ -2,8 +2,8 @@
 //! cancellation point.
 //!
 //! A socket is not blocked on by a flag of the call. Other descriptors are read and written with
-//! RWF_NOWAIT (Linux 4.14; pipes 6.4). Where the kernel does not know it, O_NONBLOCK is set, which
-//! everybody sees who shares the open file description. A terminal is often shared with a shell, so
+//! RWF_NOWAIT (Linux 4.14; pipes 6.4). Where the kernel does not know it, or a sandbox denies the call,
+//! O_NONBLOCK is set, which everybody sees who shares the open file description. A terminal is often shared with a shell, so
 //! its flag stays: it is used when it is ready, as the kernel says just before.
 
 use crate::sys::errno::{self, Errno};
@@ -119,19 +119,21 @@ pub unsafe fn file(fd: c_int, buffers: &[iovec], direction: Direction) -> Result
         Ok(moved) if !is_on_disk(fd) => Ok(Tried::Done(moved)),
         Ok(moved) => Ok(Tried::MustBlock(moved)),
         Err(Errno(libc::EAGAIN)) if is_on_disk(fd) => Ok(Tried::MustBlock(0)),
-        Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) => match kind(fd) {
-            libc::S_IFREG | libc::S_IFBLK | libc::S_IFDIR => Ok(Tried::MustBlock(0)),
-            libc::S_IFCHR if poll(fd, direction.event(), Duration::ZERO)? == 0 => {
-                Err(Errno(libc::EAGAIN))
-            }
-            kind => {
-                if kind != libc::S_IFCHR {
-                    set_nonblocking(fd)?;
+        Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM)) => {
+            match kind(fd) {
+                libc::S_IFREG | libc::S_IFBLK | libc::S_IFDIR => Ok(Tried::MustBlock(0)),
+                libc::S_IFCHR if poll(fd, direction.event(), Duration::ZERO)? == 0 => {
+                    Err(Errno(libc::EAGAIN))
                 }
-                // SAFETY: by the caller's promise.
-                unsafe { block(fd, buffers, direction) }.map(Tried::Done)
+                kind => {
+                    if kind != libc::S_IFCHR {
+                        set_nonblocking(fd)?;
+                    }
+                    // SAFETY: by the caller's promise.
+                    unsafe { block(fd, buffers, direction) }.map(Tried::Done)
+                }
             }
-        },
+        }
         Err(error) => Err(error),
     }
 }
