@@ -492,7 +492,12 @@ pub fn poll(fd: c_int, events: c_short, caller: Caller) -> Result<usize, Errno> 
         return Err(Errno(libc::EBADF));
     }
     received(|| {
-        let mut ready = io::poll(fd, events, Duration::ZERO)?;
+        let mut ready = loop {
+            match io::poll(fd, events, Duration::ZERO) {
+                Err(Errno(libc::EINTR)) => {} // a signal was handled
+                result => break result?,
+            }
+        };
         while ready == 0 {
             ready = caller.wait(fd, events)?;
         }
