@@ -2,7 +2,8 @@
 //!
 //! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a run
 //! until the end of that run; so programs without deadlines have no thread for them. If the thread
-//! cannot be made, idle workers serve what is due, and busy ones when they become idle.
+//! cannot be made, idle workers serve what is due, and busy ones when they become idle; idle workers
+//! then also look from time to time (`WITHOUT_KEEPER`) whether waits are to be cut off.
 //!
 //! Threads outside of all runs that wait with a deadline need no entry: they sleep no longer than
 //! until then.
@@ -24,8 +25,11 @@ static DEADLINES: Deadlines = Deadlines::new();
 static CUTS: AtomicUsize = AtomicUsize::new(0);
 /// Waits are to be cut off that a cancellation has reached.
 const REQUESTED: usize = 1;
-/// The keeper cuts off waits.
+/// A thread cuts off waits.
 const CUTTING: usize = 2;
+
+/// How often an idle worker looks if tasks wait and there is no keeper.
+const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
 
 /// Cuts off the waits that a cancellation has reached. (A function of a higher floor, always the
 /// same.)
@@ -100,16 +104,7 @@ pub fn has_no_keeper() {
 /// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may have
 /// been queued.
 pub fn look() -> (Duration, bool) {
-    if CUTS.load(Ordering::SeqCst) != 0 {
-        CUTS.store(CUTTING, Ordering::SeqCst);
-        let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
-        if !cut.is_null() {
-            // SAFETY: it is null, or the function that `prepare` has stored.
-            unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
-        }
-        // If another request has come meanwhile, `call` has woken this thread for a further look.
-        CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
-    }
+    cut_requested();
     let is_due = DEADLINES.next() <= time::nanos();
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
@@ -118,11 +113,29 @@ pub fn look() -> (Duration, bool) {
     (Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now)), is_due)
 }
 
+/// Cuts off waits if that was requested.
+fn cut_requested() {
+    if CUTS.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    CUTS.store(CUTTING, Ordering::SeqCst);
+    let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
+    if !cut.is_null() {
+        // SAFETY: it is null, or the function that `prepare` has stored.
+        unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
+    }
+    // If another request has come meanwhile, there is a further look: the keeper was called, or an
+    // idle worker looks again.
+    CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
+}
+
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because
-/// something is due then.
+/// something is due then, or because nobody else looks.
 pub fn cover(limit: Duration) -> (Duration, bool) {
+    let looks = watcher::threads() == 0 && DEADLINES.has_entries();
+    let limit = if looks { limit.min(WITHOUT_KEEPER) } else { limit };
     match DEADLINES.cover(time::nanos) {
-        None => (limit, false),
+        None => (limit, looks),
         Some(next) => {
             let left = Duration::from_nanos(next.saturating_sub(time::nanos()));
             (limit.min(left), true)
@@ -139,5 +152,6 @@ pub fn uncover() {
 /// Does what is due, after `uncover`. The caller holds no lock.
 #[cold]
 pub fn serve() {
+    cut_requested();
     DEADLINES.serve(time::nanos());
 }
