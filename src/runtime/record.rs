@@ -93,7 +93,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A worker's part of a row of the table of kinds: the functions of the interface, the operations
@@ -552,8 +551,10 @@ pub struct Run {
     pub(super) threads: RunThreads,
     #[allow(dead_code, reason = "to drop them tells the end of the run")]
     pub(super) attended: [Option<Attended>; 3],
-    /// Made at the first deadline in the run.
-    pub(super) keeper: OnceLock<Attended>,
+    /// Made at the first deadline in the run. (Not a OnceLock, which hangs where futex is refused.)
+    pub(super) keeper: Mutex<Option<Attended>>,
+    /// True once the keeper was made, so that it is made once without the lock's price.
+    pub(super) has_keeper: AtomicBool,
     pub(super) workers: Box<[&'static Worker]>,
     /// The places of guests and reliefs: see `policy::guests`. Their indices follow those of the
     /// workers.

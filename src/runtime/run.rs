@@ -11,6 +11,7 @@
 
 use crate::fiber::listeners::Listener;
 use crate::fiber::stack;
+use crate::lock::mutex::Mutex;
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
 use crate::profile::run::Profile;
 use crate::queue::run_gate::{Ends, RestAwaited};
@@ -29,7 +30,7 @@ use crate::settings::{Config, DequeOrLock, Stats, Transfers};
 use crate::stats::phases::Phases;
 use crate::stats::report::{Report, Summary};
 use crate::stats::{Times, Totals};
-use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::processors::Mask;
@@ -43,7 +44,6 @@ use crate::threads::watcher::Duty;
 use crate::trace::timeline::Timeline;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A request for a run, with all settings resolved.
@@ -154,7 +154,8 @@ impl Run {
         Ok(Run {
             threads,
             attended,
-            keeper: OnceLock::new(),
+            keeper: Mutex::new(None),
+            has_keeper: AtomicBool::new(false),
             first_guest: workers.len(),
             first_relief: places - request.reliefs,
             relief: ReliefState::default(),
@@ -215,7 +216,12 @@ impl Run {
 
     /// Has the run's deadlines kept (`runtime::deadlines`) until its end.
     pub fn keep_deadlines(&self) {
-        self.keeper.get_or_init(|| Attended::begin(self.worker(0).row().doctor, Duty::Clock));
+        if self.has_keeper.load(Ordering::Acquire) {
+            return; // the load pairs with the store
+        }
+        let begin = || Attended::begin(self.worker(0).row().doctor, Duty::Clock);
+        self.keeper.with(|keeper| _ = keeper.get_or_insert_with(begin));
+        self.has_keeper.store(true, Ordering::Release);
     }
 
     /// Waits for the end of the run, after which no thread can wake a worker, and so no thread is
