@@ -278,12 +278,13 @@ CASE(io_sooner)
 enum { CANCELLED = 30 };
 
 static int never[2];
-static atomic_int cancelled_waits;
+static atomic_int cancelled_began, cancelled_waits;
 static sched_group waiting_group;
 
 static void waits_cancelled(void *closure, struct scheduler *s)
 {
     char byte;
+    cancelled_began++;
     CHECK_ERRNO((int)sched_read(never[0], &byte, 1, s), ECANCELED);
     CHECK_ERRNO(sched_poll(never[0], POLLIN, sched_now() + 1000 * SCHED_SECOND, s), ECANCELED);
     CHECK_EQ(sched_write(never[1], NULL, 0, s), 0); /* need not wait */
@@ -294,6 +295,8 @@ static void cancel_root(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < CANCELLED; i++)
         CHECK_EQ(sched_group_spawn(&waiting_group, waits_cancelled, NULL, s), 0);
+    while (!cancelled_began && !shares_stack())
+        sched_task_yield(s);
     CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
     sched_group_cancel(&waiting_group);
     CHECK_ERRNO(sched_group_wait(&waiting_group, s), ECANCELED);

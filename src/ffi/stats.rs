@@ -9,7 +9,6 @@ use crate::runtime::record::Worker;
 use crate::runtime::run;
 use crate::runtime::{guest, relief};
 use crate::stats::{Totals, Values};
-
 use crate::sys::errno::Errno;
 use crate::sys::{detector, errno, memory};
 use crate::task::Scheduler;
