@@ -405,9 +405,30 @@ int prctl(int what, ...)
     return FAILS(PRCTL) ? -1 : next_(what, a, b, c, d);
 }
 
+/* epoll_pwait2 has this number for each processor; older headers do not know it. */
+enum { SYSTEM_EPOLL_PWAIT2 = 441 };
+
 static int which_of(long number, long second)
 {
     switch (number) {
+    case SYS_ppoll: return POLL;
+    case SYS_epoll_create1:
+    case SYS_eventfd2: return EPOLL_MAKE;
+    case SYS_epoll_ctl: return EPOLL_CTL;
+    case SYS_epoll_pwait:
+    case SYSTEM_EPOLL_PWAIT2: return EPOLL_WAIT;
+    case SYS_fcntl: return FCNTL;
+    case SYS_accept4: return ACCEPT;
+    case SYS_connect:
+    case SYS_getsockopt: return CONNECT;
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_preadv2:
+    case SYS_readv: return RECEIVE;
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_pwritev2:
+    case SYS_writev: return SEND;
     case SYS_futex: return (second & 127) == 0 ? FUTEX_WAIT : (second & 127) == 1 ? FUTEX_WAKE : -1;
     case SYS_membarrier: return MEMBARRIER;
     case SYS_sched_getaffinity: return GETAFFINITY;
@@ -415,6 +436,26 @@ static int which_of(long number, long second)
     case SYS_getdents64: return FILES;
     default: return -1;
     }
+}
+
+/* The same call may be one of two: as a part of a group, and alone. */
+static int also_of(long number)
+{
+    return number == SYSTEM_EPOLL_PWAIT2 ? EPOLL_WAIT2 : number == SYS_preadv2 || number == SYS_pwritev2 ? NOWAIT : -1;
+}
+
+/* Counts the descriptors that the library has made by syscall(2), and has not closed so. */
+static void count_descriptors(long number, long first, long result)
+{
+    enum { MOST = 65536 };
+    static atomic_char is_made[MOST];
+    int makes = number == SYS_epoll_create1 || number == SYS_eventfd2 || number == SYS_accept4;
+    if (makes && result >= 0 && result < MOST) {
+        is_made[result] = 1;
+        held.descriptors++;
+    }
+    if (number == SYS_close && result == 0 && first >= 0 && first < MOST && atomic_exchange(&is_made[first], 0))
+        held.descriptors--;
 }
 
 long syscall(long number, ...)
@@ -430,8 +471,11 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         word[i] = va_arg(more, long);
     va_end(more);
-    int call = which_of(number, word[1]);
-    if (call >= 0 && FAILS((enum fault_call)call))
+    int call = which_of(number, word[1]), also = also_of(number), ours = OURS;
+    if ((call >= 0 && fails_if(ours, (enum fault_call)call)) || (also >= 0 && fails_if(ours, (enum fault_call)also)))
         return -1;
-    return next_(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    long result = next_(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    if (ours)
+        count_descriptors(number, word[0], result);
+    return result;
 }

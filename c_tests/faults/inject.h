@@ -39,12 +39,29 @@
     X(SEMAPHORE, "sem_init", ENOSYS)                                                                             \
     X(PRCTL, "prctl", EINVAL)                                                                                    \
     X(PEEK, "mincore, process_vm_readv", EFAULT)                                                                 \
-    X(POLL, "poll, sigtimedwait", EINTR)
+    X(POLL, "poll, ppoll, sigtimedwait", EINTR)                                                                  \
+    X(EPOLL_MAKE, "epoll_create1, eventfd2", EMFILE)                                                             \
+    X(EPOLL_MAKE, "epoll_create1, eventfd2", ENOMEM)                                                             \
+    X(EPOLL_CTL, "epoll_ctl", ENOMEM)                                                                            \
+    X(EPOLL_CTL, "epoll_ctl", ENOSPC)                                                                            \
+    X(EPOLL_WAIT, "epoll_pwait, epoll_pwait2", EINTR)                                                            \
+    X(EPOLL_WAIT2, "epoll_pwait2", ENOSYS)                                                                       \
+    X(FCNTL, "fcntl", EPERM)                                                                                     \
+    X(ACCEPT, "accept4", EINTR)                                                                                  \
+    X(ACCEPT, "accept4", EMFILE)                                                                                 \
+    X(ACCEPT, "accept4", ENOMEM)                                                                                 \
+    X(CONNECT, "connect, getsockopt", ENOBUFS)                                                                   \
+    X(RECEIVE, "recvfrom, recvmsg, preadv2, readv", EINTR)                                                       \
+    X(RECEIVE, "recvfrom, recvmsg, preadv2, readv", ENOMEM)                                                      \
+    X(SEND, "sendto, sendmsg, pwritev2, writev", EINTR)                                                          \
+    X(SEND, "sendto, sendmsg, pwritev2, writev", ENOMEM)                                                         \
+    X(NOWAIT, "preadv2, pwritev2", EOPNOTSUPP)
 
 enum fault_call {
     ALLOC, C_ALLOC, THREAD, MMAP, MUNMAP, MREMAP, MPROTECT, MADVISE, FUTEX_WAIT, FUTEX_WAKE, MEMBARRIER, CLOCK,
     GETAFFINITY, SETAFFINITY, OPEN, READ, WRITE, FILES, ALTSTACK, SIGNALS, LIMITS, ATTRIBUTES, KEY, HANDLERS,
-    SEMAPHORE, PRCTL, PEEK, POLL, FAULT_CALLS
+    SEMAPHORE, PRCTL, PEEK, POLL, EPOLL_MAKE, EPOLL_CTL, EPOLL_WAIT, EPOLL_WAIT2, FCNTL, ACCEPT, CONNECT, RECEIVE, SEND,
+    NOWAIT, FAULT_CALLS
 };
 
 /* What the library holds, as its calls say. */

@@ -1,7 +1,7 @@
 /* scene.h: the scenes that the sweep plays. A scene uses a part of the interface, checks that each accepted task runs
  * exactly once, and leaves nothing open. Calls that may fail are made by DONE.
  *
- * Each file calls those above it alone: parts.c, foreign.c, whole.c, scenes.c, point.c, and sweep.c or ../limits. */
+ * Each file calls those above it alone: parts.c, foreign.c, whole.c, talk.c, scenes.c, point.c, and sweep.c or ../limits. */
 #ifndef SCENE_H
 #define SCENE_H
 
@@ -70,6 +70,10 @@ void check_jobs(void);
 
 /* The task of the interface that uses nearly all of it; the scenes run it in a run and in a pool. */
 void whole(void *closure, struct scheduler *s);
+
+/* A scene of sched_io.h. Its partner begins before anything fails. */
+void begin_partner(void);
+void talk(void);
 
 /* Loops, a reduction with a large value, and a sort of the array, with this s. */
 enum { LOOP_ELEMENTS = 3000 };

@@ -135,5 +135,6 @@ static void files(void)
 const struct scene scenes[] = {
     {"run", run, 0}, {"pool", pool, 0}, {"default", default_pool, 0}, {"flood", flood, 0},
     {"large-flood", large_flood, 0}, {"files", files, 0}, {"crowd", crowd, 1},
+    {"talk", talk, 0},
 };
 const int scene_count = sizeof scenes / sizeof *scenes;

@@ -90,6 +90,7 @@ static void play_point(void *arg)
     }
     outcome = &report->outcome;
     begin_foreign();
+    begin_partner();
     if (skip < 0) {
         fault_interface.arm(faults[0].call, 0, LONG_MAX, 0);
         play(series, STRICT, 0);

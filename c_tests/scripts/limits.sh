@@ -8,7 +8,7 @@ faults=$ROOT/c_tests/faults limits=$ROOT/c_tests/limits
 flags='-std=gnu11 -O2 -g -Wall -Wextra -Werror'
 quietly $CC $flags -shared -fPIC -o inject.so "$faults/inject.c" -ldl
 quietly $CC $flags -I"$PREFIX/include/libsched" -o limits "$limits"/*.c "$faults"/p*.c "$faults"/scenes.c \
-        "$faults"/foreign.c "$faults"/whole.c -L"$PREFIX/lib" -lsched -pthread -Wl,-rpath,"$PREFIX/lib"
+        "$faults"/foreign.c "$faults"/whole.c "$faults"/talk.c -L"$PREFIX/lib" -lsched -pthread -Wl,-rpath,"$PREFIX/lib"
 
 # The document has the calls of the list, and no others.
 grep -o 'X([a-z_0-9]*)' "$limits/calls.h" | sed 's/X(\(.*\))/\1/' | grep -v -e '^restart_syscall$' -e '^clock_nanosleep$' -e '^chdir$' |
