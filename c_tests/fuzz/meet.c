@@ -1,6 +1,9 @@
-/* meet.c: the statements whose tasks wait for each other: sem, barrier, pipe and channel. Their tasks begin at a gate, which opens
+/* meet.c: the statements whose tasks wait for each other: sem, barrier, pipe, channel and stream. Their tasks begin at a gate, which opens
  * when the last of them is queued. A task that the full queue refuses is none of those that meet. */
 #include "program.h"
+#include <fcntl.h>
+#include <sched_io.h>
+#include <sys/socket.h>
 
 struct meeting {
     sched_sem gate;
@@ -20,6 +23,8 @@ struct meeting {
     /* channel */
     struct sched_channel *channel;
     atomic_size_t sent, received, senders;
+    /* stream: as channel, but */
+    int ends[2];
 };
 
 static void begin_task(struct task *task)
@@ -297,4 +302,77 @@ uint64_t do_channel(const struct statement *now, uint64_t path, struct task *tas
     CHECK_EQ(pipe.received, pipe.count ? pipe.items : 0);
     sched_channel_destroy(pipe.channel);
     return pipe.count ? value : value_of_items(path, pipe.items);
+}
+
+/* --- stream ------------------------------------------------------------- */
+
+/* Items are written and read as wholes. A task of a cancelled group stops at its first wait, as all the others of its stream do. */
+
+static void writes(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *stream = begin_pipe(task, s);
+    for (size_t i; stream && (i = atomic_fetch_add(&stream->sent, 1)) < stream->items;) {
+        uint64_t item = part(stream->path, i);
+        int fd = stream->ends[1], size = sizeof item;
+        if (item % 2 == 0 && in_time(sched_write_until(fd, &item, sizeof item, soon(item), s) == size ? 0 : -1, task))
+            continue;
+        if (sched_write_all(fd, &item, sizeof item, s) != size) {
+            CHECK(get_errno() == ECANCELED && task->totals == &unread);
+            break;
+        }
+    }
+    if (stream && atomic_fetch_sub(&stream->senders, 1) == 1)
+        CHECK_EQ(sched_close(stream->ends[1]), 0);
+    end_task(task, 0);
+}
+
+static void reads(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *stream = begin_pipe(task, s);
+    uint64_t sum = 0, item = 0, last = task->path;
+    while (stream) {
+        ssize_t n = -1;
+        if (last % 2 == 0 && (n = sched_read_until(stream->ends[0], &item, sizeof item, soon(last), s)) < 0)
+            in_time(-1, task);
+        if (n < 0 && (n = sched_read(stream->ends[0], &item, sizeof item, s)) < 0)
+            CHECK(get_errno() == ECANCELED && task->totals == &unread);
+        if (n <= 0)
+            break;
+        CHECK_EQ(n, sizeof item);
+        sum += item;
+        last = mix(item);
+        atomic_fetch_add(&stream->received, 1);
+    }
+    end_task(task, sum);
+}
+
+uint64_t do_stream(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[2 * MOST_BLOCKS];
+    size_t writers = now->n[0], all = writers + now->n[1], made = 0, taken = 0;
+    struct meeting stream = {.gate = SCHED_SEM_INIT(0), .path = path, .items = now->n[3]};
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = 0;
+    int open = now->n[2] == 0 ? pipe2(stream.ends, O_CLOEXEC)
+                              : socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stream.ends);
+    CHECK(open == 0 || errno == EMFILE); /* many streams may be open at a time */
+    for (size_t i = 0; i < all; i++) {
+        child[i] = task_of(NULL, part(path, i), task);
+        *(i < writers ? &made : &taken) += add(&group, i < writers ? writes : reads, &child[i], &stream, s);
+    }
+    stream.count = open == 0 && made && taken;
+    stream.senders = made;
+    for (size_t i = 0; i < made + taken; i++)
+        CHECK_EQ(sched_sem_post(&stream.gate), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (size_t i = 0; i < all; i++)
+        value += value_of_ended(&child[i]);
+    if (open == 0)
+        CHECK_EQ(sched_close(stream.ends[0]), 0);
+    if (open == 0 && !stream.count)
+        CHECK_EQ(sched_close(stream.ends[1]), 0);
+    CHECK(task->totals == &unread || stream.received == (stream.count ? stream.items : 0));
+    return stream.count ? value : value_of_items(path, stream.items);
 }

@@ -27,6 +27,7 @@ static const struct {
     [BARRIER] = {"barrier", 1, 1, MOST_BLOCKS, 0, 1},
     [PIPE] = {"pipe", 4, 0, 0, 0, 0},
     [CHANNEL] = {"channel", 4, 0, 0, 0, 0},
+    [STREAM] = {"stream", 4, 0, 0, 0, 0},
     [FOREIGN] = {"foreign", 3, 1, MOST_BLOCKS, 0, 0},
     [POOL] = {"pool", 1, 1, MOST_BLOCKS, 0, 0},
     [RUN] = {"run", 2, 1, 1, 0, 0},
@@ -88,13 +89,14 @@ static struct statement *parse_statement(const char **text, struct place place)
     } else if (!words[new->word].is_leaf) {
         place.first_mutex = 0;
     }
-    if ((new->word == PIPE || new->word == CHANNEL) && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
+    int is_pipe = new->word == PIPE || new->word == CHANNEL || new->word == STREAM;
+    if (is_pipe && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
         refuse(at, "a pipe that is too large");
     if (new->word == FOREIGN && new->n[0] > MOST_BLOCKS)
         refuse(at, "too many threads");
     if (new->word == CROWD && new->n[0] > MOST_BLOCKS)
         refuse(at, "a crowd that is too large");
-    if ((new->word == SEM || new->word == PIPE || new->word == CHANNEL || new->word == BARRIER) && new->n[0] == 0)
+    if ((is_pipe || new->word == SEM || new->word == BARRIER) && new->n[0] == 0)
         refuse(at, "a number that is 0");
     place.in_leaves = words[new->word].has_leaves;
     while (*(at = skip_blanks(at)) == '{') {

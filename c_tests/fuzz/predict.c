@@ -110,6 +110,7 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         return value;
     case PIPE:
     case CHANNEL:
+    case STREAM:
         totals->tasks += now->n[0] + now->n[1];
         return value_of_items(path, now->n[3]);
     case RUN:

@@ -26,6 +26,7 @@
  *     barrier ROUNDS {...}...   a task for each block, which meet after each round                 leaves only
  *     pipe P C ROOM N           P producers and C consumers of N items, in a queue with ROOM for so many
  *     channel S R ROOM N        S senders and R receivers of N items, in a channel with ROOM for so many, some with deadlines
+ *     stream W R HOW N          W writers and R readers of N items, in a pipe (HOW is 0) or a pair of sockets, some with deadlines
  *     foreign T HOW WHERE {...}...   T threads, each of which adds the tasks: spawned (0), grouped (1), forked (2), or as
  *                               parts of a loop (3), after a sort and a reduction (4); in this run (0), by NULL in the
  *                               default pool (1), or in a pool of their own (2)
@@ -85,7 +86,7 @@ enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
 
 enum word {
     WORK, YIELD, SLEEP, ALARM, LOCK, WITHIN, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM,
-    BARRIER, PIPE, CHANNEL, FOREIGN, POOL, RUN, UP, REPEAT, WORDS
+    BARRIER, PIPE, CHANNEL, STREAM, FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 
 /* How the threads of `foreign` add tasks, and the run that these are in. */
@@ -196,7 +197,7 @@ int in_time(int result, const struct task *task);
 uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
-statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_channel, do_foreign, do_pool, do_run, do_statement;
+statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_channel, do_stream, do_foreign, do_pool, do_run, do_statement;
 
 /* The value of the block, without the library; adds to the totals what its execution adds. */
 uint64_t predict(const struct block *block, uint64_t path, struct totals *totals);

@@ -194,6 +194,8 @@ uint64_t do_statement(const struct statement *now, uint64_t path, struct task *t
         return do_pipe(now, path, task, s);
     case CHANNEL:
         return do_channel(now, path, task, s);
+    case STREAM:
+        return do_stream(now, path, task, s);
     case FOREIGN:
         return do_foreign(now, path, task, s);
     case POOL:

@@ -95,7 +95,7 @@ impl Statement {
             "work" => number(0),
             "yield" => 100 * number(0),
             "sort" => 20 * number(0),
-            "pipe" | "channel" => 500 * number(3),
+            "pipe" | "channel" | "stream" => 500 * number(3),
             "block" | "sleep" => 1_000,
             "foreign" => 50_000 * (1 + number(0)),
             "pool" | "run" => 50_000,
@@ -156,6 +156,7 @@ fn any_statement(depth: usize) -> Statements {
         (1, alone("sort", &[0..800, 0..9])),
         (2, alone("pipe", &[1..4, 1..4, 1..5, 0..40])),
         (2, alone("channel", &[1..4, 1..4, 0..5, 0..40])),
+        (2, alone("stream", &[1..4, 1..4, 0..2, 0..40])),
         (2, statement("sem", &[1..4], block(leaf(0), 3), 1..7)),
         (3, statement("barrier", &[1..5], block(leaf(0), 3), 1..7)),
         (3, statement("crowd", &[1..5], block(leaf(0), 2), 1..4)),
@@ -234,7 +235,7 @@ mod tests {
         let all: Vec<String> =
             (0..300).map(|seed| generator.program(seed).current().to_string()).collect();
         for word in "work yield sleep alarm lock within block spawn copy fork group crowd meanwhile cancel for \
-                     reduce sort sem barrier pipe channel foreign pool run up repeat"
+                     reduce sort sem barrier pipe channel stream foreign pool run up repeat"
             .split_whitespace()
         {
             let has = |text: &&String| text.contains(&format!("{word} "));
