@@ -233,7 +233,7 @@ fn reoccupy(fiber: &Fiber, worker: &'static Worker) {
 fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
     // SAFETY: the fiber's task is counted (`hold`), so the run has not ended.
     let run = unsafe { &*fiber.worker().run.get() };
-    let own = fiber.worker().index();
+    let own = fiber.worker().index().min(run.workers()); // a relief's place is behind the workers
     let mut workers = (own..run.workers()).chain(0..own).map(|index| run.worker(index));
     workers.find(|worker| worker.handoff.claim())
 }
