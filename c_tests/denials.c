@@ -1,4 +1,4 @@
-/* denials: system calls that the process may not make. */
+/* denials: system calls that the process may not make. This is one file because all cases deny calls by the same filter. */
 #include "case.h"
 #include "child.h"
 #include "seccomp.h"
