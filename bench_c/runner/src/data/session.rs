@@ -342,6 +342,7 @@ pub mod tests {
             "tasks_per_second",
             "answers_per_second",
             "least",
+            "computed",
             "ns_a_section",
             "first_us",
             "before_end",
