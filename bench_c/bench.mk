@@ -31,6 +31,13 @@ bench-peers: bench-programs ## ... and other systems, as far as they are here: L
 	$(PEERS)
 	$(RUNNER) sched-bench --features pictures -- peers --programs $(BENCH) $(BENCH_ARGS)
 
+# The library's echo server, beside those that the peers' Makefile builds.
+$(BENCH)/peers/echo/libsched: bench_c/peers/echo/libsched.c bench_c/peers/echo/echo.h bench_c/measure.h $(HEADERS) | $(UP_TO_DATE)
+	$(COMPILE) -o $@ $< $(WITH_LIBRARY)
+bench-io: $(BENCH)/peers/echo/libsched programs ## echo servers on this library, Go, Tokio; NECO=FOLDER, LIBUV=FOLDER: on checkouts of these
+	$(PEERS) NECO='$(abspath $(NECO))' LIBUV='$(abspath $(LIBUV))' echo
+	@bench_c/peers/echo/compare.sh $(BENCH)/peers/echo $(PROGRAMS)/sload $(IO_ARGS)
+
 bench-programs-peers: programs ## the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum
 	$(RUNNER) sched-bench --features pictures -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
