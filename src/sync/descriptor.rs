@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_hang_up_and_a_close_go_to_all() {
-        let all = [IN, OUT, IN].map(Waiting::new);
+        let all = [IN, OUT, IN, IN].map(Waiting::new);
         let mut descriptor = Descriptor::default();
         // SAFETY: the waiters outlive the descriptor.
         unsafe { (descriptor.link(&all[0]), descriptor.link(&all[1])) };
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(all[2].ready(), CLOSED);
         assert_eq!(descriptor.generation, generation + 1);
         // SAFETY: as above.
-        unsafe { descriptor.link(&all[0]) };
-        assert_eq!(served(descriptor.give_up(), &all), [0]);
-        assert_eq!((all[0].ready(), descriptor.generation), (0, generation + 1));
+        unsafe { descriptor.link(&all[3]) };
+        assert_eq!(served(descriptor.give_up(), &all), [3]);
+        assert_eq!((all[3].ready(), descriptor.generation), (0, generation + 1));
     }
 }
