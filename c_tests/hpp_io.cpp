@@ -1,5 +1,6 @@
 /* hpp_io: sched_io.hpp: descriptors that are owned, bytes of any type, errors as exceptions, and deadlines of std::chrono. */
 #include "case.h"
+#include "places.hpp"
 #include <sched_io.hpp>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,25 +14,6 @@
 using namespace std::chrono_literals;
 using sched::descriptor;
 using std::chrono::steady_clock;
-
-/* The error that f throws; 0 for none. */
-template <class F> static int error_of(F f)
-{
-    try {
-        f();
-    } catch (const std::system_error &e) {
-        CHECK(e.code().category() == std::generic_category());
-        return e.code().value();
-    }
-    return 0;
-}
-
-template <class F> static void in_each_place(F f)
-{
-    sched::run(1, f);
-    sched::run(4, f);
-    f();
-}
 
 struct two {
     descriptor in, out;

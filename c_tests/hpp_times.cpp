@@ -1,5 +1,6 @@
 /* hpp_times: sched.hpp: deadlines, cancelled waits, timers and channels. */
 #include "case.h"
+#include "places.hpp"
 #include "counted.hpp"
 #include <sched.hpp>
 #include <functional>
@@ -10,26 +11,6 @@
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-
-/* The error that f throws; 0 for none. */
-template <class F> static int error_of(F f)
-{
-    try {
-        f();
-    } catch (const std::system_error &e) {
-        CHECK(e.code().category() == std::generic_category());
-        return e.code().value();
-    }
-    return 0;
-}
-
-/* Calls f in runs of 1 and 4 workers, and in main. */
-template <class F> static void in_each_place(F f)
-{
-    sched::run(1, f);
-    sched::run(4, f);
-    f();
-}
 
 /* hpp_deadlines: sched.hpp: a deadline is a time of any clock, or a duration of any unit, however long. Nothing that waits
  * for a time ends before it; what has passed is a try.

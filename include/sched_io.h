@@ -3,9 +3,10 @@
  * Made from src/ffi by `make headers`; not to be edited.
  *
  * A task that waits in one of these functions does not occupy its worker. Results and errno are
- * those of POSIX. Each function has a form whose name ends with _until: it waits no longer than
- * until a deadline, a time of sched_now(), and then fails with ETIMEDOUT. If the caller's group is
- * cancelled, a wait ends with ECANCELED. A thread that is not in a task blocks.
+ * those of POSIX. Each function has a form whose name ends with _until. That form waits no longer
+ * than until a deadline, and then fails with ETIMEDOUT; a deadline is a time of the clock that
+ * sched_now() reads. If the caller's group is cancelled, a wait ends with ECANCELED. A thread that
+ * is not in a task blocks.
  *
  * Sockets, pipes, terminals, eventfds, timerfds, pidfds, and whatever else epoll(7) takes, are
  * waited for without a thread. Regular files are read and written in a blocking section
@@ -32,7 +33,7 @@ extern "C" {
  *
  * Returns the events that have happened, which are greater than 0; or -1 with errno: ETIMEDOUT
  * (the deadline has passed), ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches of
@@ -52,7 +53,7 @@ int sched_poll(int fd,
  * read. The worker of a task that waits runs other tasks.
  *
  * Returns the number of bytes, 0 at the end of the file; or -1 with errno: ECANCELED (the caller's
- * group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+ * group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
  * has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * read(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -75,7 +76,7 @@ ssize_t sched_read(int fd,
  *
  * Returns the number of bytes, 0 at the end of the file; or -1 with errno: ETIMEDOUT (the deadline
  * has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
- * is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+ * is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
  * run of s has ended), or an error of read(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of read(2); a wait costs one system call more, and one or two switches
@@ -91,8 +92,8 @@ ssize_t sched_read_until(int fd,
  * number. The signal SIGPIPE is not raised.
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
- * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
- * descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+ * open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
  * ended), or an error of write(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -106,7 +107,7 @@ ssize_t sched_write(int fd,
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
  * ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended), or an error of write(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -121,7 +122,7 @@ ssize_t sched_write_until(int fd,
  * written.
  *
  * Returns n; or -1 with errno: EPIPE (nobody can read what is written), ECANCELED (the caller's
- * group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+ * group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
  * has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * write(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -137,7 +138,7 @@ ssize_t sched_write_all(int fd,
  *
  * Returns n; or -1 with errno: EPIPE (nobody can read what is written), ETIMEDOUT (the deadline
  * has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
- * is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+ * is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
  * run of s has ended), or an error of write(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -151,7 +152,7 @@ ssize_t sched_write_all_until(int fd,
 /* As sched_read, into count buffers: see readv(2).
  *
  * Returns the number of bytes, 0 at the end of the file; or -1 with errno: ECANCELED (the caller's
- * group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+ * group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
  * has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * readv(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -166,7 +167,7 @@ ssize_t sched_readv(int fd,
  *
  * Returns the number of bytes, 0 at the end of the file; or -1 with errno: ETIMEDOUT (the deadline
  * has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
- * is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+ * is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
  * run of s has ended), or an error of readv(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of readv(2); a wait costs one system call more, and one or two switches
@@ -180,8 +181,8 @@ ssize_t sched_readv_until(int fd,
 /* As sched_write, from count buffers: see writev(2).
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
- * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
- * descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+ * open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
  * ended), or an error of writev(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of writev(2); a wait costs one system call more, and one or two switches
@@ -195,7 +196,7 @@ ssize_t sched_writev(int fd,
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
  * ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended), or an error of writev(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of writev(2); a wait costs one system call more, and one or two switches
@@ -210,7 +211,7 @@ ssize_t sched_writev_until(int fd,
  * not wait.
  *
  * Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ECANCELED (the caller's
- * group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+ * group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
  * has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * recv(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -226,7 +227,7 @@ ssize_t sched_recv(int fd,
  *
  * Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ETIMEDOUT (the deadline
  * has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
- * is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+ * is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
  * run of s has ended), or an error of recv(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of recv(2); a wait costs one system call more, and one or two switches
@@ -243,7 +244,7 @@ ssize_t sched_recv_until(int fd,
  * With MSG_DONTWAIT in flags it does not wait. The signal SIGPIPE is not raised.
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ECANCELED
- * (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor,
+ * (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open,
  * or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or
  * an error of send(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -259,7 +260,7 @@ ssize_t sched_send(int fd,
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ETIMEDOUT
  * (the deadline has passed), ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended), or an error of send(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of send(2); a wait costs one system call more, and one or two switches
@@ -274,7 +275,7 @@ ssize_t sched_send_until(int fd,
 /* As sched_recv, with the message of recvmsg(2).
  *
  * Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ECANCELED (the caller's
- * group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+ * group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
  * has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * recvmsg(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -289,7 +290,7 @@ ssize_t sched_recvmsg(int fd,
  *
  * Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ETIMEDOUT (the deadline
  * has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
- * is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+ * is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
  * run of s has ended), or an error of recvmsg(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of recvmsg(2); a wait costs one system call more, and one or two
@@ -304,7 +305,7 @@ ssize_t sched_recvmsg_until(int fd,
  * byte.
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ECANCELED
- * (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor,
+ * (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open,
  * or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or
  * an error of sendmsg(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -319,7 +320,7 @@ ssize_t sched_sendmsg(int fd,
  *
  * Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ETIMEDOUT
  * (the deadline has passed), ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended), or an error of sendmsg(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sendmsg(2); a wait costs one system call more, and one or two
@@ -334,7 +335,7 @@ ssize_t sched_sendmsg_until(int fd,
  * socket, and stays set. The new descriptor does not have it.
  *
  * Returns the descriptor of the connection; or -1 with errno: ECANCELED (the caller's group is
- * cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+ * cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
  * closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * accept(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -354,8 +355,8 @@ int sched_accept(int fd,
 /* As sched_accept, but waits no longer than until deadline; if that has passed, it does not wait.
  *
  * Returns the descriptor of the connection; or -1 with errno: ETIMEDOUT (the deadline has passed),
- * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
- * descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+ * open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
  * ended), or an error of accept(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of accept(2); a wait costs one system call more, and one or two switches
@@ -369,7 +370,7 @@ int sched_accept_until(int fd,
 /* As sched_accept, with the flags of accept4(2): SOCK_CLOEXEC, SOCK_NONBLOCK.
  *
  * Returns the descriptor of the connection; or -1 with errno: ECANCELED (the caller's group is
- * cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+ * cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
  * closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * accept4(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -384,8 +385,8 @@ int sched_accept4(int fd,
 /* As sched_accept4, but waits no longer than until deadline; if that has passed, it does not wait.
  *
  * Returns the descriptor of the connection; or -1 with errno: ETIMEDOUT (the deadline has passed),
- * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
- * descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+ * open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
  * ended), or an error of accept4(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of accept4(2); a wait costs one system call more, and one or two
@@ -402,7 +403,7 @@ int sched_accept4_until(int fd,
  * should be closed.
  *
  * Returns 0; or -1 with errno: ECANCELED (the caller's group is cancelled: see
- * sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+ * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended), or an error of connect(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of connect(2); a wait costs one system call more, and one or two
@@ -415,7 +416,7 @@ int sched_connect(int fd,
 /* As sched_connect, but waits no longer than until deadline; if that has passed, it does not wait.
  *
  * Returns 0; or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
- * is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+ * is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
  * closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
  * connect(2).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -431,7 +432,7 @@ int sched_connect_until(int fd,
  * close(2) closes a descriptor for which tasks wait, they learn of it some time later, or when
  * somebody waits for the next descriptor of that number.)
  *
- * Returns 0, or -1 with errno: EBADF (fd is no open descriptor), or an error of close(2).
+ * Returns 0, or -1 with errno: EBADF (fd is not open), or an error of close(2).
  * Thread-safe. Cost: that of close(2). */
 int sched_close(int fd);
 

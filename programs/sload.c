@@ -1,9 +1,9 @@
 /* sload: loads a server with requests on many connections, and prints how many it answers, and how soon.
  *
- * What it teaches: sched_io.h. Each connection is a task that writes a request and reads the answer as a thread would; ten
- * thousand of them wait at a time without a thread. Each request has a deadline. The end of the run, by time or by a
- * signal, is a task that waits for the descriptor of the signals until a deadline, and then cancels the group of the
- * connections, which ends their waits. An answer is counted in the record of the worker that runs the task; a task may
+ * What it teaches: sched_io.h. Each connection is a task that writes a request and reads the answer as a thread would. Ten
+ * thousand such tasks can wait at the same time, and none of them occupies a thread. Each request has a deadline. One more
+ * task waits for a signal (signalfd) until the end of the run, and then cancels the group of the connections, which ends
+ * their waits. An answer is counted in the record of the worker that runs the task; a task may
  * have changed its worker when it has waited, so it asks for the worker after that.
  *
  * With --rate, a request has a time at which it ought to be sent, and its latency counts from then: a server that stalls

@@ -290,7 +290,10 @@ uint64_t do_channel(const struct statement *now, uint64_t path, struct task *tas
     CHECK(pipe.channel != NULL);
     for (size_t i = 0; i < all; i++) {
         child[i] = task_of(NULL, part(path, i), task);
-        *(i < senders ? &made : &taken) += add(&group, i < senders ? sends : receives, &child[i], &pipe, s);
+        if (i < senders)
+            made += add(&group, sends, &child[i], &pipe, s);
+        else
+            taken += add(&group, receives, &child[i], &pipe, s);
     }
     pipe.count = made && taken;
     pipe.senders = made;
@@ -360,7 +363,10 @@ uint64_t do_stream(const struct statement *now, uint64_t path, struct task *task
     CHECK(open == 0 || errno == EMFILE); /* many streams may be open at a time */
     for (size_t i = 0; i < all; i++) {
         child[i] = task_of(NULL, part(path, i), task);
-        *(i < writers ? &made : &taken) += add(&group, i < writers ? writes : reads, &child[i], &stream, s);
+        if (i < writers)
+            made += add(&group, writes, &child[i], &stream, s);
+        else
+            taken += add(&group, reads, &child[i], &stream, s);
     }
     stream.count = open == 0 && made && taken;
     stream.senders = made;

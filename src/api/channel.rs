@@ -247,7 +247,7 @@ impl Channel {
     /// # Safety
     /// The locks are held, and the node is a waiter's.
     unsafe fn serve(&self, node: *const Node, copy: impl FnOnce(*mut u8)) -> Found {
-        // SAFETY: by the caller's promise; the waiter waits until it is granted.
+        // SAFETY: by the caller's promise; the node's task is suspended until its node is granted.
         unsafe {
             copy(ptr::with_exposed_provenance_mut(Node::element(node)));
             Node::set_element(node, 0);

@@ -37,8 +37,8 @@ pub struct Caller<'a> {
 /// How often a wait in a blocking section looks whether it was cancelled.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// How many calls of a task in succession need not wait before others have their turn. (Tokio's
-/// tasks have a budget of 128 operations.)
+/// After this many calls in succession that did not wait, a task yields. (Tokio's tasks have a
+/// budget of 128 operations.)
 const BURST: u32 = 32;
 
 /// How often a task looks that waits without the kernel's list and without a blocking section.
@@ -147,8 +147,8 @@ impl Caller<'_> {
         }
     }
 
-    /// Called after a call that did not have to wait. After `BURST` of them in succession the task
-    /// lets others go first: a task that always finds something to read must not keep its worker.
+    /// Counts a call that did not wait. After `BURST` such calls in succession the task yields, so
+    /// that a task which always finds something to read does not keep its worker.
     fn take_turns(self) {
         let Some(mine) = self.worker.and_then(Worker::mine) else { return };
         let fiber = mine.fiber();

@@ -59,7 +59,7 @@
 //! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`: fence |
 //! | `Entry::place`: 0, after the claim | Release | `remove`: the first load, Acquire |
 //! | `Entry::place`: all else | Relaxed | the shard's lock |
-//! | `shards`: exchange | AcqRel | `shards`: load, Acquire: the wheels are made |
+//! | `shards` | Acquire, AcqRel | `memory::zeroed_once`: the wheels are made |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
 //! | `serving`: additions | SeqCst | `may_act`: loads |
 
@@ -70,7 +70,6 @@ pub mod wheel;
 pub use shard::{Claim, Entry, FOREVER, Then, Why};
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad, fence};
-use crate::sys::detector;
 use crate::sys::memory::{self, NoMemory};
 use shard::{Shard, Time};
 use std::mem;
@@ -109,17 +108,8 @@ impl Deadlines {
 
     /// Makes the wheels, unless they are made already. To be called before `add`.
     pub fn prepare(&self) -> Result<(), NoMemory> {
-        if self.shards().is_empty() {
-            // SAFETY: all bytes zero is a shard.
-            let made = Box::into_raw(unsafe { memory::zeroed::<Pad<Shard>>(SHARDS) }?);
-            detector::own_bytes(made.addr(), SHARDS * size_of::<Pad<Shard>>());
-            let (none, acq_rel, relaxed) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
-            if self.shards.compare_exchange(none, made.cast(), acq_rel, relaxed).is_err() {
-                // SAFETY: made above, and nobody else has it.
-                drop(unsafe { Box::from_raw(made) });
-            }
-        }
-        Ok(())
+        // SAFETY: all bytes zero is a shard.
+        unsafe { memory::zeroed_once(&self.shards, SHARDS) }.map(|_| ())
     }
 
     fn shards(&self) -> &[Pad<Shard>] {

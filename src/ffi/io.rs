@@ -50,7 +50,7 @@ unsafe fn buffers<'a>(v: *const iovec, count: c_int) -> Result<&'a [iovec], Errn
 ///
 /// Returns the events that have happened, which are greater than 0; or -1 with errno: ETIMEDOUT
 /// (the deadline has passed), ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches of
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn sched_poll(
 /// read. The worker of a task that waits runs other tasks.
 ///
 /// Returns the number of bytes, 0 at the end of the file; or -1 with errno: ECANCELED (the caller's
-/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
 /// has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// read(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn sched_read(
 ///
 /// Returns the number of bytes, 0 at the end of the file; or -1 with errno: ETIMEDOUT (the deadline
 /// has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
-/// is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+/// is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
 /// run of s has ended), or an error of read(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of read(2); a wait costs one system call more, and one or two switches
@@ -136,8 +136,8 @@ pub unsafe extern "C" fn sched_read_until(
 /// number. The signal SIGPIPE is not raised.
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
-/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
-/// descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+/// open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
 /// ended), or an error of write(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn sched_write(
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
 /// ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended), or an error of write(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn sched_write_until(
 /// written.
 ///
 /// Returns n; or -1 with errno: EPIPE (nobody can read what is written), ECANCELED (the caller's
-/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
 /// has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// write(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn sched_write_all(
 ///
 /// Returns n; or -1 with errno: EPIPE (nobody can read what is written), ETIMEDOUT (the deadline
 /// has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
-/// is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+/// is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
 /// run of s has ended), or an error of write(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of write(2); a wait costs one system call more, and one or two switches
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn sched_write_all_until(
 /// As sched_read, into count buffers: see readv(2).
 ///
 /// Returns the number of bytes, 0 at the end of the file; or -1 with errno: ECANCELED (the caller's
-/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
 /// has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// readv(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn sched_readv(
 ///
 /// Returns the number of bytes, 0 at the end of the file; or -1 with errno: ETIMEDOUT (the deadline
 /// has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
-/// is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+/// is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
 /// run of s has ended), or an error of readv(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of readv(2); a wait costs one system call more, and one or two switches
@@ -279,8 +279,8 @@ pub unsafe extern "C" fn sched_readv_until(
 /// As sched_write, from count buffers: see writev(2).
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
-/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
-/// descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+/// open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
 /// ended), or an error of writev(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of writev(2); a wait costs one system call more, and one or two switches
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn sched_writev(
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is written),
 /// ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended), or an error of writev(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of writev(2); a wait costs one system call more, and one or two switches
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn sched_writev_until(
 /// not wait.
 ///
 /// Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ECANCELED (the caller's
-/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
 /// has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// recv(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn sched_recv(
 ///
 /// Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ETIMEDOUT (the deadline
 /// has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
-/// is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+/// is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
 /// run of s has ended), or an error of recv(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of recv(2); a wait costs one system call more, and one or two switches
@@ -386,7 +386,7 @@ pub unsafe extern "C" fn sched_recv_until(
 /// With MSG_DONTWAIT in flags it does not wait. The signal SIGPIPE is not raised.
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ECANCELED
-/// (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor,
+/// (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open,
 /// or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or
 /// an error of send(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -411,7 +411,7 @@ pub unsafe extern "C" fn sched_send(
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ETIMEDOUT
 /// (the deadline has passed), ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended), or an error of send(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of send(2); a wait costs one system call more, and one or two switches
@@ -435,7 +435,7 @@ pub unsafe extern "C" fn sched_send_until(
 /// As sched_recv, with the message of recvmsg(2).
 ///
 /// Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ECANCELED (the caller's
-/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close
+/// group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close
 /// has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// recvmsg(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -459,7 +459,7 @@ pub unsafe extern "C" fn sched_recvmsg(
 ///
 /// Returns the number of bytes, 0 at the end of a stream; or -1 with errno: ETIMEDOUT (the deadline
 /// has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd
-/// is no open descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
+/// is not open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the
 /// run of s has ended), or an error of recvmsg(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of recvmsg(2); a wait costs one system call more, and one or two
@@ -483,7 +483,7 @@ pub unsafe extern "C" fn sched_recvmsg_until(
 /// byte.
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ECANCELED
-/// (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor,
+/// (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not open,
 /// or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or
 /// an error of sendmsg(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -507,7 +507,7 @@ pub unsafe extern "C" fn sched_sendmsg(
 ///
 /// Returns the number of bytes; or -1 with errno: EPIPE (nobody can read what is sent), ETIMEDOUT
 /// (the deadline has passed), ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended), or an error of sendmsg(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sendmsg(2); a wait costs one system call more, and one or two
@@ -531,7 +531,7 @@ pub unsafe extern "C" fn sched_sendmsg_until(
 /// socket, and stays set. The new descriptor does not have it.
 ///
 /// Returns the descriptor of the connection; or -1 with errno: ECANCELED (the caller's group is
-/// cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+/// cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
 /// closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// accept(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -560,8 +560,8 @@ pub unsafe extern "C" fn sched_accept(
 /// As sched_accept, but waits no longer than until deadline; if that has passed, it does not wait.
 ///
 /// Returns the descriptor of the connection; or -1 with errno: ETIMEDOUT (the deadline has passed),
-/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
-/// descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+/// open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
 /// ended), or an error of accept(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of accept(2); a wait costs one system call more, and one or two switches
@@ -584,7 +584,7 @@ pub unsafe extern "C" fn sched_accept_until(
 /// As sched_accept, with the flags of accept4(2): SOCK_CLOEXEC, SOCK_NONBLOCK.
 ///
 /// Returns the descriptor of the connection; or -1 with errno: ECANCELED (the caller's group is
-/// cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+/// cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
 /// closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// accept4(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -608,8 +608,8 @@ pub unsafe extern "C" fn sched_accept4(
 /// As sched_accept4, but waits no longer than until deadline; if that has passed, it does not wait.
 ///
 /// Returns the descriptor of the connection; or -1 with errno: ETIMEDOUT (the deadline has passed),
-/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is no open
-/// descriptor, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), EBADF (fd is not
+/// open, or sched_close has closed it), ENOMEM (there is no memory), EINVAL (the run of s has
 /// ended), or an error of accept4(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of accept4(2); a wait costs one system call more, and one or two
@@ -635,7 +635,7 @@ pub unsafe extern "C" fn sched_accept4_until(
 /// should be closed.
 ///
 /// Returns 0; or -1 with errno: ECANCELED (the caller's group is cancelled: see
-/// sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has closed it), ENOMEM
+/// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended), or an error of connect(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of connect(2); a wait costs one system call more, and one or two
@@ -657,7 +657,7 @@ pub unsafe extern "C" fn sched_connect(
 /// As sched_connect, but waits no longer than until deadline; if that has passed, it does not wait.
 ///
 /// Returns 0; or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
-/// is cancelled: see sched_group_cancel(3)), EBADF (fd is no open descriptor, or sched_close has
+/// is cancelled: see sched_group_cancel(3)), EBADF (fd is not open, or sched_close has
 /// closed it), ENOMEM (there is no memory), EINVAL (the run of s has ended), or an error of
 /// connect(2).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
@@ -682,7 +682,7 @@ pub unsafe extern "C" fn sched_connect_until(
 /// close(2) closes a descriptor for which tasks wait, they learn of it some time later, or when
 /// somebody waits for the next descriptor of that number.)
 ///
-/// Returns 0, or -1 with errno: EBADF (fd is no open descriptor), or an error of close(2).
+/// Returns 0, or -1 with errno: EBADF (fd is not open), or an error of close(2).
 /// Thread-safe. Cost: that of close(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_close(fd: c_int) -> c_int {

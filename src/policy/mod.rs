@@ -589,7 +589,8 @@ pub trait Place {
     fn until_deadline(&self, limit: Duration) -> Duration {
         limit
     }
-    /// Called by an idle worker after its sleep, without a lock: does what is due (`deadline`).
+    /// Called by a worker after its sleep, without a lock: does what is due (`deadline`), and has the
+    /// keeper poll if nobody else does.
     fn serve_deadlines(&self) {}
     /// Called by a worker that has found no task, without a lock: looks whether descriptors are
     /// ready for which tasks wait. True if it has queued such tasks, behind all others.

@@ -35,9 +35,8 @@
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
 //! | a slot | its lock | its lock |
-//! | `CHUNKS`, a chunk's address: exchange | AcqRel | `slot`: load, Acquire |
+//! | `CHUNKS`, a chunk's address: loads | Acquire | `memory::zeroed_once`: exchange |
 //! | `LOOKS`: swap, store; fence after the change that somebody must see | SeqCst | each other |
-//! | `USED` | Relaxed | none: the first wait makes the list under a lock |
 
 use crate::idle::poller::Poller;
 use crate::lock::mutex::Mutex;
@@ -48,7 +47,8 @@ use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sys::epoll::Event;
 use crate::sys::errno::Errno;
-use crate::sys::{detector, futex, memory, time};
+use crate::sys::memory::{self, NoMemory};
+use crate::sys::{futex, time};
 use crate::threads::watcher;
 use std::ffi::c_int;
 use std::ptr;
@@ -106,36 +106,12 @@ pub fn may_act() -> bool {
 
 /// The array of chunks; empty until it is made.
 fn chunks() -> &'static [AtomicPtr<Slot>] {
-    let first = CHUNKS.load(Ordering::Acquire); // pairs with `made`
+    let first = CHUNKS.load(Ordering::Acquire); // pairs with `zeroed_once`
     if first.is_null() {
         return &[];
     }
     // SAFETY: `slot` has made so many; they are never freed.
     unsafe { std::slice::from_raw_parts(first, MOST_CHUNKS) }
-}
-
-/// What the pointer points to: `n` values of zero bytes, which are made now if it is null.
-///
-/// # Safety
-/// As for `memory::zeroed`.
-unsafe fn made<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mut T, Errno> {
-    let known = to.load(Ordering::Acquire); // pairs with the exchange
-    if !known.is_null() {
-        return Ok(known);
-    }
-    // SAFETY: by the caller's promise.
-    let new = unsafe { memory::zeroed::<T>(n) }.map_err(|_| Errno(libc::ENOMEM))?;
-    let new = Box::into_raw(new);
-    detector::own_bytes(new.addr(), n * size_of::<T>());
-    let (none, acq_rel, acquire) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
-    match to.compare_exchange(none, new.cast(), acq_rel, acquire) {
-        Ok(_) => Ok(new.cast()),
-        Err(others) => {
-            // SAFETY: made above, and nobody else has it.
-            drop(unsafe { Box::from_raw(new) });
-            Ok(others)
-        }
-    }
 }
 
 /// The slot of a descriptor; made if need be.
@@ -144,16 +120,17 @@ fn slot(fd: c_int) -> Result<&'static Slot, Errno> {
     if fd >= SLOTS * MOST_CHUNKS {
         return Err(Errno(libc::ENOMEM));
     }
+    let no_memory = |NoMemory| Errno(libc::ENOMEM);
     // SAFETY: zero bytes are null pointers, and slots without waiters. Chunks are never freed.
     unsafe {
-        let chunk = made(&CHUNKS, MOST_CHUNKS)?.add(fd / SLOTS);
-        Ok(&*made(&*chunk, SLOTS)?.add(fd % SLOTS))
+        let chunk = memory::zeroed_once(&CHUNKS, MOST_CHUNKS).map_err(no_memory)?.add(fd / SLOTS);
+        Ok(&*memory::zeroed_once(&*chunk, SLOTS).map_err(no_memory)?.add(fd % SLOTS))
     }
 }
 
 /// The slot of a descriptor, if it was made.
 fn known_slot(fd: usize) -> Option<&'static Slot> {
-    let chunk = chunks().get(fd / SLOTS)?.load(Ordering::Acquire); // pairs with `made`
+    let chunk = chunks().get(fd / SLOTS)?.load(Ordering::Acquire); // pairs with `zeroed_once`
     // SAFETY: null, or a chunk, which is never freed.
     unsafe { chunk.as_ref().map(|_| &*chunk.add(fd % SLOTS)) }
 }
@@ -176,8 +153,8 @@ fn arm(fd: c_int, descriptor: &Descriptor, wanted: u32) -> Result<(), Errno> {
     }
 }
 
-/// Begins a wait for the descriptor; `end` or `leave` must follow. Fails if the kernel's list does
-/// not take the descriptor, or the list cannot be made.
+/// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
+/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -315,7 +292,17 @@ pub unsafe fn serve_held() {
     call_keeper();
 }
 
+/// Called by a thread that has slept and may have been the poller. If nobody polls now, the keeper
+/// looks: the thread was woken for a task, and the other workers may all sleep on futexes.
+#[inline]
+pub fn leave_poller() {
+    if POLLER.is_used() && !POLLER.is_polled() {
+        call_keeper();
+    }
+}
+
 /// Has the keeper look, since nobody may poll from now on.
+#[cold]
 fn call_keeper() {
     fence(Ordering::SeqCst); // pairs with the fence in `keep`
     if !LOOKS.load(Ordering::Relaxed) && !LOOKS.swap(true, Ordering::SeqCst) {

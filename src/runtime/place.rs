@@ -100,6 +100,7 @@ impl Place for Worker {
     }
 
     fn serve_deadlines(&self) {
+        descriptors::leave_poller();
         if self.covers_deadline.take() {
             deadlines::uncover();
             deadlines::serve();
@@ -163,6 +164,8 @@ impl Worker {
     pub(super) fn rest_beside(&self) {
         if descriptors::poller().sleep(&BESIDE, 0, LOOK) {
             self.serve_events();
+        } else {
+            descriptors::leave_poller();
         }
     }
 }

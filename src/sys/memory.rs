@@ -1,10 +1,12 @@
 //! Memory that may be refused. Every allocation of the library goes through this file or through
 //! `try_reserve`; a refusal becomes an errno, never an abort.
 
-use crate::sys::atomic::MODEL;
+use crate::sys::atomic::{AtomicPtr, MODEL, Ordering};
+use crate::sys::detector;
 use std::alloc::Layout;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 /// The allocator has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +140,29 @@ pub unsafe fn zeroed<T: Default>(n: usize) -> Result<Box<[T]>, NoMemory> {
     // SAFETY: the memory was allocated with the layout of [T; n], and zero bytes are valid values
     // by the caller's promise.
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
+}
+
+/// The address of `n` values of zero bytes that the first call makes. The exchange releases the
+/// values; whoever loads the pointer with Acquire sees them.
+///
+/// # Safety
+/// As for `zeroed`. Each call for this pointer has the same `n`.
+pub unsafe fn zeroed_once<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mut T, NoMemory> {
+    let known = to.load(Ordering::Acquire); // pairs with the exchange
+    if !known.is_null() {
+        return Ok(known);
+    }
+    // SAFETY: by the caller's promise.
+    let made = Box::into_raw(unsafe { zeroed::<T>(n) }?);
+    detector::own_bytes(made.addr(), n * size_of::<T>());
+    let (none, acq_rel, acquire) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
+    to.compare_exchange(none, made.cast(), acq_rel, acquire).map(|_| made.cast()).or_else(
+        |others| {
+            // SAFETY: made above, and nobody else has it.
+            drop(unsafe { Box::from_raw(made) });
+            Ok(others)
+        },
+    )
 }
 
 /// Copies a few bytes; 8 to 32 bytes are copied in words, without a call. Arguments have often just

@@ -343,6 +343,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         if has_events {
             place.serve_events();
         }
+        place.serve_deadlines();
         self.monitor.lock();
         // A joiner woken for a task is no longer in the list; a roused one still is.
         // SAFETY: locked just now.
