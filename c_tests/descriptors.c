@@ -778,7 +778,7 @@ CASE(io_relief)
 
 /* sleep_relief: A task that sleeps, or waits until a deadline, goes on although each worker is in a task that does not end before.
  * ctest: static debug
- * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 */
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
 static atomic_int woken_up, sleep_spinning;
 
 static void spins_until_woken(void *closure, struct scheduler *s)
@@ -814,6 +814,46 @@ CASE(sleep_relief)
 {
     run(2, sleep_relief_root);
     CHECK_EQ(woken_up, 2);
+}
+
+/* sleep_relief_same: Tasks that sleep until the same time all go on, although the first ones do not end before all have.
+ * ctest: static debug
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
+enum { ROUNDS_SAME = 5 };
+
+static atomic_int begun[ROUNDS_SAME], awake[ROUNDS_SAME];
+static _Atomic sched_time wake_at[ROUNDS_SAME];
+
+static void spins_until_all_awake(void *closure, struct scheduler *s)
+{
+    int round = *(int *)closure, tasks = threads_of(2) + 1;
+    unsigned turns = 0;
+    if (++begun[round] == tasks)
+        wake_at[round] = sched_now() + 10 * SHORT;
+    while (wake_at[round] == 0) /* a task that has not begun is not the business of a thread beside the workers */
+        CHECK_EQ(sched_sleep(SHORT, s), 0);
+    CHECK_EQ(sched_sleep_until(wake_at[round], s), 0);
+    awake[round]++;
+    while (awake[round] < tasks)
+        spin(&turns);
+}
+
+static void sleep_relief_same_root(void *closure, struct scheduler *s)
+{
+    static int rounds[ROUNDS_SAME];
+    for (int round = 0; round < ROUNDS_SAME; round++) {
+        sched_group group = SCHED_GROUP_INIT;
+        rounds[round] = round;
+        for (int i = 0; i < threads_of(2) + 1; i++)
+            CHECK_EQ(sched_group_spawn(&group, spins_until_all_awake, &rounds[round], s), 0);
+        CHECK_EQ(sched_group_wait(&group, s), 0);
+        CHECK_EQ(awake[round], threads_of(2) + 1);
+    }
+}
+
+CASE(sleep_relief_same)
+{
+    run(2, sleep_relief_same_root);
 }
 
 /* io_pools: The tasks of several runs and pools wait at the same time, and a run ends while others wait.

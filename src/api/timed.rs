@@ -69,6 +69,8 @@ struct Timed {
 struct Expiring<'a>(&'a Node);
 
 impl Latch for Expiring<'_> {
+    const ENDS_OUTSIDE: bool = true;
+
     fn word(&self) -> &AtomicUsize {
         self.0.word()
     }

@@ -46,6 +46,10 @@ pub(super) const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An object to wait for, whose state is one word.
 pub(super) trait Latch {
+    /// If the wait ends while the task leaves its stack, the task waits for its turn with the tasks
+    /// from outside, where a relief finds it (`policy::reliefs`). Otherwise it is the worker's own.
+    const ENDS_OUTSIDE: bool = false;
+
     fn word(&self) -> &AtomicUsize;
     fn is_over(&self) -> bool;
 
@@ -178,7 +182,14 @@ impl<'a, L: Latch> Wait<'a, L> {
     #[inline]
     fn asleep(&self, fiber: &Fiber, join: Join) {
         while !self.latch.is_over() {
-            let publish = |task: Task| self.latch.register(Waiter::Task(task.closure)).is_some();
+            let worker = fiber.worker();
+            let publish = |task: Task| {
+                let is_published = self.latch.register(Waiter::Task(task.closure)).is_some();
+                if L::ENDS_OUTSIDE && !is_published {
+                    worker.requeue(task);
+                }
+                is_published || L::ENDS_OUTSIDE
+            };
             // SAFETY: the caller is on the fiber, in a task; once `register` has published the
             // task, it returns true and no longer touches the stack.
             let is_back = join == Join::Suspend && unsafe { suspend_task(fiber, publish) };

@@ -35,6 +35,15 @@
 //! look: there is no instruction for deadlines in their paths. The keeper puts a due task into the
 //! queue for tasks from outside, which have turns (`policy::turns`).
 //!
+//! # Tasks that were queued and must wait
+//!
+//! After entries were served, the keeper looks whether their tasks wait behind busy workers
+//! (`runtime::relief`), although an idle worker may have served them: it was idle then, but may take
+//! one of several tasks and compute for long. Suppose that the keeper's last look at `next` does not
+//! find an entry any more. By the fences it sees that the thread which took the entry is counted in
+//! `serving`, and looks again soon; or that thread is done. Then `served`, which was stored before
+//! the thread left the count, is true, unless the keeper has taken it and looked afterwards.
+//!
 //! # For the proof of a deadlock
 //!
 //! While an entry that is not *endless* is in a wheel, or a thread serves entries, a task may still
@@ -61,7 +70,9 @@
 //! | `Entry::place`: all else | Relaxed | the shard's lock |
 //! | `shards` | Acquire, AcqRel | `memory::zeroed_once`: the wheels are made |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
-//! | `serving`: additions | SeqCst | `may_act`: loads |
+//! | `serving`: additions | SeqCst | `may_act`, `served`: loads |
+//! | `Serving::begin`: fence before the entries are taken out | SeqCst | `served`: fence after `arm` |
+//! | `served`: store before the subtraction from `serving` | Relaxed | its swap follows the load of `serving` |
 
 pub mod check;
 mod shard;
@@ -69,7 +80,7 @@ pub mod wheel;
 
 pub use shard::{Claim, Entry, FOREVER, Then, Why};
 
-use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::memory::{self, NoMemory};
 use shard::{Shard, Time};
 use std::mem;
@@ -83,12 +94,41 @@ const BATCH: usize = 32;
 
 const SHARDS: usize = 16;
 
+/// Whether entries were served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// A thread has served entries since the keeper last asked; the tasks are queued.
+    pub any: bool,
+    /// A thread serves entries now.
+    pub serving: bool,
+}
+
+/// A thread that serves entries.
+struct Serving<'a>(&'a Deadlines);
+
+impl<'a> Serving<'a> {
+    fn begin(deadlines: &'a Deadlines) -> Self {
+        deadlines.serving.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst); // pairs with the fence in `served`
+        Serving(deadlines)
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.0.served.store(true, Ordering::Relaxed);
+        self.0.serving.fetch_sub(1, Ordering::SeqCst); // pairs with `served`
+    }
+}
+
 pub struct Deadlines {
     /// Made when the first entry is added.
     shards: AtomicPtr<Pad<Shard>>,
     armed: Time,
     covered: Time,
     serving: AtomicUsize,
+    /// True if a thread has served entries since the keeper last asked.
+    served: AtomicBool,
     /// How many forks made this process from the first one. An entry of a parent process is in no
     /// wheel of this one.
     forks: AtomicUsize,
@@ -102,6 +142,7 @@ impl Deadlines {
             armed: Time::never(),
             covered: Time::never(),
             serving: AtomicUsize::new(0),
+            served: AtomicBool::new(false),
             forks: AtomicUsize::new(0),
         }
     }
@@ -193,7 +234,7 @@ impl Deadlines {
         if self.next() > now {
             return false;
         }
-        self.serving.fetch_add(1, Ordering::SeqCst);
+        let _serving = Serving::begin(self);
         let mut more = false;
         for shard in self.shards().iter().filter(|shard| shard.next.get() <= now) {
             let mut then = [None; BATCH];
@@ -210,13 +251,12 @@ impl Deadlines {
             });
             then.into_iter().flatten().for_each(|Then { act, with }| act(with));
         }
-        self.serving.fetch_sub(1, Ordering::SeqCst);
         more
     }
 
     /// Cuts off each entry with this claim for which `is_cut` returns true.
     pub fn cut(&self, claim: Claim, is_cut: impl Fn(*const Entry) -> bool) {
-        self.serving.fetch_add(1, Ordering::SeqCst);
+        let _serving = Serving::begin(self);
         for shard in self.shards() {
             loop {
                 let mut found = [ptr::null::<Entry>(); BATCH];
@@ -246,7 +286,6 @@ impl Deadlines {
                 }
             }
         }
-        self.serving.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// For the keeper: it is about to sleep. Returns the time until which it may; it then sleeps
@@ -262,6 +301,13 @@ impl Deadlines {
                 return time;
             }
         }
+    }
+
+    /// For the keeper, after `arm`: whether entries were served, by any thread, since the last call.
+    pub fn served(&self) -> Served {
+        fence(Ordering::SeqCst); // pairs with the fence in `Serving::begin`
+        let serving = self.serving.load(Ordering::SeqCst) != 0;
+        Served { any: self.served.swap(false, Ordering::AcqRel), serving }
     }
 
     /// There is no keeper any more, or it does not look again by itself.
@@ -322,6 +368,7 @@ impl Deadlines {
         self.disarm();
         self.uncover();
         self.serving.store(0, Ordering::Relaxed);
+        self.served.store(false, Ordering::Relaxed);
         self.forks.fetch_add(1, Ordering::Relaxed);
     }
 }

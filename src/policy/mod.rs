@@ -23,6 +23,7 @@ use crate::idle::Naps;
 use crate::idle::poller::Poller;
 use crate::idle::quiescence::{LockedRun, Waiting};
 use crate::policy::guests::Purpose;
+use crate::policy::reliefs::Suspended;
 use crate::policy::turns::Turns;
 use crate::queue::injector::Refused;
 use crate::queue::length::Lengths;
@@ -169,10 +170,9 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// True if tasks that were suspended wait from outside, and no worker will take them soon.
-    /// Called now and then by any thread: see [`reliefs`].
-    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
-        false
+    /// Whether suspended tasks wait from outside. Called now and then by any thread: see [`reliefs`].
+    fn suspended<P: Place>(&self, _place: &P) -> Suspended {
+        Suspended::Absent
     }
 
     /// True if a worker has nothing to do. A hint.

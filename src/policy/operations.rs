@@ -2,6 +2,7 @@
 
 use crate::idle::quiescence::LockedRun;
 use crate::policy::guests::Purpose;
+use crate::policy::reliefs::Suspended;
 use crate::policy::{Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
@@ -169,7 +170,7 @@ mod made {
         fn waits(place) -> usize = waits();
         fn when_open(place, then: &mut dyn FnMut(&LockedRun)) = when_open(then);
         fn come(place, thread: usize, purpose: Purpose) -> Option<usize> = come(thread, purpose);
-        fn wants_relief(place) -> bool = wants_relief(place);
+        fn suspended(place) -> Suspended = suspended(place);
         fn has_idle_worker(place) -> bool = has_idle_worker();
         on a stack:
         fn work(stack);

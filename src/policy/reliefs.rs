@@ -9,7 +9,9 @@
 //! has come for a while ([`QUIET`]).
 //!
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a task
-//! has waited for a millisecond. So a program whose tasks never wait for descriptors or time has no
+//! has waited for a millisecond. It looks after each event and each deadline, whoever has served it,
+//! and again each millisecond while a suspended task waits: a worker that is idle at the look may take
+//! one of the tasks, and compute in it for long. So a program whose tasks never wait for descriptors or time has no
 //! relief, and neither has one whose workers have nothing else to do.
 //!
 //! The place counts as active, so the run does not end while a relief is there. A task that a relief
@@ -23,6 +25,31 @@
 //! hold any lock.
 
 use std::time::Duration;
+
+/// Whether suspended tasks that were woken wait from outside, and who is there to take them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspended {
+    Absent,
+    /// A worker is idle and will take one, but maybe not all; or only later tasks were suspended.
+    MayWait,
+    /// No worker is idle.
+    Wait,
+}
+
+impl Suspended {
+    /// `found`: one of the oldest tasks from outside was suspended. `more`: there are tasks from
+    /// outside at which the policy has not looked.
+    pub fn new(found: bool, more: bool, has_idle_worker: bool) -> Suspended {
+        match found {
+            true if !has_idle_worker => Suspended::Wait,
+            false if !more => Suspended::Absent,
+            _ => Suspended::MayWait,
+        }
+    }
+}
+
+/// At how many tasks from outside a policy looks for suspended ones.
+pub const MOST_LOOKS: usize = 32;
 
 /// How long a relief sleeps between two looks at the workers.
 pub const LOOK: Duration = Duration::from_millis(1);

@@ -77,6 +77,7 @@ use crate::idle::quiescence::{LockedRun, Sleepers};
 use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::guests::{Guests, Purpose, Taken};
+use crate::policy::reliefs::Suspended;
 use crate::policy::shared::queue::{Line, Next, SharedQueue};
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{
@@ -516,8 +517,12 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         });
     }
 
-    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
-        !self.has_idle_worker() && self.with(|state| state.queue.has_suspended::<P>())
+    fn suspended<P: Place>(&self, _place: &P) -> Suspended {
+        if self.idle != Idle::Park {
+            return Suspended::Absent;
+        }
+        let (found, more) = self.with(|state| state.queue.has_suspended::<P>());
+        Suspended::new(found, more, self.has_idle_worker())
     }
 
     fn has_idle_worker(&self) -> bool {

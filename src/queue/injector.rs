@@ -62,9 +62,6 @@ pub struct Injector {
     limit: usize,
 }
 
-/// At how many tasks `take_if` and `has` look.
-const MOST_LOOKS: usize = 32;
-
 struct State {
     queue: TaskQueue,
     /// Tasks for which their worker's own queue had no room.
@@ -286,18 +283,21 @@ impl Injector {
         })
     }
 
-    /// True if one of the oldest tasks fits. (For `take_if`; no thread waits for the result.)
+    /// Whether one of the `oldest` tasks fits, and whether there are more tasks than these. (For
+    /// `take_if`; no thread waits for the result.)
     #[cold]
-    pub fn has(&self, fit: impl Fn(Task) -> bool) -> bool {
-        let oldest = |state: &mut State| state.queue.iter().take(MOST_LOOKS).any(|&task| fit(task));
-        self.state.with(oldest)
+    pub fn has(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> (bool, bool) {
+        self.state.with(|state| {
+            let fits = state.queue.iter().take(oldest).any(|&task| fit(task));
+            (fits, state.queue.len() > oldest)
+        })
     }
 
-    /// Takes the first of the oldest tasks that fits.
+    /// Takes the first of the `oldest` tasks that fits.
     #[cold]
-    pub fn take_if(&self, fit: impl Fn(Task) -> bool) -> Option<Task> {
+    pub fn take_if(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> Option<Task> {
         self.state.with(|state| {
-            let at = state.queue.iter().take(MOST_LOOKS).position(|&task| fit(task))?;
+            let at = state.queue.iter().take(oldest).position(|&task| fit(task))?;
             let task = state.queue.remove(at);
             self.note_length(state);
             task

@@ -5,13 +5,23 @@ use crate::policy::reliefs::QUIET;
 use crate::policy::{LoopStack, Place};
 use crate::runtime::outsider::retry_until_memory;
 use crate::runtime::record::{Fiber, ReliefState, Worker};
-use crate::sys::atomic::Ordering;
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::threads::watcher;
 
 /// The states of a run: see `runtime::relief`.
 pub(super) const NONE: u32 = 0;
 pub(super) const WANTED: u32 = 1;
 pub(super) const CALLED: u32 = 2;
 pub(super) const DISMISSED: u32 = 3;
+
+/// A relief has gone since the keeper looked last.
+#[unsafe(link_section = "sched_words")]
+static GONE: AtomicBool = AtomicBool::new(false);
+
+/// For the keeper: true if a relief has gone since the last call.
+pub(super) fn a_relief_has_gone() -> bool {
+    GONE.swap(false, Ordering::Acquire) // pairs with `gone`
+}
 
 impl ReliefState {
     pub fn is_dismissed(&self) -> bool {
@@ -25,6 +35,14 @@ impl ReliefState {
     pub(super) fn set(&self, state: u32) {
         self.0.store(state, Ordering::Relaxed);
     }
+
+    /// The run has no relief any more. The keeper looks whether it wants another one, since a task
+    /// may have been queued after the last look of this one.
+    pub(super) fn gone(&self) {
+        self.set(NONE);
+        GONE.store(true, Ordering::Release); // pairs with `a_relief_has_gone`
+        watcher::call();
+    }
 }
 
 /// The last thread at a relief's place has left it.
@@ -37,7 +55,7 @@ pub(super) fn go(place: &'static Worker) {
             retry_until_memory(|| operations.put_back(task));
         }
         operations.go(Purpose::Relief);
-        run.relief.set(NONE);
+        run.relief.gone();
     });
 }
 

@@ -8,7 +8,7 @@
 //! Threads outside of all runs that wait with a deadline need no entry: they sleep no longer than
 //! until then.
 
-use crate::deadline::{Deadlines, Entry, FOREVER};
+use crate::deadline::{Deadlines, Entry, FOREVER, Served};
 use crate::runtime::record::{Run, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
@@ -102,15 +102,15 @@ pub fn has_no_keeper() {
 }
 
 /// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may have
-/// been queued.
-pub fn look() -> (Duration, bool) {
+/// been queued since the last call.
+pub fn look() -> (Duration, Served) {
     cut_requested();
-    let is_due = DEADLINES.next() <= time::nanos();
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }
     let now = time::nanos();
-    (Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now)), is_due)
+    let next = Duration::from_nanos(DEADLINES.arm(now).saturating_sub(now));
+    (next, DEADLINES.served())
 }
 
 /// Cuts off waits if that was requested.

@@ -2,13 +2,13 @@
 //! descriptors that nobody polls (`descriptors`), and for tasks that wait behind workers which
 //! compute for long (`relief`).
 
-use crate::runtime::{deadlines, descriptors, registry, relief};
+use crate::runtime::{beside, deadlines, descriptors, registry, relief};
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::futex;
 use crate::threads::watcher::Reason;
 use std::time::Duration;
 
-/// True if a run wants a relief. Only the keeper uses it.
+/// True if a run wants or may soon want a relief. Only the keeper uses it.
 #[unsafe(link_section = "sched_words")]
 static WANTED: AtomicBool = AtomicBool::new(false);
 
@@ -21,10 +21,11 @@ pub fn look(reason: Reason) -> Duration {
         return futex::LONGEST;
     }
     let poll = descriptors::keep();
-    let (next, is_due) = deadlines::look();
-    let may_want = is_due || descriptors::may_act() || WANTED.load(Ordering::Relaxed);
-    let mut wanted = false;
-    if may_want {
+    let (next, served) = deadlines::look();
+    let has_gone = beside::a_relief_has_gone();
+    let may_want = has_gone || served.any || descriptors::may_act();
+    let mut wanted = served.serving;
+    if may_want || WANTED.load(Ordering::Relaxed) {
         for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
             worker.with_run_of_first(&mut |run| wanted |= relief::look(run));
         }

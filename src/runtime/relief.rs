@@ -22,6 +22,7 @@
 //! All accesses are Relaxed: the call of the thread and the policy's locks order the rest.
 
 use crate::policy::guests::Purpose;
+use crate::policy::reliefs::Suspended;
 use crate::runtime::beside::{CALLED, DISMISSED, NONE, WANTED};
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::Occupation;
@@ -33,7 +34,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// Called by the keeper now and then, for a run that does not end during the call. True if the run
-/// wants a relief, and the keeper must look again soon.
+/// has or may soon have suspended tasks behind busy workers, and the keeper must look again soon.
 pub fn look(run: &Run) -> bool {
     let state = &run.relief;
     let before = state.get();
@@ -42,18 +43,19 @@ pub fn look(run: &Run) -> bool {
     }
     let first = run.worker(0);
     // SAFETY: by the caller's promise the run does not end.
-    let wanted = unsafe { first.operations_for_any() }.wants_relief();
+    let suspended = unsafe { first.operations_for_any() }.suspended();
+    let wanted = suspended == Suspended::Wait;
     state.set(if wanted { WANTED } else { NONE });
-    let calls = wanted && before == WANTED;
-    if calls {
+    if wanted && before == WANTED {
         state.set(CALLED);
         let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
         // SAFETY: the run does not end during the call, so its threads are not finished.
-        if unsafe { run.threads.relieve(job, run.numbers()) }.is_err() {
-            state.set(NONE);
+        if unsafe { run.threads.relieve(job, run.numbers()) }.is_ok() {
+            return false; // the relief has the keeper look when it goes
         }
+        state.set(NONE);
     }
-    wanted && !calls
+    suspended != Suspended::Absent
 }
 
 /// The job of a relief.
@@ -71,7 +73,7 @@ unsafe fn run_beside(first: *const c_void) -> bool {
     match first.with_run(come).flatten() {
         // SAFETY: the thread has taken the place; the run does not end before it has gone.
         Some(index) => _ = unsafe { Occupation::run(run.place(index), WorkerStart::Relief) },
-        None => run.relief.set(NONE),
+        None => run.relief.gone(),
     }
     true
 }

@@ -1,6 +1,7 @@
 //! The tasks of a run under one lock.
 
 use crate::policy::Place;
+use crate::policy::reliefs::MOST_LOOKS;
 use crate::queue::End;
 use crate::queue::ended::Ended;
 use crate::queue::length::{Length, QUEUES_FOR_ALL};
@@ -234,9 +235,10 @@ impl SharedQueue {
         Some(task)
     }
 
-    /// True if one of the oldest tasks from outside was suspended.
-    pub(super) fn has_suspended<P: Place>(&self) -> bool {
-        self.find_suspended::<P>().is_some()
+    /// Whether one of the oldest tasks from outside was suspended, and whether there are more tasks
+    /// from outside than these.
+    pub(super) fn has_suspended<P: Place>(&self) -> (bool, bool) {
+        (self.find_suspended::<P>().is_some(), self.outside.len() > MOST_LOOKS)
     }
 
     /// Takes the oldest task from outside that was suspended, if it is among the first.
@@ -247,7 +249,6 @@ impl SharedQueue {
     }
 
     fn find_suspended<P: Place>(&self) -> Option<usize> {
-        const MOST_LOOKS: usize = 32;
         self.outside.iter().take(MOST_LOOKS).position(|next| P::is_continuation(next.task))
     }
 

@@ -36,6 +36,7 @@ use crate::idle::eventcount::{EventCount, Role};
 use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
 use crate::idle::{self, Naps, Patience};
 use crate::policy::guests::{Guests, Purpose};
+use crate::policy::reliefs::{MOST_LOOKS, Suspended};
 use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
@@ -312,8 +313,12 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
-    fn wants_relief<P: Place>(&self, _place: &P) -> bool {
-        !self.has_idle_worker() && self.has_outside() && self.injector.has(P::is_continuation)
+    fn suspended<P: Place>(&self, _place: &P) -> Suspended {
+        if !self.parks() || !self.has_outside() {
+            return Suspended::Absent;
+        }
+        let (found, more) = self.injector.has(P::is_continuation, MOST_LOOKS);
+        Suspended::new(found, more, self.has_idle_worker())
     }
 
     fn has_idle_worker(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What a relief takes in a run of kind `steal` or `cont`: see `policy::reliefs`.
 
+use crate::policy::reliefs::MOST_LOOKS;
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{Mine, Place};
 use crate::queue::Deque;
@@ -11,6 +12,6 @@ impl<D: Deque> Stealing<D> {
     #[inline(never)]
     pub(super) fn take_suspended<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
         let may = self.has_outside() && !place.is_dismissed();
-        if may { self.injector.take_if(P::is_continuation) } else { None }
+        if may { self.injector.take_if(P::is_continuation, MOST_LOOKS) } else { None }
     }
 }
