@@ -352,7 +352,7 @@ CASE(deadlock_doubt)
  * within; workers that all wait for another pool, while the task that would wake them is queued.
  * The process continues if such a task can be run, and while another thread could still help.
  * ctest: static sleeps
- * ctest: matrix few join=suspend idle=park,spin threads=2 */
+ * ctest: matrix few join=suspend idle=park,nap threads=2 */
 APART void guests_nothing(void *closure, struct scheduler *s)
 {
 }
@@ -468,7 +468,7 @@ CASE(deadlock_guests)
  * once, with the name of the signal, and the process continues: the handler can end it. If the
  * program then gives the signal its default action, the process ends with the text.
  * ctest: static sleeps
- * ctest: matrix few join=suspend idle=park,spin threads=2 */
+ * ctest: matrix few join=suspend idle=park,nap threads=2 */
 static void handler_ends(int signal)
 {
     _exit(3);
@@ -535,7 +535,7 @@ CASE(deadlock_handler)
  * blocking section, a task of another run or a signal comes after more than a second; or nothing
  * waits.
  * ctest: sleeps
- * ctest: matrix few idle=park,spin threads=4 */
+ * ctest: matrix few idle=park,nap threads=4 */
 /* Longer than an idle worker waits before it looks. */
 enum { LONG_MS = 2500 };
 
@@ -687,7 +687,7 @@ CASE(deadlock_none)
  * thread waits, beside a pool at rest, after earlier runs whose threads are kept, and with a thread
  * that waits for a task.
  * ctest: sleeps
- * ctest: matrix few join=suspend idle=park,spin threads=2 */
+ * ctest: matrix few join=suspend idle=park,nap threads=2 */
 static sched_sem outside;
 
 static struct sched_pool *pool(void)
@@ -753,7 +753,7 @@ CASE(deadlock_pool)
  * section; an inner run waits for an event that never comes; all workers wait for other runs. While
  * another thread could still help, the process continues.
  * ctest: static sleeps
- * ctest: matrix few join=suspend idle=park,spin threads=1,4 */
+ * ctest: matrix few join=suspend idle=park,nap threads=1,4 */
 APART void runs_holds_and_runs(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_mutex_lock(&held, s), 0);

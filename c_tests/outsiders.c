@@ -297,7 +297,7 @@ CASE(guest_threads)
  * with tasks that yield until those have run, and with tasks that spawn their successors. The
  * thread has ended, sleeps in a call of its own, or is in a blocking section.
  * ctest: matrix threads=1,2 */
-enum { TURN_SPAWNED = 200 };
+enum { TURN_SPAWNED = 200 / SMALLER };
 
 static struct scheduler *s_of;
 static atomic_int turn_ran, turn_busy;

@@ -242,7 +242,7 @@ CASE(timer_many)
  * ctest: static debug
  * ctest: matrix
  * ctest: matrix deque=mutex,split idle=park threads=2,4 */
-enum { RACES = 4000 / SMALLER, CHAINS = 400 / SMALLER };
+enum { RACES = 2000 / SMALLER, CHAINS = 200 / SMALLER };
 static sched_sem raced = SCHED_SEM_INIT(0);
 
 static void only_counts(void *closure, struct scheduler *s)
