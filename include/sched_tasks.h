@@ -67,6 +67,7 @@ typedef struct sched_cond sched_cond;
 typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
 typedef struct sched_timer sched_timer;
+typedef struct sched_node sched_node;
 typedef struct sched_channel sched_channel;
 
 /* A struct and a function may have the same name: sched_stats. In C++ gcc's -Wshadow warns of
@@ -161,6 +162,26 @@ struct sched_timer {
   void *worker;
   size_t state;
 };
+
+/* A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
+ * and must live until it has ended: until its run or a node after it shows that, or
+ * sched_group_wait for its group. */
+struct sched_node {
+  size_t before;
+  void *after;
+  void *f;
+  void *closure;
+  void *worker;
+  void *group;
+  size_t edges;
+  void *chunk;
+  void *room[8];
+};
+
+/* A node without a function, which the program ends by sched_event_end. sched_event_init makes one.
+ * An event must not be copied. It may be freed when sched_event_wait has returned in all its
+ * callers, and when the nodes after it have begun. */
+typedef struct sched_node sched_event;
 
 /* The options of a pool. Each member except size may be 0, which means the default. */
 struct sched_options {
@@ -1064,6 +1085,101 @@ void sched_channel_close(struct sched_channel *c);
 /* Frees the channel and the elements in it. NULL is accepted. Nobody may use the channel at the
  * same time or afterwards: if tasks or threads wait for it, the process ends with a message. */
 void sched_channel_destroy(struct sched_channel *c);
+
+/* Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may be
+ * made anew.
+ *
+ * Returns 0, or -1 with errno: EINVAL (n or f is NULL).
+ * Not thread-safe: nobody may use the node at the same time. Cost: some stores.
+ *
+ * Example:
+ *
+ *     sched_node left, right, both;
+ *     sched_node_init(&left, work, &l);
+ *     sched_node_init(&right, work, &r);
+ *     sched_node_init(&both, merge, &all);
+ *     sched_after(&both, &left);
+ *     sched_after(&both, &right);
+ *     if (sched_node_ready(&both, s) != 0)
+ *         return -1;
+ *     ...                                 (then sched_node_ready for the other two) */
+int sched_node_init(struct sched_node *n,
+                    taskfunc f,
+                    void *closure);
+
+/* Puts the node into the group: when sched_node_ready is called, the group counts it as a task, as
+ * sched_group_spawn does, until the node has ended. If the group is cancelled before the node
+ * begins, its function is not called, and the nodes after it begin as if it had ended.
+ *
+ * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event), EBUSY (the node was made
+ * ready).
+ * Not thread-safe: nobody may use the node at the same time. Cost: a store. */
+int sched_node_group(struct sched_node *n,
+                     struct sched_group *g);
+
+/* Puts n behind before: n begins after before has ended, and sees what before has written. If
+ * before has ended already, this does nothing. n may be behind any number of nodes and events, and
+ * any number may be behind before. A circle of nodes never begins.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
+ * or both are the same), EBUSY (n was made ready), ENOMEM (there is no memory; the first four calls
+ * for a node need none).
+ * Thread-safe, except that only one thread at a time may use n. before must not have been freed.
+ * Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
+ * seventeenth and so on allocate memory, which is freed when the node begins. */
+int sched_after(struct sched_node *n,
+                struct sched_node *before);
+
+/* Makes the node ready: it runs in the run of s, as by sched_spawn, when all nodes and events before
+ * it have ended. Until then the run does not end.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL or an event, or the run of
+ * s has ended), EBUSY (the node was made ready before), EAGAIN (nothing is before the node, and
+ * there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
+ * node before n has not ended, its end spawns n; that costs an atomic operation for each node
+ * behind it. If the queue is full then, n goes to the tasks from outside. */
+SCHED_MUST_USE
+int sched_node_ready(struct sched_node *n,
+                     struct scheduler *s);
+
+/* Makes *e an event that has not ended. An event that has ended may be made anew when nobody uses
+ * it any more.
+ *
+ * Returns 0, or -1 with errno: EINVAL (e is NULL).
+ * Not thread-safe: nobody may use the event at the same time. Cost: some stores. */
+int sched_event_init(sched_event *e);
+
+/* Ends the event: the nodes behind it, if nothing else is before them, and the tasks and threads
+ * that wait for it go on, and see what the caller has written.
+ *
+ * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event), EALREADY (it has ended).
+ * Thread-safe. Cost: some atomic operations, and a lock of the run for each node that can begin. Such
+ * a node goes to the tasks from outside: see libsched(7), THREADS OUTSIDE. */
+int sched_event_end(sched_event *e);
+
+/* Waits until the event has ended. The calling task waits as in sched_group_wait; any number of
+ * tasks and threads may wait.
+ *
+ * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended and
+ * the event has not).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: some nanoseconds if the event has ended. */
+int sched_event_wait(sched_event *e,
+                     struct scheduler *s);
+
+/* As sched_event_wait, but waits no longer than until deadline; if that has passed, the call only
+ * looks.
+ *
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is not an
+ * event, or the run of s has ended and the event has not).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe. Cost: that of sched_event_wait, and some hundred nanoseconds for a wait. */
+int sched_event_wait_until(sched_event *e,
+                           sched_time deadline,
+                           struct scheduler *s);
 
 /* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
  * nthreads threads of its own; the library may create some of them later, when there are tasks for

@@ -282,6 +282,9 @@ class Task:
         self.waits_for = word & ~library.of["wait.kind"]
         if descriptor:
             self.object, self.waits_for = "descriptor", (word ^ descriptor) >> 16
+        event = word & library.of.get("wait.event", 0)
+        if event and not descriptor:
+            self.object, self.waits_for = "event", word ^ event
         self.sections = library.memory.number(fiber + library.of["fiber.sections"], 4)
         self.is_queued, self.is_spawner = False, False
         if fiber in tasks.queued and not thread:
@@ -392,6 +395,8 @@ class Task:
                 return self.mutex(at, "")
             if kind == "descriptor":
                 return "waits for the descriptor %d" % at
+            if kind == "event":
+                return "waits for the event %#x%s" % (at, symbol(at, " (%s)"))
             if kind == "sleep":
                 return "sleeps"
             if kind == "barrier":

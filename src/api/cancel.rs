@@ -43,6 +43,16 @@ pub struct Group {
     awaiters: Awaiters,
 }
 
+impl Group {
+    pub(super) fn without_tasks() -> Self {
+        Group {
+            members: Members::default(),
+            cancelled: Cancellation::default(),
+            awaiters: Awaiters::default(),
+        }
+    }
+}
+
 /// How many groups are cancelled.
 #[unsafe(link_section = "sched_words")]
 static CANCELLED: AtomicUsize = AtomicUsize::new(0);

@@ -23,6 +23,7 @@ use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::timed::{Deadline, End};
 use crate::api::wait::Wait;
+use crate::deadline::FOREVER;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
@@ -70,7 +71,7 @@ impl Group {
         let outcome = added.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
-            unsafe { self.leave(worker) };
+            unsafe { self.leave(Some(worker)) };
         }
         outcome
     }
@@ -101,7 +102,7 @@ impl Group {
         let outcome = added.unwrap_or_else(spawn);
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
-            unsafe { self.leave(worker) };
+            unsafe { self.leave(Some(worker)) };
         }
         outcome
     }
@@ -120,11 +121,26 @@ impl Group {
     /// As `wait`, but no longer than until the deadline. Returns what `sched_group_wait_until`
     /// returns.
     pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
-        if detector::taking(self, |group| group.wait_for_tasks_until(deadline, worker)) != 0 {
+        let what = self.as_awaited();
+        if detector::taking(self, |group| group.wait_for_tasks_until(deadline, worker, what)) != 0 {
             return -1;
         }
         profiled::note_group_over(worker, ptr::from_ref(self).addr());
         self.end_cancellation()
+    }
+
+    /// Waits for the end of the event whose waiters this group has; `what` is the event. Returns what
+    /// `sched_event_wait_until` returns.
+    pub(super) fn wait_for_event(
+        &self,
+        deadline: i64,
+        worker: Option<&Worker>,
+        what: WaitsFor,
+    ) -> c_int {
+        detector::taking(self, |group| match deadline {
+            FOREVER => group.wait_for_tasks(worker, what),
+            _ => group.wait_for_tasks_until(deadline, worker, what),
+        })
     }
 
     /// As `wait_for_tasks`, but a caller from outside the run becomes a guest (`runtime::guest`),
@@ -132,14 +148,14 @@ impl Group {
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
         let as_guest = |guest: Mine| {
             guest.run_own(&|task| self.has(task));
-            self.wait_for_tasks(Some(&guest))
+            self.wait_for_tasks(Some(&guest), self.as_awaited())
         };
         let waited =
             worker.filter(|_| !self.members.is_over()).and_then(|worker| match worker.mine() {
                 None => guest::visit(worker, as_guest),
                 Some(mine) => mine.is_guest().then(|| as_guest(mine)),
             });
-        waited.unwrap_or_else(|| self.wait_for_tasks(worker))
+        waited.unwrap_or_else(|| self.wait_for_tasks(worker, self.as_awaited()))
     }
 
     /// True if this queued task is one of the group's.
@@ -153,8 +169,8 @@ impl Group {
         })
     }
 
-    /// As `wait`, but does not end a cancellation.
-    fn wait_for_tasks(&self, worker: Option<&Worker>) -> c_int {
+    /// As `wait`, but does not end a cancellation. `what` is told to observers.
+    fn wait_for_tasks(&self, worker: Option<&Worker>, what: WaitsFor) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
@@ -177,7 +193,7 @@ impl Group {
                 // SAFETY: the nodes were taken out of the group just now.
                 unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
             }
-            let wait = Wait::new(&node, self.as_awaited());
+            let wait = Wait::new(&node, what);
             let awaiter = fiber.map_or(ptr::null(), |fiber| fiber.group.get().cast());
             self.awaited_by(awaiter, || match fiber {
                 Some(fiber) => wait.for_tasks(fiber),
@@ -188,7 +204,12 @@ impl Group {
     }
 
     /// As `wait_for_tasks`, until the deadline.
-    fn wait_for_tasks_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
+    fn wait_for_tasks_until(
+        &self,
+        deadline: i64,
+        worker: Option<&Worker>,
+        what: WaitsFor,
+    ) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait_until");
             let deadline = match Deadline::new(deadline, worker) {
@@ -208,8 +229,7 @@ impl Group {
             // SAFETY: the node lives until it is granted, or taken out below.
             unsafe { self.members.link(&node) }.into_iter().for_each(grant);
             let awaiter = deadline.group().map_or(ptr::null(), ptr::from_ref);
-            let what = Some(self.as_awaited());
-            let end = self.awaited_by(awaiter, || deadline.wait(&node, what));
+            let end = self.awaited_by(awaiter, || deadline.wait(&node, Some(what)));
             if end != End::Granted {
                 // SAFETY: the node was linked above.
                 if unsafe { self.members.leave_line(&node, grant) } {
@@ -224,16 +244,58 @@ impl Group {
         WaitsFor::new(Object::Group, &raw const self.members)
     }
 
-    /// Removes a task from the group, which may then be freed. `from` is a worker of the run.
+    /// Removes a task from the group, which may then be freed. `from` is a worker of the caller's
+    /// run, if it has one.
     ///
     /// # Safety
     /// The group counts the task.
-    unsafe fn leave(&self, from: &Worker) {
+    #[inline]
+    pub(super) unsafe fn leave(&self, from: Option<&Worker>) {
         // SAFETY: the group counts the task.
         if let Some(nodes) = unsafe { self.members.leave() } {
             // SAFETY: the nodes were taken out of the group just now.
-            unsafe { grant(nodes, || Some(from), WakeOrder::Ahead) };
+            unsafe { grant(nodes, || from, WakeOrder::Ahead) };
         }
+    }
+
+    /// Runs a task of the group: `call` calls its function, unless the group is cancelled. Then
+    /// calls `end`, and removes the task from the group.
+    ///
+    /// # Safety
+    /// The group counts the task, which was given to the run of `s`.
+    #[inline(always)]
+    pub(super) unsafe fn run(&self, s: *mut Scheduler, call: impl FnOnce(), end: impl FnOnce()) {
+        if self.is_cancelled() {
+            // SAFETY: by the caller's promise.
+            return unsafe { self.pass_over(s, end) };
+        }
+        // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
+        let group_of_fiber = unsafe { &Worker::of(s).owned().fiber().group };
+        let outer_group = group_of_fiber.replace(ptr::from_ref(self).cast());
+        call();
+        group_of_fiber.set(outer_group);
+        end();
+        // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` now.
+        let worker = unsafe { Worker::current_in_run_of(s) };
+        profiled::note_group_end(worker, self);
+        // SAFETY: the group counts the task until now.
+        unsafe { self.leave(Some(worker)) };
+    }
+
+    /// `run` for a task whose function is not called.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn pass_over(&self, s: *mut Scheduler, end: impl FnOnce()) {
+        end();
+        // SAFETY: as in `run`.
+        let worker = unsafe { Worker::current_in_run_of(s) };
+        profiled::note_not_called(worker);
+        profiled::note_group_end(worker, self);
+        // SAFETY: the group counts the task until now.
+        unsafe { self.leave(Some(worker)) };
     }
 }
 
@@ -270,29 +332,13 @@ unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
     unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };
 }
 
-/// Calls a task's function, unless the group is cancelled, and removes the task from the group.
+/// Runs a task of the group.
 ///
 /// # Safety
 /// The group counts the task, whose function accepts the closure.
 #[inline(always)]
 unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the group lives as long as it counts the task.
-    let group = unsafe { &*group };
-    let is_called = !group.is_cancelled();
-    if is_called {
-        // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
-        let group_of_fiber = unsafe { &Worker::of(s).owned().fiber().group };
-        let outer_group = group_of_fiber.replace(ptr::from_ref(group).cast());
-        // SAFETY: the program promises that `f` accepts its closure and returns.
-        call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
-        group_of_fiber.set(outer_group);
-    }
-    // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` by now.
-    let worker = unsafe { Worker::current_in_run_of(s) };
-    if !is_called {
-        profiled::note_not_called(worker);
-    }
-    profiled::note_group_end(worker, group);
-    // SAFETY: the group counts the task until now.
-    unsafe { group.leave(worker) };
+    // SAFETY: the group lives as long as it counts the task. The program promises that `f` accepts
+    // its closure and returns.
+    unsafe { (*group).run(s, || call_guarded::<GroupTask, _>(|| f(closure, s)), || ()) };
 }

@@ -16,6 +16,7 @@
 //! | [`timer`] | a task that is spawned at a time |
 //! | [`channel`] | a queue of elements between tasks |
 //! | [`io`] | descriptors: the functions of POSIX, for tasks |
+//! | [`dag`] | tasks that begin after others have ended |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
@@ -24,6 +25,7 @@
 
 pub mod cancel;
 pub mod channel;
+pub mod dag;
 pub mod default_pool;
 pub mod fork;
 pub mod group;

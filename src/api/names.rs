@@ -1,7 +1,8 @@
 //! The program's function behind a task, for messages and reports. A task in a queue has a function
-//! of this library if it is forked, has a copy of its argument, belongs to a group, or is a timer's.
+//! of this library if it is forked, has a copy of its argument, belongs to a group, or is a
+//! timer's or a node's.
 
-use crate::api::{group, timer};
+use crate::api::{dag, group, timer};
 use crate::runtime::{forked, spawn_copy};
 use crate::task::Task;
 
@@ -11,5 +12,6 @@ pub fn function_of(task: Task) -> usize {
         return group::function_of(f, copy).unwrap_or(f as usize);
     }
     let timers = || timer::function_of(task.f, task.closure);
-    forked::function_of(task).or_else(timers).unwrap_or(task.f as usize)
+    let nodes = || dag::function_of(task.f, task.closure);
+    forked::function_of(task).or_else(timers).or_else(nodes).unwrap_or(task.f as usize)
 }

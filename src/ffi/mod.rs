@@ -16,6 +16,7 @@ pub mod groups;
 pub mod inline;
 pub mod io;
 pub mod loops;
+pub mod nodes;
 pub mod pool;
 pub mod stats;
 pub mod sync;

@@ -276,6 +276,9 @@ fn write_task(
             Count(left, "task is left", "tasks are left")
         )?,
         Some(Awaited::Channel { at }) => write!(out, " waits for the channel {at:#x}")?,
+        Some(Awaited::Event { at }) => {
+            write!(out, " waits for the event {at:#x}{}", symbol::Variable(at))?;
+        }
         Some(Awaited::Sleep { deadline: FOREVER }) => out.write_str(" sleeps without end")?,
         Some(Awaited::Sleep { deadline }) => {
             let left = deadline.saturating_sub(deadlines::now()).max(0);

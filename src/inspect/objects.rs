@@ -46,6 +46,9 @@ pub enum Awaited {
     Channel {
         at: usize,
     },
+    Event {
+        at: usize,
+    },
     /// In nanoseconds of CLOCK_MONOTONIC.
     Sleep {
         deadline: i64,
@@ -98,6 +101,7 @@ fn read(kind: Object, at: usize) -> Option<Awaited> {
         }
         Object::Group => Awaited::Group { at, tasks: Members::tasks_in(peek::word(at)?) },
         Object::Channel => Awaited::Channel { at },
+        Object::Event => Awaited::Event { at },
         Object::Sleep => Awaited::Sleep { deadline: peek::word(at + Entry::DEADLINE)? as i64 },
         Object::Descriptor => Awaited::Descriptor { fd: (at >> 16) as c_int, events: at as u16 },
     })

@@ -32,6 +32,7 @@ fn addresses(awaited: Awaited) -> [usize; 2] {
         | Awaited::Sem { at }
         | Awaited::Barrier { at, .. }
         | Awaited::Forked { at, .. }
+        | Awaited::Event { at }
         | Awaited::Group { at, .. } => [at, 0],
         Awaited::Channel { .. } | Awaited::Sleep { .. } => [0, 0], // the library's memory, or none
         Awaited::Descriptor { .. } | Awaited::Run(_) | Awaited::Unknown => [0, 0],

@@ -182,7 +182,7 @@ impl Worker {
     }
 
     /// The worker of the calling thread in the run to which both `self` and `other` belong.
-    pub(super) fn mine_in_run_of(&self, other: &Worker) -> Option<Mine<'_>> {
+    pub fn mine_in_run_of(&self, other: &Worker) -> Option<Mine<'_>> {
         self.mine().filter(|mine| mine.run_id() == other.run_id())
     }
 

@@ -83,6 +83,7 @@ impl Fiber {
             Some(Object::Channel) => Wait::Channel,
             Some(Object::Sleep) => Wait::Sleep,
             Some(Object::Descriptor) => Wait::Descriptor,
+            Some(Object::Event) => Wait::Event,
         }
     }
 

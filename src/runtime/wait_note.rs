@@ -39,6 +39,8 @@ pub enum Object {
     Group,
     /// An `api::channel::Channel`.
     Channel,
+    /// An event of `api::dag`: see `WaitsFor::event`.
+    Event,
     /// A descriptor: its number and what is awaited of it. See `WaitsFor::descriptor`.
     Descriptor,
 }
@@ -49,6 +51,9 @@ const KIND: usize = 7;
 /// The bit of a word that holds a descriptor: the descriptor in the bits from 16 on, and what is
 /// awaited of it, as poll(2) writes it, in the lower ones. No address of a program has the bit.
 const DESCRIPTOR: usize = 1 << 63;
+
+/// The bit of a word with the address of an event. No address of a program has the bit.
+const EVENT: usize = 1 << 62;
 
 /// An object and its kind, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +70,16 @@ impl WaitsFor {
         WaitsFor(DESCRIPTOR | (fd as usize) << 16 | usize::from(events))
     }
 
+    pub fn event<T>(event: *const T) -> Self {
+        WaitsFor(EVENT | event.addr())
+    }
+
     pub fn object(self) -> (Object, usize) {
         if self.0 & DESCRIPTOR != 0 {
             return (Object::Descriptor, self.0 & !DESCRIPTOR);
+        }
+        if self.0 & EVENT != 0 {
+            return (Object::Event, self.0 & !EVENT);
         }
         let kind = match self.0 & KIND {
             0 => Object::Sleep,
@@ -103,7 +115,7 @@ pub struct Noted {
 
 impl WaitNote {
     /// The fields that a debugger reads, their offsets, and the bits of `object`.
-    pub const FOR_DEBUGGER: [(&str, usize); 12] = [
+    pub const FOR_DEBUGGER: [(&str, usize); 13] = [
         ("wait.object", offset_of!(WaitNote, object)),
         ("wait.latch", offset_of!(WaitNote, latch)),
         ("wait.kind", KIND),
@@ -116,6 +128,7 @@ impl WaitNote {
         ("object channel", Object::Channel as usize),
         ("object sleep", Object::Sleep as usize),
         ("wait.descriptor", DESCRIPTOR),
+        ("wait.event", EVENT),
     ];
 
     pub const fn none() -> Self {

@@ -12,12 +12,14 @@
 //! | [`ends`] | the two ends of a channel's ring |
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
+//! | [`dag`] | the order among the tasks of a graph |
 //! | [`cancel`] | whether a group is cancelled |
 //! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
 
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod dag;
 pub mod descriptor;
 pub mod ends;
 pub mod forked;

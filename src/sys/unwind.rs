@@ -64,6 +64,7 @@ program_functions! {
     GroupTask: "a task of sched_group_spawn",
     CopyTask: "a task of sched_spawn_copy",
     TimerTask: "the function of a timer",
+    NodeTask: "the function of a node",
     LoopBody: "a body of sched_for",
     Reducer: "a body or a combination of sched_reduce",
     RelaxedReducer: "a body or a combination of sched_reduce_relaxed",

@@ -74,6 +74,7 @@ pub enum Wait {
     Channel,
     Sleep,
     Descriptor,
+    Event,
 }
 
 impl Wait {
@@ -88,6 +89,7 @@ impl Wait {
         Wait::Channel,
         Wait::Sleep,
         Wait::Descriptor,
+        Wait::Event,
     ];
 
     /// The word for the wait in a timeline.
@@ -103,6 +105,7 @@ impl Wait {
             Wait::Channel => "channel",
             Wait::Sleep => "sleep",
             Wait::Descriptor => "descriptor",
+            Wait::Event => "event",
         }
     }
 }

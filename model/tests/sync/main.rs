@@ -6,6 +6,7 @@
 mod barriers;
 mod channels;
 mod conditions;
+mod dags;
 mod deadlines;
 mod groups;
 mod mutexes;

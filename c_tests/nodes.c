@@ -1,0 +1,468 @@
+/* nodes: sched_node and sched_event: tasks that begin after others have ended. */
+#include "case.h"
+#include "null.h"
+#include "pool.h"
+#include "sync.h"
+#include "where.h"
+#include <pthread.h>
+#include <sched_tasks.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static unsigned next_number(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return (unsigned)(*x >> 33);
+}
+
+/* node_order: The nodes of a random graph each run once, after all nodes before them, and see what those have written. Edges lead
+ * from any earlier node, also from those that run or have ended; one node is behind all others, and one before all.
+ * ctest: static debug
+ * ctest: matrix refuse threads=1,4
+ * ctest: matrix idle=park threads=2,8 */
+enum { GRAPH = 4000 / SMALLER, MOST_EDGES = 12 };
+
+static struct step {
+    sched_node node;
+    int before[MOST_EDGES], edges, ran;
+    long long ways;
+} steps[GRAPH];
+static atomic_int steps_ran;
+
+/* The number of ways through the graph, modulo a prime. */
+static long long ways_to(const struct step *step)
+{
+    long long ways = step == &steps[0];
+    for (int k = 0; k < step->edges; k++)
+        ways += steps[step->before[k]].ways;
+    return ways % 1000000007;
+}
+
+static void runs_step(void *closure, struct scheduler *s)
+{
+    struct step *step = closure;
+    CHECK_EQ(step->ran++, 0);
+    for (int k = 0; k < step->edges; k++)
+        CHECK_EQ(steps[step->before[k]].ran, 1);
+    step->ways = ways_to(step);
+    steps_ran++;
+}
+
+static int is_step_ready(struct step *step, struct scheduler *s)
+{
+    int result = sched_node_ready(&step->node, s);
+    CHECK(result == 0 || errno == EAGAIN);
+    return result == 0;
+}
+
+static void builds_graph(void *closure, struct scheduler *s)
+{
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < GRAPH; i++) {
+        struct step *step = &steps[i];
+        CHECK_EQ(sched_node_init(&step->node, runs_step, step), 0);
+        step->edges = i == 0 ? 0 : 1 + (int)(next_number(&x) % (i < MOST_EDGES ? 1 : MOST_EDGES));
+        for (int k = 0; k < step->edges; k++) {
+            step->before[k] = k == 0 && i % 3 ? i - 1 : (int)(next_number(&x) % (unsigned)i);
+            CHECK_EQ(sched_after(&step->node, &steps[step->before[k]].node), 0);
+        }
+        while (!is_step_ready(step, s)) /* the queue is full */
+            sched_task_yield(s);
+    }
+}
+
+CASE(node_order)
+{
+    run(2, builds_graph);
+    CHECK_EQ(steps_ran, GRAPH);
+    for (int i = 0; i < GRAPH; i++) {
+        CHECK_EQ(steps[i].ran, 1);
+        CHECK_EQ(steps[i].ways, ways_to(&steps[i]));
+    }
+}
+
+/* node_fans: A node behind a thousand others begins after all of them; a thousand begin after one; again and again with the same
+ * nodes, made anew.
+ * ctest: static debug
+ * ctest: matrix threads=1,4 */
+enum { FAN = 1000 / SMALLER, FANS = 3 };
+
+static sched_node first, last, fan[FAN];
+static atomic_int fanned, first_ran, last_ran;
+
+static void is_first(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(fanned, 0);
+    first_ran++;
+}
+
+static void is_between(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(first_ran, 1);
+    CHECK_EQ(last_ran, 0);
+    fanned++;
+}
+
+static void is_last(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(fanned, FAN);
+    last_ran++;
+}
+
+static void fans_root(void *closure, struct scheduler *s)
+{
+    for (int round = 0; round < FANS; round++) {
+        sched_group group = SCHED_GROUP_INIT;
+        first_ran = fanned = last_ran = 0;
+        CHECK_EQ(sched_node_init(&first, is_first, NULL), 0);
+        CHECK_EQ(sched_node_init(&last, is_last, NULL), 0);
+        CHECK_EQ(sched_node_group(&last, &group), 0);
+        for (int i = 0; i < FAN; i++) {
+            CHECK_EQ(sched_node_init(&fan[i], is_between, NULL), 0);
+            CHECK_EQ(sched_after(&fan[i], &first), 0);
+            CHECK_EQ(sched_after(&last, &fan[i]), 0);
+        }
+        CHECK_EQ(sched_node_ready(&last, s), 0);
+        for (int i = 0; i < FAN; i++)
+            CHECK_EQ(sched_node_ready(&fan[i], s), 0);
+        CHECK_EQ(last_ran + fanned + first_ran, 0);
+        CHECK_EQ(sched_node_ready(&first, s), 0);
+        CHECK_EQ(sched_group_wait(&group, s), 0);
+        CHECK_EQ(last_ran, 1);
+    }
+}
+
+CASE(node_fans)
+{
+    run(2, fans_root);
+}
+
+/* node_race: An edge that is added while the node before it ends: the node behind begins once, and sees what the other has written.
+ * ctest: static debug
+ * ctest: matrix
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 */
+enum { RACES = 20000 / SMALLER };
+
+static int race_value;
+static atomic_int race_ran;
+
+static void race_before(void *closure, struct scheduler *s)
+{
+    race_value = *(int *)closure;
+}
+
+static void race_after(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(race_value, *(int *)closure);
+    race_ran++;
+}
+
+static void race_root(void *closure, struct scheduler *s)
+{
+    for (int i = 1; i <= RACES; i++) {
+        sched_group group = SCHED_GROUP_INIT;
+        sched_node before, after;
+        CHECK_EQ(sched_node_init(&before, race_before, &i), 0);
+        CHECK_EQ(sched_node_init(&after, race_after, &i), 0);
+        CHECK_EQ(sched_node_group(&before, &group), 0);
+        CHECK_EQ(sched_node_group(&after, &group), 0);
+        CHECK_EQ(sched_node_ready(&before, s), 0);
+        for (volatile int k = 0; k < i % 64 * 8; k++)
+            continue;
+        CHECK_EQ(sched_after(&after, &before), 0);
+        CHECK_EQ(sched_node_ready(&after, s), 0);
+        CHECK_EQ(sched_group_wait(&group, s), 0);
+        CHECK_EQ(race_ran, i);
+    }
+}
+
+CASE(node_race)
+{
+    run(2, race_root);
+}
+
+/* node_group: A node's function is not called if its group is cancelled before it begins; the nodes behind it begin all the same,
+ * and the wait for the group covers all nodes that were made ready.
+ * ctest: static debug
+ * ctest: matrix threads=1,2 */
+static atomic_int group_ran, outside_ran;
+
+static void in_group(void *closure, struct scheduler *s)
+{
+    group_ran++;
+}
+
+static void not_in_group(void *closure, struct scheduler *s)
+{
+    outside_ran++;
+}
+
+static void node_group_root(void *closure, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT, others = SCHED_GROUP_INIT;
+    sched_node chain[3], outside;
+    sched_event start;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        group_ran = outside_ran = 0;
+        CHECK_EQ(sched_event_init(&start), 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK_EQ(sched_node_init(&chain[i], in_group, NULL), 0);
+            CHECK_EQ(sched_node_group(&chain[i], &group), 0);
+            CHECK_EQ(sched_after(&chain[i], i ? &chain[i - 1] : &start), 0);
+            CHECK_EQ(sched_node_ready(&chain[i], s), 0);
+        }
+        CHECK_EQ(sched_node_init(&outside, not_in_group, NULL), 0);
+        CHECK_EQ(sched_node_group(&outside, &others), 0);
+        CHECK_EQ(sched_after(&outside, &chain[2]), 0);
+        CHECK_EQ(sched_node_ready(&outside, s), 0);
+        CHECK_ERRNO(sched_group_wait_until(&group, 0, s), ETIMEDOUT);
+        if (cancelled)
+            sched_group_cancel(&group);
+        CHECK_EQ(sched_event_end(&start), 0);
+        if (cancelled)
+            CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+        else
+            CHECK_EQ(sched_group_wait(&group, s), 0);
+        CHECK_EQ(sched_group_wait(&others, s), 0);
+        CHECK_EQ(group_ran, cancelled ? 0 : 3);
+        CHECK_EQ(outside_ran, 1);
+    }
+}
+
+CASE(node_group)
+{
+    run(2, node_group_root);
+}
+
+/* event: An event that a thread outside ends: tasks and threads that wait for it go on, and so do the nodes behind it; the run does
+ * not end before. A deadline ends a wait, and a cancelled group one with a deadline. An event that has ended waits for nobody.
+ * ctest: static debug
+ * ctest: matrix threads=1,2 */
+enum { EVENT_WAITERS = 20 };
+
+static sched_event opened;
+static atomic_int event_waiters, event_nodes;
+static int event_value;
+
+static void waits_for_event(void *closure, struct scheduler *s)
+{
+    if ((intptr_t)closure % 2)
+        CHECK_ERRNO(sched_event_wait_until(&opened, sched_now() + SCHED_MILLISECOND / 10, s), ETIMEDOUT);
+    event_waiters++;
+    CHECK_EQ(sched_event_wait(&opened, s), 0);
+    CHECK_EQ(event_value, 7);
+    event_waiters++;
+}
+
+static void *waits_in_thread(void *arg)
+{
+    waits_for_event(arg, NULL);
+    return NULL;
+}
+
+static void *opens(void *arg)
+{
+    while (event_waiters < EVENT_WAITERS + 2)
+        pause_us(100);
+    event_value = 7;
+    CHECK_EQ(sched_event_end(&opened), 0);
+    CHECK_ERRNO(sched_event_end(&opened), EALREADY);
+    return NULL;
+}
+
+static void behind_event(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(event_value, 7);
+    event_nodes++;
+}
+
+static void waits_cancelled(void *closure, struct scheduler *s)
+{
+    CHECK_ERRNO(sched_event_wait_until(closure, sched_now() + 100 * SCHED_SECOND, s), ECANCELED);
+}
+
+static void event_root(void *closure, struct scheduler *s)
+{
+    static sched_node behind[3];
+    sched_group group = SCHED_GROUP_INIT;
+    sched_event never;
+    CHECK_EQ(sched_event_init(&never), 0);
+    CHECK_EQ(sched_group_spawn(&group, waits_cancelled, &never, s), 0);
+    sched_task_yield(s);
+    sched_group_cancel(&group);
+    CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+    for (intptr_t i = 0; i < EVENT_WAITERS; i++)
+        CHECK_EQ(sched_spawn(waits_for_event, (void *)i, s), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(sched_node_init(&behind[i], behind_event, NULL), 0);
+        CHECK_EQ(sched_after(&behind[i], &opened), 0);
+        CHECK_EQ(sched_node_ready(&behind[i], s), 0);
+    }
+}
+
+CASE(event)
+{
+    pthread_t threads[3];
+    CHECK_EQ(sched_event_init(&opened), 0);
+    CHECK_EQ(pthread_create(&threads[0], NULL, opens, NULL), 0);
+    for (intptr_t i = 0; i < 2; i++)
+        CHECK_EQ(pthread_create(&threads[1 + i], NULL, waits_in_thread, (void *)i), 0);
+    run(2, event_root);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(event_waiters, 2 * (EVENT_WAITERS + 2));
+    CHECK_EQ(event_nodes, 3);
+    CHECK_EQ(sched_event_wait(&opened, NULL), 0);
+    CHECK_EQ(sched_event_wait_until(&opened, 0, NULL), 0);
+}
+
+/* event_freed: Whoever has waited for an event may free it at once, and so may a node behind it.
+ * ctest: static debug
+ * ctest: matrix deque=split,mutex idle=park threads=1,2,4 */
+enum { FREED = 4000 / SMALLER };
+
+static void frees_event(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_event_wait(closure, s), 0);
+    memset(closure, 0xa5, sizeof(sched_event));
+    free(closure);
+}
+
+struct frees {
+    sched_node node;
+    sched_event *event;
+};
+
+static void frees_both(void *closure, struct scheduler *s)
+{
+    struct frees *frees = closure;
+    memset(frees->event, 0x5a, sizeof(sched_event));
+    free(frees->event);
+}
+
+static void ends_event(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_event_end(closure), 0);
+}
+
+static void freed_root(void *closure, struct scheduler *s)
+{
+    for (int i = 0; i < FREED; i++) {
+        sched_group group = SCHED_GROUP_INIT;
+        sched_event *event = malloc(sizeof *event);
+        struct frees *frees = malloc(sizeof *frees);
+        CHECK(event && frees);
+        CHECK_EQ(sched_event_init(event), 0);
+        CHECK_EQ(sched_group_spawn(&group, ends_event, event, s), 0);
+        if (i % 2) {
+            CHECK_EQ(sched_group_spawn(&group, frees_event, event, s), 0);
+        } else {
+            frees->event = event;
+            CHECK_EQ(sched_node_init(&frees->node, frees_both, frees), 0);
+            CHECK_EQ(sched_node_group(&frees->node, &group), 0);
+            CHECK_EQ(sched_after(&frees->node, event), 0);
+            CHECK_EQ(sched_node_ready(&frees->node, s), 0);
+        }
+        CHECK_EQ(sched_group_wait(&group, s), 0);
+        free(frees);
+    }
+}
+
+CASE(event_freed)
+{
+    run(2, freed_root);
+}
+
+/* node_runs: The nodes of one graph belong to several runs; each runs in its own, which does not end, or rest, before. A thread
+ * outside builds it, and waits for a group in the default pool.
+ * ctest: static
+ * ctest: matrix threads=1,2 */
+enum { RUNS = 3, IN_RUNS = 300 };
+
+static struct placed {
+    sched_node node;
+    struct sched_pool *pool;
+    int at;
+} placed[IN_RUNS];
+static atomic_int placed_ran;
+
+static void runs_in_its_run(void *closure, struct scheduler *s)
+{
+    struct placed *it = closure;
+    if (it->pool)
+        CHECK(sched_pool_scheduler(it->pool) != NULL);
+    CHECK_EQ(placed_ran++, it->at);
+}
+
+CASE(node_runs)
+{
+    struct sched_pool *pools[RUNS] = {pool_of(1), pool_of(2), NULL};
+    sched_group group = SCHED_GROUP_INIT;
+    sched_event start;
+    CHECK_EQ(sched_event_init(&start), 0);
+    for (int i = 0; i < IN_RUNS; i++) {
+        struct placed *it = &placed[i];
+        it->pool = pools[i % RUNS];
+        it->at = i;
+        CHECK_EQ(sched_node_init(&it->node, runs_in_its_run, it), 0);
+        CHECK_EQ(sched_node_group(&it->node, &group), 0);
+        CHECK_EQ(sched_after(&it->node, i ? &placed[i - 1].node : &start), 0);
+        CHECK_EQ(sched_node_ready(&it->node, it->pool ? sched_pool_scheduler(it->pool) : NULL), 0);
+    }
+    CHECK_EQ(placed_ran, 0);
+    CHECK_EQ(sched_event_end(&start), 0);
+    CHECK_EQ(sched_group_wait(&group, NULL), 0);
+    CHECK_EQ(placed_ran, IN_RUNS);
+    CHECK_EQ(sched_pool_destroy(pools[0]), 0);
+    CHECK_EQ(sched_pool_destroy(pools[1]), 0);
+}
+
+/* node_errors: Bad calls fail, and change nothing.
+ * ctest: static debug
+ * ctest: matrix threads=1 */
+static void errors_root(void *closure, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    sched_node n, before;
+    sched_event e;
+    CHECK_ERRNO(sched_node_init(NULL, in_group, NULL), EINVAL);
+    CHECK_ERRNO(sched_node_init(&n, NULL, NULL), EINVAL);
+    CHECK_ERRNO(sched_event_init(NULL), EINVAL);
+    CHECK_EQ(sched_node_init(&n, in_group, NULL), 0);
+    CHECK_EQ(sched_node_init(&before, in_group, NULL), 0);
+    CHECK_EQ(sched_event_init(&e), 0);
+    CHECK_ERRNO(sched_after(&n, NULL), EINVAL);
+    CHECK_ERRNO(sched_after(NULL, &n), EINVAL);
+    CHECK_ERRNO(sched_after(&n, &n), EINVAL);
+    CHECK_ERRNO(sched_after(&e, &n), EINVAL);
+    CHECK_ERRNO(sched_node_group(NULL, &group), EINVAL);
+    CHECK_ERRNO(sched_node_group(&n, NULL), EINVAL);
+    CHECK_ERRNO(sched_node_group(&e, &group), EINVAL);
+    CHECK_ERRNO(sched_node_ready(NULL, s), EINVAL);
+    CHECK_ERRNO(sched_node_ready(&e, s), EINVAL);
+    CHECK_ERRNO(sched_event_end(NULL), EINVAL);
+    CHECK_ERRNO(sched_event_end(&n), EINVAL);
+    CHECK_ERRNO(sched_event_wait(NULL, s), EINVAL);
+    CHECK_ERRNO(sched_event_wait(&n, s), EINVAL);
+    CHECK_ERRNO(sched_event_wait_until(&n, 0, s), EINVAL);
+    group_ran = 0;
+    CHECK_EQ(sched_node_group(&n, &group), 0);
+    CHECK_EQ(sched_after(&n, &before), 0);
+    CHECK_EQ(sched_node_ready(&n, s), 0);
+    CHECK_ERRNO(sched_node_ready(&n, s), EBUSY);
+    CHECK_ERRNO(sched_after(&n, &e), EBUSY);
+    CHECK_ERRNO(sched_node_group(&n, &group), EBUSY);
+    CHECK_ERRNO(sched_event_wait_until(&e, 0, s), ETIMEDOUT);
+    CHECK_EQ(group_ran, 0);
+    CHECK_EQ(sched_node_ready(&before, s), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    CHECK_EQ(group_ran, 2);
+    CHECK_ERRNO(sched_node_ready(&n, s), EBUSY); /* it has ended */
+}
+
+CASE(node_errors)
+{
+    run(1, errors_root);
+}

@@ -1,0 +1,137 @@
+//! The order among tasks: each vertex begins once, after all vertices before it, and sees what they
+//! have written; also if an edge is added while the vertex before it ends.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use sched::sync::dag::{Edge, Vertex};
+use sched_model::{Reached, explore, join};
+use std::cell::UnsafeCell as Place;
+use std::ptr;
+
+const MOST: usize = 3;
+
+/// A vertex, what it writes, and the places of the edges to it.
+struct Node {
+    vertex: Vertex,
+    edges: Place<[Edge; 2]>,
+    written: UnsafeCell<usize>,
+    before: &'static [usize],
+}
+
+/// Vertices by their numbers. Each begins on the thread that starts it.
+struct Graph([Node; MOST]);
+
+// SAFETY: loom checks the accesses to what the vertices write, and the edges.
+unsafe impl Send for Graph {}
+// SAFETY: as above.
+unsafe impl Sync for Graph {}
+
+impl Graph {
+    fn new(before: [&'static [usize]; MOST]) -> Arc<Graph> {
+        Arc::new(Graph(before.map(|before| Node {
+            vertex: Vertex::new(),
+            edges: Place::new([Edge::unused(), Edge::unused()]),
+            written: UnsafeCell::new(0),
+            before,
+        })))
+    }
+
+    /// The task of vertex `n`.
+    fn run(&self, n: usize) {
+        let node = &self.0[n];
+        for &before in node.before {
+            self.0[before].written.with(|at| assert_eq!(unsafe { *at }, 1, "{n} after {before}"));
+        }
+        node.written.with_mut(|at| unsafe { *at += 1 });
+        // SAFETY: the vertex has begun, so the edges to it are its own again.
+        unsafe { *node.edges.get() = [Edge::unused(), Edge::unused()] };
+        // SAFETY: the vertices live until the end of the model.
+        node.vertex.end().map(|edges| unsafe { edges.release(|vertex| self.start(vertex)) });
+    }
+
+    fn start(&self, vertex: *const Vertex) {
+        let is_it = |node: &Node| ptr::eq(&raw const node.vertex, vertex);
+        self.run(self.0.iter().position(is_it).expect("a vertex of the graph"));
+    }
+
+    /// Adds the edges to vertex `n`, and makes it ready, as `api::dag` does. Returns how many edges
+    /// were added too late.
+    fn make_ready(&self, n: usize) -> usize {
+        let node = &self.0[n];
+        let mut late = 0;
+        for (place, &before) in node.before.iter().enumerate() {
+            // SAFETY: the vertex is not ready, and only this thread adds edges to it.
+            let added = unsafe {
+                let edge = node.edges.get().cast::<Edge>().add(place);
+                node.vertex.follow(&self.0[before].vertex, edge)
+            };
+            late += usize::from(!added);
+        }
+        // SAFETY: only this thread makes it ready.
+        unsafe {
+            if node.vertex.make_ready_alone() || node.vertex.make_ready() {
+                self.run(n);
+            }
+        }
+        late
+    }
+
+    fn check(&self) {
+        for (n, node) in self.0.iter().enumerate() {
+            node.written.with(|at| assert_eq!(unsafe { *at }, 1, "vertex {n} has run once"));
+        }
+    }
+}
+
+static LATE: Reached = Reached::not_yet();
+static EARLY: Reached = Reached::not_yet();
+
+/// One vertex ends while edges to two others are added.
+#[test]
+fn an_edge_beside_an_end() {
+    explore("dag, edges beside an end", 3, 50, || {
+        let graph = Graph::new([&[], &[0], &[0]]);
+        let ends = {
+            let graph = Arc::clone(&graph);
+            thread::spawn(move || _ = graph.make_ready(0))
+        };
+        let late = graph.make_ready(1) + graph.make_ready(2);
+        LATE.note(late == 2);
+        EARLY.note(late == 0);
+        join([ends]);
+        graph.check();
+    });
+    LATE.expect("two edges that are too late");
+    EARLY.expect("two edges in time");
+}
+
+/// Two vertices end while the one behind both is made ready.
+#[test]
+fn the_last_one_starts() {
+    explore("dag, two ends beside make_ready", 3, 200, || {
+        let graph = Graph::new([&[], &[], &[0, 1]]);
+        let ends = [0, 1].map(|n| {
+            let graph = Arc::clone(&graph);
+            thread::spawn(move || _ = graph.make_ready(n))
+        });
+        graph.make_ready(2);
+        join(ends);
+        graph.check();
+    });
+}
+
+/// Two threads add edges to one vertex that ends.
+#[test]
+fn two_add_edges() {
+    explore("dag, two add edges", 3, 200, || {
+        let graph = Graph::new([&[], &[0], &[0]]);
+        let adds = [1, 2].map(|n| {
+            let graph = Arc::clone(&graph);
+            thread::spawn(move || _ = graph.make_ready(n))
+        });
+        graph.make_ready(0);
+        join(adds);
+        graph.check();
+    });
+}

@@ -1,0 +1,375 @@
+//! Nodes: tasks that begin after others have ended, and events, which the program ends by hand. The
+//! order is kept by `sync::dag`.
+//!
+//! A node lies in the program's memory from its initialisation until it has ended. Nothing is allocated for its first [`ROOM`] edges, since they lie in the node that they lead to.
+//! Further edges are in chunks from the heap, each twice as long as the one before, which are freed
+//! when the node begins.
+//!
+//! # The run
+//!
+//! A node that was made ready while others before it have not ended holds its run, as a task that
+//! waits does: those others may be tasks of other runs, or events. Whoever starts the node queues its
+//! task, and then lets go of the run. If the queue refuses a task that nobody can report as refused,
+//! the task goes to the tasks from outside, which have room for it.
+//!
+//! # Groups
+//!
+//! A node of a group counts in the group from the moment it is made ready. In a cancelled group its
+//! function is not called, but the nodes after it begin as if it had ended.
+//!
+//! # Events
+//!
+//! An event has no function, and tasks may wait for it: it has the state of a group with one task
+//! where a node has its edges. So a waiter may free the event at once. The end of an event first ends
+//! the vertex, then the group, which is its last access, and then starts the nodes after it. A call
+//! that finds the vertex ended waits for the few instructions until the group has ended, since its
+//! node may free the event.
+
+use crate::api::group::Group;
+use crate::runtime::identity::Mine;
+use crate::runtime::record::Worker;
+use crate::runtime::wait_note::WaitsFor;
+use crate::sync::dag::{Edge, Vertex};
+use crate::sys::errno::Errno;
+use crate::sys::unwind::{NodeTask, call_guarded};
+use crate::sys::{detector, errno, time};
+use crate::task::{Scheduler, Task, TaskFn};
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{c_int, c_void};
+use std::mem::{ManuallyDrop, offset_of};
+use std::ptr;
+
+/// How many edges to a node need no allocation.
+pub const ROOM: usize = 4;
+
+/// Edges beyond `ROOM`, behind this header.
+#[repr(C)]
+struct Chunk {
+    former: *mut Chunk,
+    edges: usize,
+}
+
+impl Chunk {
+    fn layout(edges: usize) -> Option<Layout> {
+        Layout::array::<Edge>(edges).ok()?.extend(Layout::new::<Chunk>()).ok().map(|(all, _)| all)
+    }
+
+    /// A chunk for so many edges, before which the node has `former`; null if there is no memory.
+    fn new(former: *mut Chunk, edges: usize) -> *mut Chunk {
+        let Some(layout) = Chunk::layout(edges) else { return ptr::null_mut() };
+        // SAFETY: the layout is not empty; the header is written at once.
+        unsafe {
+            let chunk: *mut Chunk = alloc(layout).cast();
+            if !chunk.is_null() {
+                chunk.write(Chunk { former, edges });
+            }
+            chunk
+        }
+    }
+
+    /// # Safety
+    /// The chunk exists, and has more edges than `at`.
+    unsafe fn edge(chunk: *mut Chunk, at: usize) -> *mut Edge {
+        // SAFETY: the edges are behind the header, whose size is a multiple of their alignment.
+        unsafe { chunk.add(1).cast::<Edge>().add(at) }
+    }
+
+    /// Frees the chunk and those before it.
+    ///
+    /// # Safety
+    /// Nobody uses an edge in them.
+    unsafe fn free_all(mut chunk: *mut Chunk) {
+        while !chunk.is_null() {
+            // SAFETY: `new` has allocated it with this layout.
+            unsafe {
+                let Chunk { former, edges } = chunk.read();
+                dealloc(chunk.cast(), Chunk::layout(edges).unwrap_unchecked());
+                chunk = former;
+            }
+        }
+    }
+}
+
+/// What a node has for its edges, and an event for those that wait for it.
+#[repr(C)]
+union Room {
+    edges: ManuallyDrop<[Edge; ROOM]>,
+    waiters: ManuallyDrop<Group>,
+}
+
+/// The C types `sched_node` and `sched_event`.
+#[repr(C)]
+pub struct TaskNode {
+    vertex: Vertex,
+    /// None: an event.
+    f: Cell<Option<TaskFn>>,
+    closure: Cell<*mut c_void>,
+    /// A worker of the run in which it was made ready.
+    worker: Cell<*const Worker>,
+    group: Cell<*const Group>,
+    /// The number of edges to it.
+    used: Cell<usize>,
+    /// The youngest chunk of edges.
+    chunk: Cell<*mut Chunk>,
+    room: UnsafeCell<Room>,
+}
+
+const _: () = assert!(offset_of!(TaskNode, vertex) == 0);
+
+impl TaskNode {
+    /// A node that is not ready.
+    pub fn new(f: TaskFn, closure: *mut c_void) -> TaskNode {
+        let edges = ManuallyDrop::new(std::array::from_fn(|_| Edge::unused()));
+        TaskNode {
+            vertex: Vertex::new(),
+            f: Cell::new(Some(f)),
+            closure: Cell::new(closure),
+            worker: Cell::new(ptr::null()),
+            group: Cell::new(ptr::null()),
+            used: Cell::new(0),
+            chunk: Cell::new(ptr::null_mut()),
+            room: UnsafeCell::new(Room { edges }),
+        }
+    }
+
+    /// An event that has not ended.
+    pub fn event() -> TaskNode {
+        let waiters = Group::without_tasks();
+        waiters.members.enter();
+        TaskNode {
+            vertex: Vertex::ended_by_hand(),
+            f: Cell::new(None),
+            closure: Cell::new(ptr::null_mut()),
+            worker: Cell::new(ptr::null()),
+            group: Cell::new(ptr::null()),
+            used: Cell::new(0),
+            chunk: Cell::new(ptr::null_mut()),
+            room: UnsafeCell::new(Room { waiters: ManuallyDrop::new(waiters) }),
+        }
+    }
+
+    /// The waiters of an event.
+    fn waiters(&self) -> Option<&Group> {
+        // SAFETY: an event has them.
+        self.f.get().is_none().then(|| unsafe { &*(&raw const (*self.room.get()).waiters).cast() })
+    }
+
+    /// EINVAL: it is an event. EBUSY: it was made ready.
+    fn check_unready(&self) -> Result<(), Errno> {
+        match (self.f.get(), self.vertex.is_unready()) {
+            (None, _) => Err(Errno(libc::EINVAL)),
+            (_, false) => Err(Errno(libc::EBUSY)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The node belongs to the group when it is made ready. Returns what `sched_node_group` returns.
+    pub fn join_group(&self, group: &Group) -> c_int {
+        if let Err(Errno(error)) = self.check_unready() {
+            return errno::failed(error);
+        }
+        self.group.set(group);
+        0
+    }
+
+    /// Returns what `sched_after` returns.
+    ///
+    /// # Safety
+    /// As for `Vertex::follow`.
+    pub unsafe fn follow(&self, before: &TaskNode) -> c_int {
+        // SAFETY: by the caller's promise.
+        detector::ignored(|| unsafe { self.follow_now(before) })
+    }
+
+    /// # Safety
+    /// As for `follow`.
+    unsafe fn follow_now(&self, before: &TaskNode) -> c_int {
+        if ptr::eq(self, before) {
+            return errno::failed(libc::EINVAL);
+        }
+        if let Err(Errno(error)) = self.check_unready() {
+            return errno::failed(error);
+        }
+        detector::own(self);
+        let Some(edge) = self.free_edge() else { return errno::failed(libc::ENOMEM) };
+        // SAFETY: by the caller's promise; the edge is in memory of this node.
+        if unsafe { self.vertex.follow(&before.vertex, edge) } {
+            self.used.set(self.used.get() + 1);
+        } else {
+            if let Some(waiters) = before.waiters() {
+                // The thread that ends the event has ended the vertex, and is about to leave.
+                while !waiters.members.is_over() {
+                    time::give_way();
+                }
+            }
+            detector::acquire(before);
+        }
+        0
+    }
+
+    /// A place for one more edge; None if there is no memory.
+    fn free_edge(&self) -> Option<*mut Edge> {
+        let used = self.used.get();
+        if used < ROOM {
+            // SAFETY: a node has its edges there; only the caller uses this one.
+            return Some(unsafe { (&raw mut (*self.room.get()).edges).cast::<Edge>().add(used) });
+        }
+        // Chunks have room for ROOM, twice ROOM, ... edges, so ROOM times 1, 2, 4 ... are used up
+        // when a chunk begins.
+        let before = (used / ROOM).next_power_of_two() * ROOM;
+        let (begin, edges) =
+            if before > used { (before / 2, before / 2) } else { (before, before) };
+        if begin == used {
+            let chunk = Chunk::new(self.chunk.get(), edges);
+            if chunk.is_null() {
+                return None;
+            }
+            self.chunk.set(chunk);
+        }
+        // SAFETY: the youngest chunk has the edges from `begin` on.
+        Some(unsafe { Chunk::edge(self.chunk.get(), used - begin) })
+    }
+
+    /// Returns what `sched_node_ready` returns.
+    ///
+    /// # Safety
+    /// As for `Vertex::make_ready_alone`; the function accepts the closure, and the node lives until
+    /// it has ended.
+    pub unsafe fn make_ready(&self, worker: &Worker) -> c_int {
+        if let Err(Errno(error)) = self.check_unready() {
+            return errno::failed(error);
+        }
+        // SAFETY: null, or a group that lives until its tasks have been waited for.
+        let group = unsafe { self.group.get().as_ref() };
+        group.inspect(|group| group.members.enter());
+        let task = self.task();
+        detector::ignored(|| {
+            self.worker.set(worker);
+            detector::own(self);
+            detector::release(self);
+        });
+        // SAFETY: by the caller's promise.
+        let outcome = if unsafe { self.vertex.make_ready_alone() } {
+            let by = worker.mine().map_or(worker, Mine::worker);
+            // SAFETY: by the caller's promise.
+            let outcome = unsafe { by.spawn(Some(task.f), task.closure) };
+            if outcome != 0 {
+                self.vertex.refused();
+            }
+            outcome
+        } else if !worker.hold_run() {
+            errno::failed(libc::EINVAL)
+        } else {
+            // SAFETY: by the caller's promise. If it returns true, this call starts the node.
+            detector::ignored(|| unsafe {
+                if self.vertex.make_ready() {
+                    start(self, Some(worker));
+                }
+            });
+            0
+        };
+        if outcome != 0 {
+            // SAFETY: the group has counted the node above.
+            group.inspect(|group| unsafe { group.leave(Some(worker)) });
+        }
+        outcome
+    }
+
+    fn task(&self) -> Task {
+        Task { f: run_node, closure: ptr::from_ref(self).cast_mut().cast() }
+    }
+
+    /// Returns what `sched_event_end` returns. The nodes after the event go to the tasks from outside:
+    /// a spawn may suspend the caller, which expects that no more than from sched_sem_post.
+    pub fn end_event(&self) -> c_int {
+        let Some(waiters) = self.waiters() else { return errno::failed(libc::EINVAL) };
+        if detector::ignored(|| self.vertex.has_ended()) {
+            return errno::failed(libc::EALREADY);
+        }
+        detector::release(self);
+        detector::release(waiters);
+        detector::ignored(|| {
+            let Some(edges) = self.vertex.end() else { return errno::failed(libc::EALREADY) };
+            // SAFETY: `event` has counted one task, and only one call ends the vertex. This is the
+            // last access to the event. Nodes live until they begin.
+            unsafe {
+                waiters.leave(Worker::current().map(Mine::worker));
+                edges.release(|vertex| start(vertex.cast(), None));
+            }
+            0
+        })
+    }
+
+    /// Returns what `sched_event_wait_until` returns.
+    pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
+        match self.waiters() {
+            Some(waiters) => waiters.wait_for_event(deadline, worker, WaitsFor::event(self)),
+            None => errno::failed(libc::EINVAL),
+        }
+    }
+}
+
+/// Queues the task of a ready node, and lets go of its run. `from`: a worker of the caller's run.
+///
+/// # Safety
+/// The caller has taken the word of the node's vertex to 0.
+unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
+    // SAFETY: the node lives until it has run; records are never freed.
+    unsafe {
+        let (home, task) = (&*(*node).worker.get(), (*node).task());
+        detector::release(node);
+        let mine = from.and_then(|from| from.mine_in_run_of(home));
+        let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
+        if queued != Some(0) {
+            home.queue_held(task);
+        }
+        home.let_go_of_run();
+    }
+}
+
+/// The function of a node's task.
+///
+/// # Safety
+/// `node` is a [`TaskNode`] that was started. `s` is the calling thread's worker.
+unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
+    let node: *const TaskNode = node.cast();
+    // SAFETY: the node lives until its function has returned; nobody uses its edges any more.
+    let (f, closure, group) = detector::ignored(|| unsafe {
+        detector::acquire(node);
+        Chunk::free_all((*node).chunk.replace(ptr::null_mut()));
+        ((*node).f.get(), (*node).closure.get(), (*node).group.get().as_ref())
+    });
+    let call = || {
+        if let Some(f) = f {
+            // SAFETY: the program promises that `f` accepts its closure and returns.
+            call_guarded::<NodeTask, _>(|| unsafe { f(closure, s) });
+        }
+    };
+    // SAFETY: as above; the task was given to the run of `s`. The caller's worker may differ from
+    // `s` after the call of the function.
+    unsafe {
+        let end = || {
+            detector::release(node);
+            let start = |vertex: *const Vertex| {
+                start(vertex.cast(), Some(Worker::current_in_run_of(s)));
+            };
+            detector::ignored(|| (*node).vertex.end().map(|edges| edges.release(start)));
+        };
+        match group {
+            Some(group) => group.run(s, call, end),
+            None => {
+                call();
+                end();
+            }
+        }
+    }
+}
+
+/// The program's function of a node's task. None: the task is not a node's.
+pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
+    // SAFETY: the task is queued, so the node exists.
+    ptr::fn_addr_eq(f, run_node as TaskFn)
+        .then(|| unsafe { (*closure.cast::<TaskNode>()).f.get() })?
+        .map(|f| f as usize)
+}

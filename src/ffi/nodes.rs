@@ -1,0 +1,221 @@
+//! Nodes and events in the C interface: tasks that begin after others have ended.
+//! `include/sched_tasks.h` is made from this and other files.
+
+use crate::api::dag::{ROOM, TaskNode};
+use crate::api::group::Group;
+use crate::deadline::FOREVER;
+use crate::ffi::groups::sched_group;
+use crate::ffi::time::sched_time;
+use crate::ffi::{given, object, taskfunc, waited};
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+/// A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
+/// and must live until it has ended: until its run or a node after it shows that, or
+/// sched_group_wait for its group.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_node {
+    // For the library only.
+    before: usize,
+    after: *mut c_void,
+    f: *mut c_void,
+    closure: *mut c_void,
+    worker: *mut c_void,
+    group: *mut c_void,
+    edges: usize,
+    chunk: *mut c_void,
+    room: [*mut c_void; 8],
+}
+
+/// A node without a function, which the program ends by sched_event_end. sched_event_init makes one.
+/// An event must not be copied. It may be freed when sched_event_wait has returned in all its
+/// callers, and when the nodes after it have begun.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sched_event = sched_node;
+
+const _: () = assert!(size_of::<sched_node>() == size_of::<TaskNode>());
+const _: () = assert!(ROOM == 4); // the comment of `sched_after` says so
+
+/// Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may be
+/// made anew.
+///
+/// Returns 0, or -1 with errno: EINVAL (n or f is NULL).
+/// Not thread-safe: nobody may use the node at the same time. Cost: some stores.
+///
+/// Example:
+///
+///     sched_node left, right, both;
+///     sched_node_init(&left, work, &l);
+///     sched_node_init(&right, work, &r);
+///     sched_node_init(&both, merge, &all);
+///     sched_after(&both, &left);
+///     sched_after(&both, &right);
+///     if (sched_node_ready(&both, s) != 0)
+///         return -1;
+///     ...                                 (then sched_node_ready for the other two)
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_node_init(
+    n: *mut sched_node,
+    f: taskfunc,
+    closure: *mut c_void,
+) -> c_int {
+    let Some(f) = f.filter(|_| !n.is_null()) else { return errno::failed(libc::EINVAL) };
+    // SAFETY: `n` is a place for a node, which nobody uses, by the program's promise.
+    unsafe { n.cast::<TaskNode>().write(TaskNode::new(f, closure)) };
+    0
+}
+
+/// Puts the node into the group: when sched_node_ready is called, the group counts it as a task, as
+/// sched_group_spawn does, until the node has ended. If the group is cancelled before the node
+/// begins, its function is not called, and the nodes after it begin as if it had ended.
+///
+/// Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event), EBUSY (the node was made
+/// ready).
+/// Not thread-safe: nobody may use the node at the same time. Cost: a store.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_group) -> c_int {
+    // SAFETY: the pointers are NULL, or point to initialised objects.
+    let (Some(node), Some(group)) = (unsafe { (object::<TaskNode>(n), object::<Group>(g)) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    node.join_group(group)
+}
+
+/// Puts n behind before: n begins after before has ended, and sees what before has written. If
+/// before has ended already, this does nothing. n may be behind any number of nodes and events, and
+/// any number may be behind before. A circle of nodes never begins.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
+/// or both are the same), EBUSY (n was made ready), ENOMEM (there is no memory; the first four calls
+/// for a node need none).
+/// Thread-safe, except that only one thread at a time may use n. before must not have been freed.
+/// Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
+/// seventeenth and so on allocate memory, which is freed when the node begins.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node) -> c_int {
+    // SAFETY: the pointers are NULL, or point to initialised objects.
+    let (Some(node), Some(before)) =
+        (unsafe { (object::<TaskNode>(n), object::<TaskNode>(before)) })
+    else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the program's promise.
+    unsafe { node.follow(before) }
+}
+
+/// Makes the node ready: it runs in the run of s, as by sched_spawn, when all nodes and events before
+/// it have ended. Until then the run does not end.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL or an event, or the run of
+/// s has ended), EBUSY (the node was made ready before), EAGAIN (nothing is before the node, and
+/// there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
+/// node before n has not ended, its end spawns n; that costs an atomic operation for each node
+/// behind it. If the queue is full then, n goes to the tasks from outside.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_node_ready(n: *mut sched_node, s: *mut Scheduler) -> c_int {
+    // SAFETY: `n` is NULL, or points to a node.
+    let Some(node) = (unsafe { object::<TaskNode>(n) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        // SAFETY: by the program's promise.
+        Ok(worker) => unsafe { node.make_ready(worker) },
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
+
+/// Makes *e an event that has not ended. An event that has ended may be made anew when nobody uses
+/// it any more.
+///
+/// Returns 0, or -1 with errno: EINVAL (e is NULL).
+/// Not thread-safe: nobody may use the event at the same time. Cost: some stores.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_event_init(e: *mut sched_event) -> c_int {
+    if e.is_null() {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: `e` is a place for an event, which nobody uses, by the program's promise.
+    unsafe { e.cast::<TaskNode>().write(TaskNode::event()) };
+    0
+}
+
+/// Ends the event: the nodes behind it, if nothing else is before them, and the tasks and threads
+/// that wait for it go on, and see what the caller has written.
+///
+/// Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event), EALREADY (it has ended).
+/// Thread-safe. Cost: some atomic operations, and a lock of the run for each node that can begin. Such
+/// a node goes to the tasks from outside: see libsched(7), THREADS OUTSIDE.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_event_end(e: *mut sched_event) -> c_int {
+    // SAFETY: `e` is NULL, or points to an event.
+    match unsafe { object::<TaskNode>(e) } {
+        Some(event) => event.end_event(),
+        None => errno::failed(libc::EINVAL),
+    }
+}
+
+/// Waits until the event has ended. The calling task waits as in sched_group_wait; any number of
+/// tasks and threads may wait.
+///
+/// Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended and
+/// the event has not).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: some nanoseconds if the event has ended.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_event_wait(e: *mut sched_event, s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { sched_event_wait_until(e, FOREVER, s) }
+}
+
+/// As sched_event_wait, but waits no longer than until deadline; if that has passed, the call only
+/// looks.
+///
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is not an
+/// event, or the run of s has ended and the event has not).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe. Cost: that of sched_event_wait, and some hundred nanoseconds for a wait.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_event_wait_until(
+    e: *mut sched_event,
+    deadline: sched_time,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: `e` is NULL, or points to an event.
+    match unsafe { object::<TaskNode>(e) } {
+        // SAFETY: by the caller's promise.
+        Some(event) => event.wait_until(deadline, unsafe { waited(s) }),
+        None => errno::failed(libc::EINVAL),
+    }
+}
