@@ -466,3 +466,114 @@ CASE(node_errors)
 {
     run(1, errors_root);
 }
+
+/* spawn_after: Tasks that are ordered by what they read and write have the effect of being called one after the other, in the order
+ * of the calls: a random program of reads and writes, which the root also computes itself. Some tasks have one address twice.
+ * ctest: static debug
+ * ctest: matrix threads=1,4
+ * ctest: matrix idle=park threads=2,8 */
+enum { CELLS = 24, ACTIONS = 6000 / SMALLER, MOST_READ = 7 };
+
+static struct action {
+    int to, from[MOST_READ], reads, only_out;
+} actions[ACTIONS];
+static unsigned cells[CELLS], expected[CELLS];
+static atomic_int acted;
+
+static void act_on(const struct action *it, unsigned *on)
+{
+    unsigned sum = it->only_out ? 3 : on[it->to];
+    for (int k = 0; k < it->reads; k++)
+        sum = sum * 31 + on[it->from[k]];
+    on[it->to] = sum;
+}
+
+static void acts(void *closure, struct scheduler *s)
+{
+    if (acted++ % 64 == 0)
+        sched_task_yield(s);
+    act_on(closure, cells);
+}
+
+static void spawns_actions(void *closure, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = expected[i] = (unsigned)i;
+    for (int i = 0; i < ACTIONS; i++) {
+        struct action *it = &actions[i];
+        sched_dep deps[MOST_READ + 2];
+        size_t n = 0;
+        it->to = (int)(next_number(&x) % CELLS);
+        it->reads = (int)(next_number(&x) % (MOST_READ + 1));
+        it->only_out = next_number(&x) % 4 == 0;
+        for (int k = 0; k < it->reads; k++) {
+            it->from[k] = (int)(next_number(&x) % CELLS);
+            deps[n++] = (sched_dep){&cells[it->from[k]], SCHED_IN};
+        }
+        deps[n++] = (sched_dep){&cells[it->to], it->only_out ? SCHED_OUT : SCHED_INOUT};
+        if (i % 5 == 0)
+            deps[n++] = (sched_dep){&cells[it->to], SCHED_IN};
+        CHECK_EQ(sched_group_spawn_after(&group, acts, it, n, deps, s), 0);
+        act_on(it, expected);
+        if (i % 1000 == 999)
+            CHECK_EQ(sched_group_wait(&group, s), 0);
+    }
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    CHECK_EQ(acted, ACTIONS);
+    for (int i = 0; i < CELLS; i++)
+        CHECK_EQ(cells[i], expected[i]);
+}
+
+CASE(spawn_after)
+{
+    run(2, spawns_actions);
+}
+
+/* spawn_after_threads: Several threads and tasks add tasks with the same two addresses, in either order, at the same time: none
+ * waits for ever, no two writers run at once, and a cancelled group ends.
+ * ctest: static
+ * ctest: matrix deque=split,mutex idle=park threads=1,2,4 */
+enum { ADDERS = 3, ADDED = 600 / SMALLER };
+
+static sched_group added_to = SCHED_GROUP_INIT;
+static int both[2], inside;
+static long added_sum;
+
+static void adds_up(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(inside++, 0);
+    added_sum++;
+    inside--;
+}
+
+static void *adder(void *arg)
+{
+    for (int i = 0; i < ADDED; i++) {
+        int which = (i + (int)(intptr_t)arg) % 2;
+        sched_dep deps[] = {{&both[which], SCHED_INOUT}, {&both[!which], SCHED_INOUT}};
+        CHECK_EQ(sched_group_spawn_after(&added_to, adds_up, NULL, 2, deps, NULL), 0);
+    }
+    return NULL;
+}
+
+CASE(spawn_after_threads)
+{
+    pthread_t threads[ADDERS];
+    sched_dep wrong[] = {{both, 0}, {both, 4}, {both, SCHED_IN | 8}};
+    for (intptr_t i = 0; i < ADDERS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, adder, (void *)i), 0);
+    for (int i = 0; i < ADDERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(sched_group_wait(&added_to, NULL), 0);
+    CHECK_EQ(added_sum, ADDERS * ADDED);
+    for (int i = 0; i < 3; i++)
+        CHECK_ERRNO(sched_group_spawn_after(&added_to, adds_up, NULL, 1, &wrong[i], NULL), EINVAL);
+    CHECK_ERRNO(sched_group_spawn_after(&added_to, adds_up, NULL, 1, NULL, NULL), EINVAL);
+    CHECK_ERRNO(sched_group_spawn_after(&added_to, NULL, NULL, 0, NULL, NULL), EINVAL);
+    CHECK_ERRNO(sched_group_spawn_after(NULL, adds_up, NULL, 0, NULL, NULL), EINVAL);
+    CHECK_EQ(sched_group_spawn_after(&added_to, adds_up, NULL, 0, NULL, NULL), 0);
+    CHECK_EQ(sched_group_wait(&added_to, NULL), 0);
+    CHECK_EQ(added_sum, ADDERS * ADDED + 1);
+}

@@ -60,6 +60,11 @@ typedef int64_t sched_time;
 #define SCHED_MILLISECOND ((sched_time)1000000)
 #define SCHED_MICROSECOND ((sched_time)1000)
 
+/* What a task does at an address: see sched_group_spawn_after. */
+#define SCHED_IN 1
+#define SCHED_OUT 2
+#define SCHED_INOUT (SCHED_IN | SCHED_OUT)
+
 typedef struct sched_task sched_task;
 typedef struct sched_group sched_group;
 typedef struct sched_mutex sched_mutex;
@@ -68,6 +73,7 @@ typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
 typedef struct sched_timer sched_timer;
 typedef struct sched_node sched_node;
+typedef struct sched_dep sched_dep;
 typedef struct sched_channel sched_channel;
 
 /* A struct and a function may have the same name: sched_stats. In C++ gcc's -Wshadow warns of
@@ -182,6 +188,14 @@ struct sched_node {
  * An event must not be copied. It may be freed when sched_event_wait has returned in all its
  * callers, and when the nodes after it have begun. */
 typedef struct sched_node sched_event;
+
+/* What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT (it
+ * writes there) or SCHED_INOUT (both). The address stands for an object of any size; only equal
+ * addresses are the same object. */
+struct sched_dep {
+  const void *address;
+  int how;
+};
 
 /* The options of a pool. Each member except size may be 0, which means the default. */
 struct sched_options {
@@ -1180,6 +1194,34 @@ int sched_event_wait(sched_event *e,
 int sched_event_wait_until(sched_event *e,
                            sched_time deadline,
                            struct scheduler *s);
+
+/* Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The task
+ * begins after those tasks that earlier calls for the same group have added and that have not
+ * ended: for each of its n addresses, the last one that writes there, and, if this task writes there,
+ * those that read there since. So the tasks have the effect of being called one after the other, in
+ * the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n is
+ * not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no memory).
+ * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, an
+ * allocation, and a lock that is held for each address and each edge, twice. If the queue is full,
+ * the task goes to the tasks from outside.
+ *
+ * Example:
+ *
+ *     for (int k = 1; k < n; k++) {
+ *         sched_dep deps[] = { { &a[k - 1], SCHED_IN }, { &a[k], SCHED_INOUT } };
+ *         if (sched_group_spawn_after(&g, add_former, &a[k], 2, deps, s) != 0)
+ *             return -1;
+ *     } */
+SCHED_MUST_USE
+int sched_group_spawn_after(struct sched_group *g,
+                            taskfunc f,
+                            void *closure,
+                            size_t n,
+                            const struct sched_dep *deps,
+                            struct scheduler *s);
 
 /* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
  * nthreads threads of its own; the library may create some of them later, when there are tasks for

@@ -1,5 +1,6 @@
 //! Nodes: tasks that begin after others have ended, and events, which the program ends by hand. The
-//! order is kept by `sync::dag`.
+//! order is kept by `sync::dag`. This is one file because nodes, events and the library's own nodes
+//! are one record.
 //!
 //! A node lies in the program's memory from its initialisation until it has ended. Nothing is allocated for its first [`ROOM`] edges, since they lie in the node that they lead to.
 //! Further edges are in chunks from the heap, each twice as long as the one before, which are freed
@@ -25,6 +26,7 @@
 //! that finds the vertex ended waits for the few instructions until the group has ended, since its
 //! node may free the event.
 
+use crate::api::edges::Chunk;
 use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
@@ -34,7 +36,6 @@ use crate::sys::errno::Errno;
 use crate::sys::unwind::{NodeTask, call_guarded};
 use crate::sys::{detector, errno, time};
 use crate::task::{Scheduler, Task, TaskFn};
-use std::alloc::{Layout, alloc, dealloc};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::{ManuallyDrop, offset_of};
@@ -42,54 +43,6 @@ use std::ptr;
 
 /// How many edges to a node need no allocation.
 pub const ROOM: usize = 4;
-
-/// Edges beyond `ROOM`, behind this header.
-#[repr(C)]
-struct Chunk {
-    former: *mut Chunk,
-    edges: usize,
-}
-
-impl Chunk {
-    fn layout(edges: usize) -> Option<Layout> {
-        Layout::array::<Edge>(edges).ok()?.extend(Layout::new::<Chunk>()).ok().map(|(all, _)| all)
-    }
-
-    /// A chunk for so many edges, before which the node has `former`; null if there is no memory.
-    fn new(former: *mut Chunk, edges: usize) -> *mut Chunk {
-        let Some(layout) = Chunk::layout(edges) else { return ptr::null_mut() };
-        // SAFETY: the layout is not empty; the header is written at once.
-        unsafe {
-            let chunk: *mut Chunk = alloc(layout).cast();
-            if !chunk.is_null() {
-                chunk.write(Chunk { former, edges });
-            }
-            chunk
-        }
-    }
-
-    /// # Safety
-    /// The chunk exists, and has more edges than `at`.
-    unsafe fn edge(chunk: *mut Chunk, at: usize) -> *mut Edge {
-        // SAFETY: the edges are behind the header, whose size is a multiple of their alignment.
-        unsafe { chunk.add(1).cast::<Edge>().add(at) }
-    }
-
-    /// Frees the chunk and those before it.
-    ///
-    /// # Safety
-    /// Nobody uses an edge in them.
-    unsafe fn free_all(mut chunk: *mut Chunk) {
-        while !chunk.is_null() {
-            // SAFETY: `new` has allocated it with this layout.
-            unsafe {
-                let Chunk { former, edges } = chunk.read();
-                dealloc(chunk.cast(), Chunk::layout(edges).unwrap_unchecked());
-                chunk = former;
-            }
-        }
-    }
-}
 
 /// What a node has for its edges, and an event for those that wait for it.
 #[repr(C)]
@@ -117,35 +70,43 @@ pub struct TaskNode {
 
 const _: () = assert!(offset_of!(TaskNode, vertex) == 0);
 
+/// A node in memory of the library, which is freed when the node has ended.
+#[repr(C)]
+pub struct OwnedNode {
+    pub node: TaskNode,
+    /// Called after the node's function, before the nodes behind it begin.
+    pub leave: unsafe fn(*const OwnedNode),
+    /// Called when nobody uses the node any more.
+    pub free: unsafe fn(*mut OwnedNode),
+}
+
+/// The bit of `TaskNode::used` for the node of an `OwnedNode`.
+const OWNED: usize = 1 << 63;
+
 impl TaskNode {
     /// A node that is not ready.
     pub fn new(f: TaskFn, closure: *mut c_void) -> TaskNode {
         let edges = ManuallyDrop::new(std::array::from_fn(|_| Edge::unused()));
+        TaskNode::with(Vertex::new(), Some(f), closure, Room { edges })
+    }
+
+    /// An event that has not ended.
+    pub fn event() -> TaskNode {
+        let waiters = ManuallyDrop::new(Group::without_tasks());
+        waiters.members.enter();
+        TaskNode::with(Vertex::ended_by_hand(), None, ptr::null_mut(), Room { waiters })
+    }
+
+    fn with(vertex: Vertex, f: Option<TaskFn>, closure: *mut c_void, room: Room) -> TaskNode {
         TaskNode {
-            vertex: Vertex::new(),
-            f: Cell::new(Some(f)),
+            vertex,
+            f: Cell::new(f),
             closure: Cell::new(closure),
             worker: Cell::new(ptr::null()),
             group: Cell::new(ptr::null()),
             used: Cell::new(0),
             chunk: Cell::new(ptr::null_mut()),
-            room: UnsafeCell::new(Room { edges }),
-        }
-    }
-
-    /// An event that has not ended.
-    pub fn event() -> TaskNode {
-        let waiters = Group::without_tasks();
-        waiters.members.enter();
-        TaskNode {
-            vertex: Vertex::ended_by_hand(),
-            f: Cell::new(None),
-            closure: Cell::new(ptr::null_mut()),
-            worker: Cell::new(ptr::null()),
-            group: Cell::new(ptr::null()),
-            used: Cell::new(0),
-            chunk: Cell::new(ptr::null_mut()),
-            room: UnsafeCell::new(Room { waiters: ManuallyDrop::new(waiters) }),
+            room: UnsafeCell::new(room),
         }
     }
 
@@ -277,7 +238,8 @@ impl TaskNode {
     }
 
     fn task(&self) -> Task {
-        Task { f: run_node, closure: ptr::from_ref(self).cast_mut().cast() }
+        let f = if self.used.get() & OWNED == 0 { run_node } else { run_owned };
+        Task { f, closure: ptr::from_ref(self).cast_mut().cast() }
     }
 
     /// Returns what `sched_event_end` returns. The nodes after the event go to the tasks from outside:
@@ -318,7 +280,6 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
     // SAFETY: the node lives until it has run; records are never freed.
     unsafe {
         let (home, task) = (&*(*node).worker.get(), (*node).task());
-        detector::release(node);
         let mine = from.and_then(|from| from.mine_in_run_of(home));
         let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
         if queued != Some(0) {
@@ -328,12 +289,85 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
     }
 }
 
+impl OwnedNode {
+    /// Puts the node behind those of `before`, whose number is `edges`, and which do not end during
+    /// the call. None: there is no memory, and nothing has changed.
+    ///
+    /// # Safety
+    /// As for `Vertex::follow`; the node has no edges yet.
+    pub unsafe fn follow_all<'a>(
+        &self,
+        edges: usize,
+        before: impl Iterator<Item = &'a OwnedNode>,
+    ) -> Option<()> {
+        let node = &self.node;
+        node.used.set(OWNED | edges);
+        if edges > ROOM {
+            let chunk = Chunk::new(ptr::null_mut(), edges);
+            if chunk.is_null() {
+                return None;
+            }
+            node.chunk.set(chunk);
+        }
+        for (at, before) in before.enumerate() {
+            // SAFETY: there is room for so many edges, in the node or in the chunk.
+            unsafe {
+                let edge = match edges {
+                    0..=ROOM => (&raw mut (*node.room.get()).edges).cast::<Edge>().add(at),
+                    _ => Chunk::edge(node.chunk.get(), at),
+                };
+                node.vertex.follow(&before.node.vertex, edge);
+            }
+        }
+        Some(())
+    }
+
+    /// Makes the node ready: it belongs to the group, which counts it, and runs in the run of
+    /// `worker`, which is held for it.
+    ///
+    /// # Safety
+    /// As for `TaskNode::make_ready`.
+    pub unsafe fn make_ready(&self, group: &Group, worker: &Worker) {
+        self.node.group.set(group);
+        self.node.worker.set(worker);
+        detector::release(&self.node);
+        // SAFETY: by the caller's promise. If it returns true, this call starts the node.
+        unsafe {
+            if self.node.vertex.make_ready() {
+                start(&raw const self.node, Some(worker));
+            }
+        }
+    }
+}
+
 /// The function of a node's task.
 ///
 /// # Safety
 /// `node` is a [`TaskNode`] that was started. `s` is the calling thread's worker.
 unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
-    let node: *const TaskNode = node.cast();
+    // SAFETY: by the caller's promise.
+    unsafe { run(node.cast(), s, || ()) };
+}
+
+/// The function of an owned node's task.
+///
+/// # Safety
+/// As for `run_node`; the node is that of an [`OwnedNode`].
+unsafe extern "C" fn run_owned(node: *mut c_void, s: *mut Scheduler) {
+    let owned: *mut OwnedNode = node.cast();
+    // SAFETY: by the caller's promise; when `run` has returned, nobody uses the node.
+    unsafe {
+        run(node.cast(), s, || detector::ignored(|| ((*owned).leave)(owned)));
+        detector::ignored(|| ((*owned).free)(owned));
+    }
+}
+
+/// Runs the task of a node: calls its function, then `leave`, and ends the vertex.
+///
+/// # Safety
+/// As for `run_node`.
+#[inline(always)]
+unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
     // SAFETY: the node lives until its function has returned; nobody uses its edges any more.
     let (f, closure, group) = detector::ignored(|| unsafe {
         detector::acquire(node);
@@ -350,6 +384,7 @@ unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
     // `s` after the call of the function.
     unsafe {
         let end = || {
+            leave();
             detector::release(node);
             let start = |vertex: *const Vertex| {
                 start(vertex.cast(), Some(Worker::current_in_run_of(s)));
@@ -369,7 +404,9 @@ unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
 /// The program's function of a node's task. None: the task is not a node's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
     // SAFETY: the task is queued, so the node exists.
-    ptr::fn_addr_eq(f, run_node as TaskFn)
+    [run_node as TaskFn, run_owned]
+        .iter()
+        .any(|&run| ptr::fn_addr_eq(f, run))
         .then(|| unsafe { (*closure.cast::<TaskNode>()).f.get() })?
         .map(|f| f as usize)
 }

@@ -16,7 +16,8 @@
 //! | [`timer`] | a task that is spawned at a time |
 //! | [`channel`] | a queue of elements between tasks |
 //! | [`io`] | descriptors: the functions of POSIX, for tasks |
-//! | [`dag`] | tasks that begin after others have ended |
+//! | [`dag`] | tasks that begin after others have ended; `edges`: memory for them |
+//! | [`depend`] | tasks of a group, ordered by what they read and write |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
@@ -27,6 +28,8 @@ pub mod cancel;
 pub mod channel;
 pub mod dag;
 pub mod default_pool;
+pub mod depend;
+mod edges;
 pub mod fork;
 pub mod group;
 pub mod io;

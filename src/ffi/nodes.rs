@@ -2,6 +2,7 @@
 //! `include/sched_tasks.h` is made from this and other files.
 
 use crate::api::dag::{ROOM, TaskNode};
+use crate::api::depend::{self, Dep};
 use crate::api::group::Group;
 use crate::deadline::FOREVER;
 use crate::ffi::groups::sched_group;
@@ -11,6 +12,7 @@ use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
+use std::slice;
 
 /// A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
 /// and must live until it has ended: until its run or a node after it shows that, or
@@ -217,5 +219,67 @@ pub unsafe extern "C" fn sched_event_wait_until(
         // SAFETY: by the caller's promise.
         Some(event) => event.wait_until(deadline, unsafe { waited(s) }),
         None => errno::failed(libc::EINVAL),
+    }
+}
+
+/// What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT (it
+/// writes there) or SCHED_INOUT (both). The address stands for an object of any size; only equal
+/// addresses are the same object.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_dep {
+    pub address: *const c_void,
+    pub how: c_int,
+}
+
+const _: () = assert!(size_of::<sched_dep>() == size_of::<Dep>());
+
+/// Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The task
+/// begins after those tasks that earlier calls for the same group have added and that have not
+/// ended: for each of its n addresses, the last one that writes there, and, if this task writes there,
+/// those that read there since. So the tasks have the effect of being called one after the other, in
+/// the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n is
+/// not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no memory).
+/// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, an
+/// allocation, and a lock that is held for each address and each edge, twice. If the queue is full,
+/// the task goes to the tasks from outside.
+///
+/// Example:
+///
+///     for (int k = 1; k < n; k++) {
+///         sched_dep deps[] = { { &a[k - 1], SCHED_IN }, { &a[k], SCHED_INOUT } };
+///         if (sched_group_spawn_after(&g, add_former, &a[k], 2, deps, s) != 0)
+///             return -1;
+///     }
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_group_spawn_after(
+    g: *mut sched_group,
+    f: taskfunc,
+    closure: *mut c_void,
+    n: usize,
+    deps: *const sched_dep,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: `g` is NULL, or points to a group.
+    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    if deps.is_null() && n > 0 {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: `deps` points to so many.
+    let deps = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(deps.cast::<Dep>(), n) } };
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        // SAFETY: by the program's promise.
+        Ok(worker) => unsafe { depend::spawn(group, f, closure, deps, worker) },
+        Err(Errno(error)) => errno::failed(error),
     }
 }

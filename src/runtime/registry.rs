@@ -13,6 +13,7 @@ use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
 use crate::runtime::{crowd, deadlines, default_worker, descriptors, identity, run_wait, waiter};
 use crate::settings::Join;
 use crate::stats::{file, report};
+use crate::sync::depend;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::memory::NoMemory;
@@ -276,6 +277,7 @@ fn reset_in_child() {
         deadlines::forget();
         descriptors::forget();
         crowd::forget();
+        depend::forget();
     }
     identity::forget_sections();
     waiter::forget_threads();

@@ -46,6 +46,7 @@
 //! | `follow`: addition, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
+use crate::sys::detector;
 use std::ptr;
 
 /// An edge to a vertex. It lies in memory of that vertex.
@@ -197,6 +198,7 @@ impl Edges {
             // its count is taken back.
             unsafe {
                 let (next, to) = Edge::get(edge);
+                detector::release(to);
                 if (*to).before.fetch_sub(ONE, Ordering::AcqRel) == ONE {
                     start(to);
                 }

@@ -13,6 +13,7 @@
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
 //! | [`dag`] | the order among the tasks of a graph |
+//! | [`depend`] | which task of a group writes or reads at an address |
 //! | [`cancel`] | whether a group is cancelled |
 //! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
 
@@ -20,6 +21,7 @@ pub mod barrier;
 pub mod cancel;
 pub mod cond;
 pub mod dag;
+pub mod depend;
 pub mod descriptor;
 pub mod ends;
 pub mod forked;
