@@ -135,6 +135,7 @@ unsafe fn add(table: &mut Table, task: *mut Dependent, deps: &[Dep]) -> Option<(
         let (owned, group) = (&(*task).owned, (*task).group.addr());
         let records = slice::from_raw_parts_mut(Dependent::record(task, 0), deps.len());
         depend::find(table, group, records)?;
+        detector::acquire(table); // tasks that have left it are before this one, without an edge
         let before = || {
             let of = |(record, dep): (&Record, &Dep)| (*record.entry).before(dep.how & OUT != 0);
             let all = records.iter().zip(deps).flat_map(of);
@@ -162,6 +163,7 @@ unsafe fn leave(task: *const OwnedNode) {
     unsafe {
         let group = (*task).group;
         depend::table_of(group.addr()).with(|table| {
+            detector::release(table);
             for at in 0..(*task).records {
                 depend::remove(table, group.addr(), &*Dependent::record(task, at));
             }
