@@ -280,6 +280,18 @@ static void do_reduce_relaxed(struct scheduler *s)
     reduce_relaxed(s, add_badly, combine);
 }
 
+static void scan_badly(size_t lo, size_t hi, void *acc, const void *before, void *ctx, struct scheduler *s)
+{
+    if (before)
+        add_badly(lo, hi, acc, ctx, s);
+}
+
+static void do_scan(struct scheduler *s)
+{
+    long zero = 0;
+    CHECK_EQ(sched_scan(0, N, 1, sizeof zero, &zero, scan_badly, combine, nullptr, nullptr, s), 0);
+}
+
 static void do_sort(struct scheduler *s)
 {
     static long a[2 * N];
@@ -392,6 +404,7 @@ static const struct {
     {do_reduce, "a body or a combination of sched_reduce;"},
     {do_combine, "a body or a combination of sched_reduce;"},
     {do_reduce_relaxed, "a body or a combination of sched_reduce_relaxed;"},
+    {do_scan, "a body or a combination of sched_scan;"},
     {do_sort, "a comparison of sched_sort;"},
     {do_sort_few, "a comparison of sched_sort;"},
     {do_join, "a task of sched_fork;"},

@@ -90,6 +90,13 @@ static void plus(void *into, const void *from, void *ctx)
     ((struct large *)into)->sum += ((const struct large *)from)->sum;
 }
 
+static void scan(size_t lo, size_t hi, void *acc, const void *before, void *ctx, struct scheduler *s)
+{
+    if (before)
+        CHECK_EQ(((const struct large *)before)->sum, (long)(lo * (lo - 1) / 2));
+    add(lo, hi, acc, ctx, s);
+}
+
 static int by_value(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
@@ -112,6 +119,11 @@ void use_loops(int *array, struct scheduler *s)
         CHECK_EQ(sum.sum, -1);
     sum.sum = -1;
     if (DONE(sched_reduce_relaxed(0, NUMBERS, 50, sizeof sum, &none, add, plus, NULL, &sum, s), EAGAIN, ENOMEM))
+        CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
+    else
+        CHECK_EQ(sum.sum, -1);
+    sum.sum = -1;
+    if (DONE(sched_scan(0, NUMBERS, 10, sizeof sum, &none, scan, plus, NULL, &sum, s), EAGAIN, ENOMEM))
         CHECK_EQ(sum.sum, NUMBERS * (NUMBERS - 1) / 2);
     else
         CHECK_EQ(sum.sum, -1);

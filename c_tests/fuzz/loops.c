@@ -67,13 +67,25 @@ static void combine(void *into, const void *from, void *ctx)
     *(struct map *)into = after(*(const struct map *)from, *(struct map *)into);
 }
 
+/* What it would write depends on the value before, which it checks. */
+static void scan_body(size_t lo, size_t hi, void *acc, const void *before, void *ctx, struct scheduler *s)
+{
+    if (before) {
+        struct map until = {1, 0};
+        reduce_body(0, lo, &until, ctx, s);
+        CHECK(memcmp(&until, before, sizeof until) == 0);
+    }
+    reduce_body(lo, hi, acc, ctx, s);
+}
+
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s)
 {
     struct wide identity = {{1, 0}, {0}}, result = identity;
     size_t n = now->n[0], size = n % 3 == 0 ? sizeof(struct wide) : sizeof(struct map);
-    int is_relaxed = n % 2 == 1;
-    int outcome = is_relaxed
+    int outcome = n % 2 == 1
         ? sched_reduce_relaxed(0, n, now->n[1], size, &identity, reduce_body, combine, &path, &result, s)
+        : n % 4 == 2
+        ? sched_scan(0, n, now->n[1], size, &identity, scan_body, combine, &path, &result, s)
         : sched_reduce(0, n, now->n[1], size, &identity, reduce_body, combine, &path, &result, s);
     if (!is_whole(outcome))
         reduce_body(0, n, &result, &path, s);

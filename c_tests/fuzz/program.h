@@ -20,7 +20,7 @@
  *                               this one has joined another task by then, which ended before the others were added
  *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
  *     for N GRAIN {...}         a loop
- *     reduce N GRAIN            a reduction whose combination does not commute
+ *     reduce N GRAIN            a reduction or a scan whose combination does not commute
  *     sort N SEED               a sort
  *     sem UNITS {...}...        a task for each block, at most UNITS of which go on at a time      leaves only
  *     barrier ROUNDS {...}...   a task for each block, which meet after each round                 leaves only

@@ -9,7 +9,8 @@
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
 //! | [`loops`], [`reduce`] | loops and reductions over a [`range`]; the `offer` of a part |
 //! | [`relaxed`] | reductions whose parts depend on the course of the run |
-//! | [`stop`] | a loop or reduction that begins no further part |
+//! | [`scan`] | the values of all beginnings of a range |
+//! | [`stop`] | a loop, reduction or scan that begins no further part |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`until`] | mutex, condition and semaphore until a deadline |
 //! | `timed` | waiting no longer than until a deadline |
@@ -41,6 +42,7 @@ pub mod pool;
 pub mod range;
 pub mod reduce;
 pub mod relaxed;
+pub mod scan;
 pub mod scratch;
 pub mod sort;
 pub mod stop;

@@ -88,12 +88,12 @@ pub unsafe extern "C" fn sched_for(
     })
 }
 
-/// Stops the innermost loop or reduction of the caller, which is in the function body of sched_for,
-/// sched_reduce or sched_reduce_relaxed, or in a function that this body calls. No further part is
-/// begun; the parts that have begun are completed. Then the call of the loop returns -1 with
-/// ECANCELED, even if no part was left out, and a reduction leaves result as it was. A call without
-/// a loop has no effect. A task that the body forks or spawns is not in the body: it must not call
-/// sched_stop for that loop.
+/// Stops the innermost loop, reduction or scan of the caller, which is in the function body of
+/// sched_for, sched_reduce, sched_reduce_relaxed or sched_scan, or in a function that this body
+/// calls. No further part is begun; the parts that have begun are completed. Then the call of the
+/// loop returns -1 with ECANCELED, even if no part was left out, and a reduction or a scan leaves
+/// result as it was. A call without a loop has no effect. A task that the body forks or spawns is
+/// not in the body: it must not call sched_stop for that loop.
 ///
 /// s  the s of the call of body, or NULL.
 ///
@@ -407,6 +407,6 @@ fn most_units(grain: usize) -> usize {
 
 /// True if the number was negative before C converted it to size_t. (A loop to -5 would otherwise
 /// count nearly to SIZE_MAX.)
-fn is_negative(n: usize) -> bool {
+pub(super) fn is_negative(n: usize) -> bool {
     n > isize::MAX as usize
 }

@@ -18,6 +18,7 @@ pub mod io;
 pub mod loops;
 pub mod nodes;
 pub mod pool;
+pub mod scan;
 pub mod stats;
 pub mod sync;
 pub mod tasks;

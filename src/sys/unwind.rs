@@ -68,6 +68,7 @@ program_functions! {
     LoopBody: "a body of sched_for",
     Reducer: "a body or a combination of sched_reduce",
     RelaxedReducer: "a body or a combination of sched_reduce_relaxed",
+    Scanner: "a body or a combination of sched_scan",
     Comparison: "a comparison of sched_sort",
 }
 

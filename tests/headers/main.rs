@@ -15,7 +15,10 @@ use std::{env, fs};
 const COURSE: (&str, &[&str]) = ("course.toml", &["course"]);
 const TASKS: (&str, &[&str]) = (
     "tasks.toml",
-    &["tasks", "groups", "loops", "block", "sync", "time", "channel", "nodes", "pool", "stats"],
+    &[
+        "tasks", "groups", "loops", "scan", "block", "sync", "time", "channel", "nodes", "pool",
+        "stats",
+    ],
 );
 const IO: (&str, &[&str]) = ("io.toml", &["io"]);
 

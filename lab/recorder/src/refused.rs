@@ -28,7 +28,7 @@ refused! {
     sched_pool_create sched_pool_destroy sched_pool_run sched_pool_scheduler sched_pool_submit
     sched_pool_submit_copy sched_pool_wait sched_pool_wait_until sched_read sched_read_until
     sched_readv sched_readv_until sched_recv sched_recv_until sched_recvmsg sched_recvmsg_until
-    sched_sem_init sched_sem_post sched_sem_trywait sched_sem_wait sched_sem_wait_until sched_send
+    sched_scan sched_sem_init sched_sem_post sched_sem_trywait sched_sem_wait sched_sem_wait_until sched_send
     sched_send_until sched_sendmsg sched_sendmsg_until sched_sleep sched_sleep_until sched_sort
     sched_stable_sort sched_stats sched_stop sched_task_yield sched_timer_cancel sched_timer_init
     sched_timer_start sched_write sched_write_all sched_write_all_until sched_write_until
