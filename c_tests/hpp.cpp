@@ -410,8 +410,8 @@ CASE(hpp_group)
 }
 
 /* hpp_loops: sched.hpp: parallel_for calls its body once for each number or element; the reductions
- * fold them in order, into a value of any type; an exception comes out, and nothing runs any more
- * then.
+ * fold them in order, into a value of any type, and the scans write these values for all beginnings
+ * of the range; an exception comes out, and nothing runs any more then.
  * ctest: static debug
  * ctest: matrix few */
 enum { LOOPS_N = 2000 };
@@ -570,11 +570,98 @@ template <class Reduce> static void reduction_throws(Reduce reduce)
     }
 }
 
+static void scans()
+{
+    std::vector<int> v(LOOPS_N);
+    std::iota(v.begin(), v.end(), 1);
+    std::vector<long> wanted(v.size()), results(v.size());
+    for (size_t grain : {0, 1, 7, 1000, 1 << 30}) {
+        std::partial_sum(v.begin(), v.end(), wanted.begin(), [](long a, long b) { return a + b; });
+        CHECK(sched::inclusive_scan(v.begin(), v.end(), results.begin(), std::plus<>(), grain) == results.end());
+        CHECK(results == wanted);
+        std::fill(results.begin(), results.end(), 0);
+        CHECK(sched::inclusive_scan(std::as_const(v), results.begin(), std::plus<>(), grain) == results.end());
+        CHECK(results == wanted);
+        wanted.insert(wanted.begin(), 0);
+        wanted.pop_back();
+        for (long &x : wanted)
+            x += 100;
+        CHECK(sched::exclusive_scan(v.begin(), v.end(), results.begin(), 100L, std::plus<>(), grain) == results.end());
+        CHECK(results == wanted);
+        sched::exclusive_scan(v, results.begin(), 100L, std::plus<>(), grain);
+        CHECK(results == wanted);
+        auto in_place = v;
+        sched::exclusive_scan(in_place, in_place.begin(), 100, std::plus<>(), grain);
+        CHECK(std::equal(in_place.begin(), in_place.end(), wanted.begin()));
+        in_place = v;
+        sched::inclusive_scan(in_place, in_place.begin(), std::minus<>(), 1 << 30); /* one part: any operation */
+        CHECK_EQ(in_place.back(), 2 - LOOPS_N * (LOOPS_N + 1) / 2);
+    }
+    /* Numbers; values that are not trivially copyable; not commutative, and by value or in place. */
+    std::vector<std::string> digits(300), texts(300), expected(300);
+    std::string all;
+    for (size_t i = 0; i < digits.size(); i++)
+        digits[i] = std::to_string(i) + ",";
+    for (size_t grain : {0, 1, 2, 3, 50, 299, 300, 1000}) {
+        std::partial_sum(digits.begin(), digits.end(), expected.begin());
+        sched::inclusive_scan(digits, texts.begin(), std::plus<>(), grain);
+        CHECK(texts == expected);
+        expected.insert(expected.begin(), "");
+        expected.pop_back();
+        auto append = [](std::string &s, const std::string &t) { s += t; };
+        sched::exclusive_scan(digits, texts.begin(), std::string(), append, grain);
+        CHECK(texts == expected);
+        texts = digits;
+        sched::exclusive_scan(texts, texts.begin(), std::string(), append, grain);
+        CHECK(texts == expected);
+        std::array<long, 100> sums{};
+        CHECK(sched::inclusive_scan(1L, 101, sums.begin(), std::plus<>(), grain) == sums.end());
+        CHECK(sums[0] == 1 && sums[99] == 5050);
+    }
+    CHECK(sched::inclusive_scan(v.begin(), v.begin(), results.begin()) == results.begin());
+    CHECK(sched::exclusive_scan(v.begin(), v.begin(), results.begin(), 3) == results.begin());
+    int array[] = {3, 1, 2};
+    sched::inclusive_scan(array, array);
+    CHECK(array[0] == 3 && array[1] == 4 && array[2] == 6);
+    /* The same sums each time, though the addition rounds. */
+    std::vector<double> terms(3000), first(3000), again(3000);
+    for (size_t i = 0; i < terms.size(); i++)
+        terms[i] = 1.0 / double(i + 1);
+    sched::inclusive_scan(terms, first.begin());
+    for (int i = 0; i < 5; i++) {
+        sched::inclusive_scan(terms, again.begin());
+        CHECK(again == first);
+    }
+}
+
+/* The operation throws for one of its calls; no value is left behind. */
+static void scan_throws(int which)
+{
+    std::atomic<int> calls{0};
+    try {
+        std::vector<Value> values(100), results(100);
+        sched::inclusive_scan(values, results.begin(), [&](Value &v, const Value &w) {
+            if (++calls == which)
+                throw which;
+            v.n += w.n + 1;
+        }, 5);
+        CHECK(which == 0 || calls < which);
+        for (int i = 0; i < 100; i++)
+            CHECK_EQ(results[size_t(i)].n, i);
+    } catch (int thrown) {
+        CHECK_EQ(thrown, which);
+    }
+    CHECK_EQ(alive, 0);
+}
+
 static void loops_all()
 {
     loops();
     loop_throws();
     reductions();
+    scans();
+    for (int i = 0; i < 200; i++)
+        scan_throws(i);
     reduction_throws([](auto body, auto combine) {
         return sched::parallel_reduce(0, 100, Value(), body, combine, 5);
     });

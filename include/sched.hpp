@@ -440,6 +440,101 @@ detail::if_range<R, T> parallel_reduce_relaxed(R &&all, T identity, Body &&body,
                                                ::scheduler *s = nullptr)
 { return parallel_reduce_relaxed(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
 
+namespace detail {
+/* sched_scan, whose values are numbers of parts: the sum of each part, and the value before it, are in two tables, so that
+ * a T need not be trivially copyable. before: the value before the first part; nothing: there is none. */
+template <bool inclusive, class T, class I, class J, class Out, class Op>
+Out scan(I first, J last, Out to, std::optional<T> start, Op &op, size_t grain, ::scheduler *s)
+{
+    static_assert(std::is_copy_constructible_v<T>, "libsched copies the values of a scan");
+    static_assert(position<Out>::value && !std::is_integral_v<Out>, "the results of a scan go to iterators of random access");
+    range all(first, last);
+    size_t size = all.size(), each = grain ? std::min(grain, size) : size / 1024 + 1, parts = size ? (size - 1) / each + 1 : 0;
+    std::vector<std::optional<T>> sums(parts), before(parts + 1);
+    if (start) before[0].emplace(std::move(*start));
+    first_error error;
+    auto value = [](auto &at) -> decltype(auto) {
+        if constexpr (std::is_integral_v<std::remove_reference_t<decltype(at)>>) return std::as_const(at);
+        else return *at;
+    };
+    auto part = [&](size_t lo, size_t hi, size_t *acc, bool writes) {
+        *acc = lo / each;
+        if (error.any) return sched_stop(nullptr);
+        try {
+            const std::optional<T> &from = before[*acc];
+            auto x = all.at(lo);
+            auto result = to + std::ptrdiff_t(lo);
+            auto with = [&](const T &sum) {
+                if (!from) return sum;
+                T both(*from);
+                return fold(op, both, sum), both;
+            };
+            T sum(value(x));
+            if (writes) {
+                if constexpr (!inclusive) *result++ = *from;
+                while (++lo != hi) { /* the next sum before this result: each sum waits for the last one, results do not */
+                    ++x;
+                    T next(sum);
+                    fold(op, next, value(x));
+                    *result = with(sum);
+                    ++result;
+                    sum = std::move(next);
+                }
+                if constexpr (inclusive) *result = with(sum);
+            } else while (++lo != hi) ++x, fold(op, sum, value(x));
+            if (!sums[*acc]) sums[*acc].emplace(std::move(sum));
+        } catch (...) { error.keep(); sched_stop(nullptr); }
+    };
+    auto chain = [&](size_t *into, size_t last_part) {
+        if (error.any) return;
+        try {
+            *into = last_part + 1;
+            if (!before[last_part]) before[*into].emplace(*sums[last_part]);
+            else fold(op, before[*into].emplace(*before[last_part]), std::as_const(*sums[last_part]));
+        } catch (...) { error.keep(); }
+    };
+    auto both = std::pair(&part, &chain);
+    using calls = decltype(both);
+    const size_t none = 0;
+    int outcome = sched_scan(
+        0, size, each, sizeof none, &none,
+        [](size_t lo, size_t hi, void *acc, const void *until, void *p, ::scheduler *)
+        { (*static_cast<calls *>(p)->first)(lo, hi, static_cast<size_t *>(acc), until != nullptr); },
+        [](void *into, const void *from, void *p)
+        { (*static_cast<calls *>(p)->second)(static_cast<size_t *>(into), *static_cast<const size_t *>(from)); },
+        &both, nullptr, s);
+    if (outcome != 0 && !error.any) fail("sched_scan");
+    error.rethrow();
+    return to + std::ptrdiff_t(size);
+}
+template <class At, class = void> struct value_type { using type = At; };
+template <class At> struct value_type<At, std::enable_if_t<!std::is_integral_v<At>>> { using type = typename std::iterator_traits<At>::value_type; };
+} // namespace detail
+
+/* As std::inclusive_scan and std::exclusive_scan: write for each number, or for each element at iterators, the sum of all
+ * elements up to it, or of init and all elements before it, to to, to + 1 and so on, and return the end of the results.
+ * to may be first. op(a, b) returns a T or changes a; it must be associative, and need not be commutative. T is the type
+ * of the elements, or that of init, to which the elements are converted. The calls of op depend only on the range and on
+ * grain (0: at most 1024 parts), not on workers, so that sums of floating-point numbers are the same each time. After an
+ * exception some results have been written. Cost: that of sched_scan, and two calls of op for each element; for each part
+ * two std::optional<T>. */
+template <class I, class J, class Out, class Op = std::plus<>>
+detail::if_positions<I, J, Out> inclusive_scan(I first, J last, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+{
+    using T = typename detail::value_type<std::common_type_t<I, J>>::type;
+    return detail::scan<true, T>(first, last, to, std::optional<T>(), op, grain, s);
+}
+template <class R, class Out, class Op = std::plus<>>
+detail::if_range<R, Out> inclusive_scan(R &&all, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+{ return inclusive_scan(std::begin(all), std::end(all), to, std::move(op), grain, s); }
+template <class I, class J, class Out, class T, class Op = std::plus<>>
+detail::if_positions<I, J, Out> exclusive_scan(I first, J last, Out to, T init, Op op = {}, size_t grain = 0,
+                                               ::scheduler *s = nullptr)
+{ return detail::scan<false, T>(first, last, to, std::optional<T>(std::move(init)), op, grain, s); }
+template <class R, class Out, class T, class Op = std::plus<>>
+detail::if_range<R, Out> exclusive_scan(R &&all, Out to, T init, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+{ return exclusive_scan(std::begin(all), std::end(all), to, std::move(init), std::move(op), grain, s); }
+
 /* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is unspecified, and the
  * elements that comp was called for may be moved from. Cost: that of std::sort; one worker makes the first partition,
  * two the next, and so on. */
