@@ -45,6 +45,7 @@ const SIZES: &[(&str, &str)] = &[
     ("knapsack", "1"),
     ("loop", "1000000"),
     ("reduce", "1000000"),
+    ("scan", "300000"),
     ("sort", "20000"),
     ("sort_typed", "20000"),
     ("fib_cpp", "14"),
