@@ -39,16 +39,22 @@
 //!
 //! After entries were served, the keeper looks whether their tasks wait behind busy workers
 //! (`runtime::relief`), although an idle worker may have served them: it was idle then, but may take
-//! one of several tasks and compute for long. Suppose that the keeper's last look at `next` does not
-//! find an entry any more. By the fences it sees that the thread which took the entry is counted in
-//! `serving`, and looks again soon; or that thread is done. Then `served`, which was stored before
-//! the thread left the count, is true, unless the keeper has taken it and looked afterwards.
+//! one of several tasks and compute for long. One word, `servings`, counts the threads that serve
+//! entries now, and how often a thread has done so. Suppose that the keeper's last look at `next`
+//! does not find an entry any more. By the fences it sees that the thread which took the entry is
+//! counted as serving, and looks again soon; or that thread is done. Then the second number differs
+//! from the one that the keeper has seen before, or the keeper has looked since it saw that number.
+//! The load of the number acquires what that thread has queued.
+//!
+//! (Rejected: a flag beside the count, set before a thread leaves the count, and cleared by the keeper.
+//! The keeper may find the flag set and yet read a count from before. Then the flag alone orders the
+//! queued tasks before the keeper's look; its store was relaxed and did not.)
 //!
 //! # For the proof of a deadlock
 //!
 //! While an entry that is not *endless* is in a wheel, or a thread serves entries, a task may still
 //! be queued without any thread of the program. `may_act` tells so. A thread counts itself in
-//! `serving` before it takes entries out and until it has done what they decided. So an observer
+//! `servings` before it takes entries out and until it has done what they decided. So an observer
 //! that finds no entry, and then no serving thread, sees in the queues what was decided before.
 //!
 //! # Rejected
@@ -70,9 +76,9 @@
 //! | `Entry::place`: all else | Relaxed | the shard's lock |
 //! | `shards` | Acquire, AcqRel | `memory::zeroed_once`: the wheels are made |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
-//! | `serving`: additions | SeqCst | `may_act`, `served`: loads |
-//! | `Serving::begin`: fence before the entries are taken out | SeqCst | `served`: fence after `arm` |
-//! | `served`: store before the subtraction from `serving` | Relaxed | its swap follows the load of `serving` |
+//! | `servings`: additions | SeqCst | `may_act`, `served`: loads |
+//! | `Serving::begin`: fence before the entries are taken out | SeqCst | `served`: fence after `arm`; `may_act`: loads of `entries` |
+//! | `seen` | Relaxed | none: only the keeper uses it |
 
 pub mod check;
 mod shard;
@@ -80,7 +86,7 @@ pub mod wheel;
 
 pub use shard::{Claim, Entry, FOREVER, Then, Why};
 
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::memory::{self, NoMemory};
 use shard::{Shard, Time};
 use std::mem;
@@ -93,6 +99,11 @@ const GRACE: u64 = 250_000;
 const BATCH: usize = 32;
 
 const SHARDS: usize = 16;
+
+/// The bits of `Deadlines::servings` for the number of threads that serve entries now.
+const NOW: u64 = (1 << 32) - 1;
+/// What is added to `Deadlines::servings` when a thread has served entries.
+const DONE: u64 = 1 << 32;
 
 /// Whether entries were served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +119,7 @@ struct Serving<'a>(&'a Deadlines);
 
 impl<'a> Serving<'a> {
     fn begin(deadlines: &'a Deadlines) -> Self {
-        deadlines.serving.fetch_add(1, Ordering::SeqCst);
+        deadlines.servings.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst); // pairs with the fence in `served`
         Serving(deadlines)
     }
@@ -116,8 +127,7 @@ impl<'a> Serving<'a> {
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
-        self.0.served.store(true, Ordering::Relaxed);
-        self.0.serving.fetch_sub(1, Ordering::SeqCst); // pairs with `served`
+        self.0.servings.fetch_add(DONE - 1, Ordering::SeqCst); // pairs with `served`
     }
 }
 
@@ -126,9 +136,10 @@ pub struct Deadlines {
     shards: AtomicPtr<Pad<Shard>>,
     armed: Time,
     covered: Time,
-    serving: AtomicUsize,
-    /// True if a thread has served entries since the keeper last asked.
-    served: AtomicBool,
+    /// How many threads serve entries, in the bits `NOW`; above, how often a thread has done so.
+    servings: AtomicU64,
+    /// The value of `servings` at the keeper's last look, without the bits `NOW`.
+    seen: AtomicU64,
     /// How many forks made this process from the first one. An entry of a parent process is in no
     /// wheel of this one.
     forks: AtomicUsize,
@@ -141,8 +152,8 @@ impl Deadlines {
             shards: AtomicPtr::new(ptr::null_mut()),
             armed: Time::never(),
             covered: Time::never(),
-            serving: AtomicUsize::new(0),
-            served: AtomicBool::new(false),
+            servings: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
             forks: AtomicUsize::new(0),
         }
     }
@@ -306,8 +317,10 @@ impl Deadlines {
     /// For the keeper, after `arm`: whether entries were served, by any thread, since the last call.
     pub fn served(&self) -> Served {
         fence(Ordering::SeqCst); // pairs with the fence in `Serving::begin`
-        let serving = self.serving.load(Ordering::SeqCst) != 0;
-        Served { any: self.served.swap(false, Ordering::AcqRel), serving }
+        let servings = self.servings.load(Ordering::SeqCst);
+        let (seen, done) = (self.seen.load(Ordering::Relaxed), servings & !NOW);
+        self.seen.store(done, Ordering::Relaxed);
+        Served { any: done != seen, serving: servings & NOW != 0 }
     }
 
     /// There is no keeper any more, or it does not look again by itself.
@@ -350,7 +363,7 @@ impl Deadlines {
             let endless = number(&shard.endless);
             number(&shard.entries) != endless
         });
-        waits || self.serving.load(Ordering::SeqCst) != 0
+        waits || self.servings.load(Ordering::SeqCst) & NOW != 0
     }
 
     /// Forgets all entries in the child of a fork: they belong to the parent's tasks and runs.
@@ -367,8 +380,8 @@ impl Deadlines {
         }
         self.disarm();
         self.uncover();
-        self.serving.store(0, Ordering::Relaxed);
-        self.served.store(false, Ordering::Relaxed);
+        self.servings.store(0, Ordering::Relaxed);
+        self.seen.store(0, Ordering::Relaxed);
         self.forks.fetch_add(1, Ordering::Relaxed);
     }
 }
