@@ -40,11 +40,12 @@
 //! After entries were served, the keeper looks whether their tasks wait behind busy workers
 //! (`runtime::relief`), although an idle worker may have served them: it was idle then, but may take
 //! one of several tasks and compute for long. One word, `servings`, counts the threads that serve
-//! entries now, and how often a thread has done so. Suppose that the keeper's last look at `next`
-//! does not find an entry any more. By the fences it sees that the thread which took the entry is
-//! counted as serving, and looks again soon; or that thread is done. Then the second number differs
-//! from the one that the keeper has seen before, or the keeper has looked since it saw that number.
-//! The load of the number acquires what that thread has queued.
+//! entries now, and how often a thread has done so. The keeper arms, and then loads this word. The
+//! time until which it sleeps comes from a look at `next` before a fence in `arm`. Suppose that this
+//! look does not find an entry any more. By the fences the keeper then sees that the thread which
+//! took the entry is counted as serving, and looks again soon; or that thread is done. Then the
+//! second number differs from the one that the keeper has seen before, or the keeper has looked since
+//! it saw that number. The load of the number acquires what that thread has queued.
 //!
 //! (Rejected: a flag beside the count, set before a thread leaves the count, and cleared by the keeper.
 //! The keeper may find the flag set and yet read a count from before. Then the flag alone orders the
@@ -55,7 +56,9 @@
 //! While an entry that is not *endless* is in a wheel, or a thread serves entries, a task may still
 //! be queued without any thread of the program. `may_act` tells so. A thread counts itself in
 //! `servings` before it takes entries out and until it has done what they decided. So an observer
-//! that finds no entry, and then no serving thread, sees in the queues what was decided before.
+//! that finds no entry, and after a fence no serving thread, sees in the queues what was decided
+//! before. (Without its fence it could find that an owner has removed the last entry, and not see the
+//! thread which serves the last but one.)
 //!
 //! # Rejected
 //!
@@ -71,13 +74,15 @@
 //! | the wheel, its entries | the shard's lock | the shard's lock |
 //! | `next`, `endless`, `entries`: stores under the lock | Relaxed | the fences below; else hints |
 //! | `add`: fence between `next` and the load of `armed` | SeqCst | `arm`: fence |
-//! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`: fence |
+//! | `arm`: fence between the store of `armed` and the loads of `next` | SeqCst | `add`, `Serving::begin`: fences |
 //! | `Entry::place`: 0, after the claim | Release | `remove`: the first load, Acquire |
 //! | `Entry::place`: all else | Relaxed | the shard's lock |
 //! | `shards` | Acquire, AcqRel | `memory::zeroed_once`: the wheels are made |
 //! | `covered` | Relaxed | none: a stale value delays a look by `GRACE` |
-//! | `servings`: additions | SeqCst | `may_act`, `served`: loads |
-//! | `Serving::begin`: fence before the entries are taken out | SeqCst | `served`: fence after `arm`; `may_act`: loads of `entries` |
+//! | `Serving::begin`: addition to `servings` | Relaxed | the fence that follows |
+//! | `Serving::begin`: that fence, before the entries are taken out | SeqCst | `arm`, `may_act`: fences |
+//! | `may_act`: fence between the loads of `entries` and of `servings` | SeqCst | `Serving::begin`: fence |
+//! | `Serving::drop`: addition to `servings` | Release | `served`, `may_act`: loads, Acquire |
 //! | `seen` | Relaxed | none: only the keeper uses it |
 
 pub mod check;
@@ -119,15 +124,15 @@ struct Serving<'a>(&'a Deadlines);
 
 impl<'a> Serving<'a> {
     fn begin(deadlines: &'a Deadlines) -> Self {
-        deadlines.servings.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst); // pairs with the fence in `served`
+        deadlines.servings.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst); // pairs with the fences in `arm` and `may_act`
         Serving(deadlines)
     }
 }
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
-        self.0.servings.fetch_add(DONE - 1, Ordering::SeqCst); // pairs with `served`
+        self.0.servings.fetch_add(DONE - 1, Ordering::Release); // pairs with `served`, `may_act`
     }
 }
 
@@ -316,8 +321,7 @@ impl Deadlines {
 
     /// For the keeper, after `arm`: whether entries were served, by any thread, since the last call.
     pub fn served(&self) -> Served {
-        fence(Ordering::SeqCst); // pairs with the fence in `Serving::begin`
-        let servings = self.servings.load(Ordering::SeqCst);
+        let servings = self.servings.load(Ordering::Acquire); // pairs with `Serving::drop`
         let (seen, done) = (self.seen.load(Ordering::Relaxed), servings & !NOW);
         self.seen.store(done, Ordering::Relaxed);
         Served { any: done != seen, serving: servings & NOW != 0 }
@@ -358,12 +362,13 @@ impl Deadlines {
 
     /// True if an entry that is not endless is in a wheel, or a thread serves entries.
     pub fn may_act(&self) -> bool {
-        let number = |number: &AtomicUsize| number.load(Ordering::SeqCst);
+        let number = |number: &AtomicUsize| number.load(Ordering::Relaxed);
         let waits = self.shards().iter().any(|shard| {
             let endless = number(&shard.endless);
             number(&shard.entries) != endless
         });
-        waits || self.servings.load(Ordering::SeqCst) & NOW != 0
+        fence(Ordering::SeqCst); // pairs with the fence in `Serving::begin`
+        waits || self.servings.load(Ordering::Acquire) & NOW != 0 // pairs with `Serving::drop`
     }
 
     /// Forgets all entries in the child of a fork: they belong to the parent's tasks and runs.
