@@ -30,7 +30,7 @@
 //! | [`trace`] | the timeline of a run |
 //! | [`profile`] | the work and the span of a run |
 //! | [`pace`] | how fast loops run: now, in earlier loops, and in each part of the range |
-//! | `deadline` | what is to happen at a time: timers, and waits with a deadline |
+//! | [`deadline`] | what is to happen at a time: timers, and waits with a deadline |
 //! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
@@ -98,7 +98,6 @@ pub mod profile;
 
 pub mod pace;
 
-#[cfg(not(loom))]
 pub mod deadline;
 
 #[cfg(not(loom))]

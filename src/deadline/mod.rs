@@ -91,7 +91,9 @@ pub mod wheel;
 
 pub use shard::{Claim, Entry, FOREVER, Then, Why};
 
-use crate::sys::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::atomic::{
+    AtomicPtr, AtomicU64, AtomicUsize, MODEL, Ordering, Pad, const_fn, fence,
+};
 use crate::sys::memory::{self, NoMemory};
 use shard::{Shard, Time};
 use std::mem;
@@ -101,9 +103,9 @@ use std::ptr;
 const GRACE: u64 = 250_000;
 
 /// How many entries a thread takes out under one lock.
-const BATCH: usize = 32;
+const BATCH: usize = if MODEL { 1 } else { 32 };
 
-const SHARDS: usize = 16;
+const SHARDS: usize = if MODEL { 2 } else { 16 };
 
 /// The bits of `Deadlines::servings` for the number of threads that serve entries now.
 const NOW: u64 = (1 << 32) - 1;
@@ -151,15 +153,17 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
-    pub const fn new() -> Self {
-        Deadlines {
-            shards: AtomicPtr::new(ptr::null_mut()),
-            armed: Time::never(),
-            covered: Time::never(),
-            servings: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
-            forks: AtomicUsize::new(0),
+    const_fn! {
+        #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+        pub fn new() -> Self {
+            Deadlines {
+                shards: AtomicPtr::new(ptr::null_mut()),
+                armed: Time::never(),
+                covered: Time::never(),
+                servings: AtomicU64::new(0),
+                seen: AtomicU64::new(0),
+                forks: AtomicUsize::new(0),
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::deadline::wheel::{Links, Wheel};
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering, const_fn};
 use std::cell::Cell;
 
 /// No deadline: the greatest time.
@@ -39,12 +39,20 @@ impl Entry {
     /// Where an observer finds the deadline.
     pub const DEADLINE: usize = Links::DEADLINE;
 
-    pub const fn unused() -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(None), place: AtomicUsize::new(0) }
+    const_fn! {
+        pub fn unused() -> Self {
+            Entry { links: Links::unused(), claim: Cell::new(None), place: AtomicUsize::new(0) }
+        }
     }
 
-    pub const fn new(claim: Claim) -> Self {
-        Entry { links: Links::unused(), claim: Cell::new(Some(claim)), place: AtomicUsize::new(0) }
+    const_fn! {
+        pub fn new(claim: Claim) -> Self {
+            Entry {
+                links: Links::unused(),
+                claim: Cell::new(Some(claim)),
+                place: AtomicUsize::new(0),
+            }
+        }
     }
 
     pub fn set_claim(&self, claim: Claim) {
@@ -72,8 +80,10 @@ pub(super) struct Shard {
 pub(super) struct Time(AtomicU64);
 
 impl Time {
-    pub const fn never() -> Self {
-        Time(AtomicU64::new(0))
+    const_fn! {
+        pub fn never() -> Self {
+            Time(AtomicU64::new(0))
+        }
     }
 
     pub fn get(&self) -> u64 {

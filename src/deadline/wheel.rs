@@ -27,16 +27,18 @@
 //! removal of the least of 10^6 entries visits all of them.
 
 use crate::deadline::check::{ensure, sum};
+use crate::sys::atomic::MODEL;
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr;
 
 /// A grain is 2^GRAIN ns: about a microsecond, the kernel's own precision of a wake-up at best.
 pub const GRAIN: u32 = 10;
-const BITS: u32 = 6;
+/// A level has 2^BITS slots. (A wheel of the models must fit on their small stacks.)
+const BITS: u32 = if MODEL { 2 } else { 6 };
 const SLOTS: usize = 1 << BITS;
-/// Enough for every deadline: 63 bits.
-const LEVELS: usize = 9;
+/// Enough for every deadline: the last grain is 2^(63 - GRAIN).
+const LEVELS: usize = (64 - GRAIN).div_ceil(BITS) as usize;
 
 /// If the first slot has more entries than this, their least deadline is not looked up: the wheel
 /// is turned at the beginning of the slot.

@@ -18,6 +18,12 @@ unsafe impl<T: Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Mutex::new(T::default())
+    }
+}
+
 impl<T> Mutex<T> {
     /// No debugger looks at a model.
     pub const VALUE: usize = 0;
