@@ -10,6 +10,7 @@
 pub mod eventcount;
 pub mod poller;
 pub mod quiescence;
+pub mod standby;
 
 use crate::settings::Idle;
 use crate::sys::atomic::{MODEL, spin_loop};

@@ -31,7 +31,7 @@
 //! A thread that is not going to sleep takes the turn likewise to look for events (`look`). A poller
 //! that has got an event gives the turn back before it runs a task. So somebody must look until the
 //! next thread becomes the poller: every worker that runs out of tasks does, and while there is no
-//! poller a thread looks every millisecond (`runtime::descriptors`).
+//! poller a thread looks every millisecond ([`super::standby`]).
 //!
 //! # The bad interleavings
 //!
@@ -52,7 +52,8 @@
 //! | `turn`: store of null | Release | the exchange |
 //! | fence between the store of the word's address and the load of the word | SeqCst | `rings`: fence |
 //! | `rings`: fence between the caller's change of the word and the load | SeqCst | that fence |
-//! | `users` | SeqCst, loads Relaxed | none: a stale value delays a look |
+//! | `give_back`: fence after the store of null | SeqCst | the fences of `Standby` |
+//! | `users` | SeqCst, loads Relaxed | the fences of `Standby`; else a stale value delays a look |
 //! | `events`, `found`, `rounds` | none, Relaxed | the turn |
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell, const_fn, fence};
@@ -106,9 +107,11 @@ impl Poller {
         self.users.load(Ordering::Relaxed) != 0
     }
 
-    /// True if a thread has the turn. A hint.
+    /// True if a thread sleeps as the poller. A hint. (A thread that has the turn for a look leaves
+    /// the kernel's list at once.)
     pub fn is_polled(&self) -> bool {
-        !self.turn.load(Ordering::Relaxed).is_null()
+        let turn = self.turn.load(Ordering::Relaxed);
+        !turn.is_null() && turn != TAKEN
     }
 
     /// How often the turn was given back.
@@ -185,6 +188,7 @@ impl Poller {
     fn give_back(&self) {
         self.rounds.store(self.rounds().wrapping_add(1), Ordering::Relaxed);
         self.turn.store(ptr::null_mut(), Ordering::Release);
+        fence(Ordering::SeqCst); // pairs with the fences of `Standby`
     }
 
     /// Forgets the parent's waits in the child of a fork.

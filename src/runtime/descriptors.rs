@@ -16,13 +16,8 @@
 //!
 //! The poller, if a worker is idle (`idle::poller`); each worker that runs out of tasks; and the
 //! *keeper*, the thread of `threads::watcher`, which also keeps the deadlines: every `TICK` while
-//! descriptors are awaited and the poller does not sleep all the time. A task whose descriptor is
-//! ready is queued behind all others.
-//!
-//! The keeper stops looking when a poller has slept for `QUIET` ticks. It clears `LOOKS`, and then
-//! looks at the turn and the number of waits once more; whoever gives the turn back, or begins a
-//! wait, does so before it reads `LOOKS`. Between the two steps of each side is a fence, so the
-//! keeper sees the change, or is called.
+//! descriptors are awaited and the poller does not sleep all the time (`idle::standby`). A task whose
+//! descriptor is ready is queued behind all others.
 //!
 //! # A descriptor that was closed without a word
 //!
@@ -36,15 +31,16 @@
 //! | --- | --- | --- |
 //! | a slot | its lock | its lock |
 //! | `CHUNKS`, a chunk's address: loads | Acquire | `memory::zeroed_once`: exchange |
-//! | `LOOKS`: swap, store; fence after the change that somebody must see | SeqCst | each other |
+//! | `STANDBY` | as in `idle::standby` | |
 
 use crate::idle::poller::Poller;
+use crate::idle::standby::{Next, Standby};
 use crate::lock::mutex::Mutex;
 use crate::runtime::waiter::Waiter;
 use crate::sync::descriptor::{Descriptor, Waiting};
 use crate::sync::list::Taken;
 use crate::sync::node::Node;
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::epoll::Event;
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
@@ -72,24 +68,17 @@ const MOST_CHUNKS: usize = 1024;
 #[unsafe(link_section = "sched_words")]
 static CHUNKS: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new(ptr::null_mut());
 
-/// True if the keeper looks, or was called to.
 #[unsafe(link_section = "sched_words")]
-static LOOKS: AtomicBool = AtomicBool::new(false);
+static STANDBY: Standby = Standby::new();
 
 /// How often the keeper looks.
 const TICK: Duration = Duration::from_millis(1);
-/// After how many ticks of a sleeping poller the keeper stops.
-const QUIET: usize = 10;
 
 /// How often the keeper verifies slots, at least, and how many.
 const SWEEP: Duration = Duration::from_secs(1);
 const A_SECOND: usize = 256;
 
 /// The keeper's own record: only its thread uses these.
-#[unsafe(link_section = "sched_words")]
-static ROUNDS: AtomicUsize = AtomicUsize::new(0);
-#[unsafe(link_section = "sched_words")]
-static QUIET_TICKS: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
 static VERIFIED_AT: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
@@ -184,8 +173,8 @@ pub unsafe fn begin(fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Err
     former.into_iter().for_each(grant);
     if armed.is_err() {
         POLLER.end_wait();
-    } else if !POLLER.is_polled() {
-        call_keeper();
+    } else if STANDBY.begins(&POLLER) {
+        watcher::call();
     }
     armed
 }
@@ -289,49 +278,29 @@ fn poll_now() -> bool {
 pub unsafe fn serve_held() {
     // SAFETY: by the caller's promise.
     unsafe { POLLER.serve(dispatch) };
-    call_keeper();
+    leave_poller();
 }
 
 /// Called by a thread that has slept and may have been the poller. If nobody polls now, the keeper
 /// looks: the thread was woken for a task, and the other workers may all sleep on futexes.
 #[inline]
 pub fn leave_poller() {
-    if POLLER.is_used() && !POLLER.is_polled() {
-        call_keeper();
-    }
-}
-
-/// Has the keeper look, since nobody may poll from now on.
-#[cold]
-fn call_keeper() {
-    fence(Ordering::SeqCst); // pairs with the fence in `keep`
-    if !LOOKS.load(Ordering::Relaxed) && !LOOKS.swap(true, Ordering::SeqCst) {
+    if STANDBY.leaves(&POLLER) {
         watcher::call();
     }
 }
 
 /// What the keeper does for descriptors each time that it is awake. Returns how long it may sleep.
 pub fn keep() -> Duration {
-    if !LOOKS.load(Ordering::Relaxed) && !POLLER.is_used() {
+    if !STANDBY.may_look(&POLLER) {
         return futex::LONGEST;
     }
     poll();
     verify_some();
-    let rounds = POLLER.rounds();
-    let is_quiet = ROUNDS.swap(rounds, Ordering::Relaxed) == rounds && POLLER.is_polled();
-    let quiet = if is_quiet { QUIET_TICKS.load(Ordering::Relaxed) + 1 } else { 0 };
-    QUIET_TICKS.store(quiet, Ordering::Relaxed);
-    if quiet < QUIET && POLLER.is_used() {
-        LOOKS.store(true, Ordering::SeqCst);
-        return TICK;
+    match STANDBY.next(&POLLER) {
+        Next::Look => TICK,
+        Next::Rest => SWEEP,
     }
-    LOOKS.store(false, Ordering::SeqCst);
-    fence(Ordering::SeqCst); // pairs with the fence in `call_keeper`
-    if POLLER.is_used() && !POLLER.is_polled() {
-        LOOKS.store(true, Ordering::SeqCst);
-        return TICK;
-    }
-    SWEEP
 }
 
 /// Verifies some slots with waiters, if a second has passed since it did so last.
@@ -380,5 +349,5 @@ pub unsafe fn forget() {
         OPENING.reset(());
         POLLER.forget();
     }
-    LOOKS.store(false, Ordering::Relaxed);
+    STANDBY.forget();
 }
