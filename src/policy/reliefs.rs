@@ -24,6 +24,7 @@
 //! programs that compute. Rejected: to preempt a worker's task by a signal. The interrupted code may
 //! hold any lock.
 
+use crate::sys::atomic::{AtomicBool, Ordering, const_fn};
 use std::time::Duration;
 
 /// Whether suspended tasks that were woken wait from outside, and who is there to take them.
@@ -45,6 +46,29 @@ impl Suspended {
             false if !more => Suspended::Absent,
             _ => Suspended::MayWait,
         }
+    }
+}
+
+/// Whether a relief of any run has gone since the keeper looked last.
+pub struct Gone(AtomicBool);
+
+impl Gone {
+    const_fn! {
+        #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+        pub fn new() -> Self {
+            Gone(AtomicBool::new(false))
+        }
+    }
+
+    /// A relief has gone, and then calls the keeper. A read-modify-write, so that the keeper sees what
+    /// each relief has written before it, although it takes note of the last one only.
+    pub fn note(&self) {
+        self.0.swap(true, Ordering::Release); // pairs with `take`
+    }
+
+    /// For the keeper: true if a relief has gone since the last call.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Acquire) // pairs with `note`
     }
 }
 

@@ -1,11 +1,11 @@
 //! The place of a relief (`runtime::relief`): its state, and how it is left.
 
 use crate::policy::guests::Purpose;
-use crate::policy::reliefs::QUIET;
+use crate::policy::reliefs::{Gone, QUIET};
 use crate::policy::{LoopStack, Place};
 use crate::runtime::outsider::retry_until_memory;
 use crate::runtime::record::{Fiber, ReliefState, Worker};
-use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::atomic::Ordering;
 use crate::threads::watcher;
 
 /// The states of a run: see `runtime::relief`.
@@ -14,13 +14,12 @@ pub(super) const WANTED: u32 = 1;
 pub(super) const CALLED: u32 = 2;
 pub(super) const DISMISSED: u32 = 3;
 
-/// A relief has gone since the keeper looked last.
 #[unsafe(link_section = "sched_words")]
-static GONE: AtomicBool = AtomicBool::new(false);
+static GONE: Gone = Gone::new();
 
 /// For the keeper: true if a relief has gone since the last call.
 pub(super) fn a_relief_has_gone() -> bool {
-    GONE.swap(false, Ordering::Acquire) // pairs with `gone`
+    GONE.take()
 }
 
 impl ReliefState {
@@ -40,7 +39,7 @@ impl ReliefState {
     /// may have been queued after the last look of this one.
     pub(super) fn gone(&self) {
         self.set(NONE);
-        GONE.store(true, Ordering::Release); // pairs with `a_relief_has_gone`
+        GONE.note();
         watcher::call();
     }
 }
