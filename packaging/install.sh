@@ -98,9 +98,9 @@ check_all() {
         case $source in *.cpp) compile="$CXX -std=c++17 $CXXFLAGS" ;; esac
         [ "${compile# }" = "$compile" ] || { echo "installcheck: no C++ compiler here, $source skipped"; continue; }
         source=$DESTDIR$DOCDIR/$source
-        $compile -o "$program" "$source" $(pkg-config --cflags --libs libsched)
+        $compile -o "$program" "$source" $(pkg-config --cflags --libs libsched) -lm
         $compile -o "$program-static" "$source" $(pkg-config --cflags libsched) \
-            "$(pkg-config --variable=libdir libsched)/libsched.a" -lpthread -ldl
+            "$(pkg-config --variable=libdir libsched)/libsched.a" -lpthread -ldl -lm
         [ -z "$CROSS" ] || continue
         "$program" >/dev/null
         "$program-static" >/dev/null

@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::thread;
 use sched::sync::dag::{Edge, Vertex};
 use sched_model::{Reached, explore, join};
-use std::cell::UnsafeCell as Place;
+use std::cell;
 use std::ptr;
 
 const MOST: usize = 3;
@@ -14,9 +14,16 @@ const MOST: usize = 3;
 /// A vertex, what it writes, and the places of the edges to it.
 struct Node {
     vertex: Vertex,
-    edges: Place<[Edge; 2]>,
+    edges: cell::UnsafeCell<[Edge; 2]>,
     written: UnsafeCell<usize>,
     before: &'static [usize],
+}
+
+impl Node {
+    fn times_run(&self) -> usize {
+        // SAFETY: loom checks that no other thread writes it now.
+        self.written.with(|at| unsafe { *at })
+    }
 }
 
 /// Vertices by their numbers. Each begins on the thread that starts it.
@@ -31,7 +38,7 @@ impl Graph {
     fn new(before: [&'static [usize]; MOST]) -> Arc<Graph> {
         Arc::new(Graph(before.map(|before| Node {
             vertex: Vertex::new(),
-            edges: Place::new([Edge::unused(), Edge::unused()]),
+            edges: cell::UnsafeCell::new([Edge::unused(), Edge::unused()]),
             written: UnsafeCell::new(0),
             before,
         })))
@@ -41,13 +48,16 @@ impl Graph {
     fn run(&self, n: usize) {
         let node = &self.0[n];
         for &before in node.before {
-            self.0[before].written.with(|at| assert_eq!(unsafe { *at }, 1, "{n} after {before}"));
+            assert_eq!(self.0[before].times_run(), 1, "{n} after {before}");
         }
+        // SAFETY: loom checks that no other thread uses it now.
         node.written.with_mut(|at| unsafe { *at += 1 });
         // SAFETY: the vertex has begun, so the edges to it are its own again.
         unsafe { *node.edges.get() = [Edge::unused(), Edge::unused()] };
-        // SAFETY: the vertices live until the end of the model.
-        node.vertex.end().map(|edges| unsafe { edges.release(|vertex| self.start(vertex)) });
+        if let Some(edges) = node.vertex.end() {
+            // SAFETY: the vertices live until the end of the model.
+            unsafe { edges.release(|vertex| self.start(vertex)) };
+        }
     }
 
     fn start(&self, vertex: *const Vertex) {
@@ -79,7 +89,7 @@ impl Graph {
 
     fn check(&self) {
         for (n, node) in self.0.iter().enumerate() {
-            node.written.with(|at| assert_eq!(unsafe { *at }, 1, "vertex {n} has run once"));
+            assert_eq!(node.times_run(), 1, "vertex {n}");
         }
     }
 }
