@@ -314,7 +314,7 @@ CASE(scan_helped)
 /* scan_nested: scans in the bodies of scans, in tasks and in loops; bodies and combinations that wait, so that the scan
  * continues on other workers, each part with the s of its worker.
  * ctest: matrix idle=park threads=1,4 */
-enum { NESTED = 40, LEVELS = 2 };
+enum { NESTED = SMALLER > 5 ? 10 : 40, LEVELS = 2 };
 
 static __thread unsigned calls;
 
