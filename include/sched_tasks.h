@@ -179,8 +179,8 @@ struct sched_timer {
 };
 
 /* A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
- * and must live until it has ended: until its run or a node after it shows that, or
- * sched_group_wait for its group. */
+ * and must live until it has ended: until a successor has begun,
+ * sched_group_wait for its group has returned, or its run has ended. */
 struct sched_node {
   size_t before;
   void *after;
@@ -195,7 +195,7 @@ struct sched_node {
 
 /* A node without a function, which the program ends by sched_event_end. sched_event_init makes one.
  * An event must not be copied. It may be freed when sched_event_wait has returned in all its
- * callers, and when the nodes after it have begun. */
+ * callers, and when its successors have begun. */
 typedef struct sched_node sched_event;
 
 /* What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT (it
@@ -1215,7 +1215,7 @@ int sched_node_init(struct sched_node *n,
 
 /* Puts the node into the group: when sched_node_ready is called, the group counts it as a task, as
  * sched_group_spawn does, until the node has ended. If the group is cancelled before the node
- * begins, its function is not called, and the nodes after it begin as if it had ended.
+ * begins, its function is not called, and its successors begin as if it had ended.
  *
  * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event), EBUSY (the node was made
  * ready).
@@ -1223,9 +1223,9 @@ int sched_node_init(struct sched_node *n,
 int sched_node_group(struct sched_node *n,
                      struct sched_group *g);
 
-/* Puts n behind before: n begins after before has ended, and sees what before has written. If
- * before has ended already, this does nothing. n may be behind any number of nodes and events, and
- * any number may be behind before. A circle of nodes never begins.
+/* Makes before a predecessor of n: n begins after before has ended, and sees what before has written.
+ * If before has ended already, the call has no effect. A node may have any number of predecessors,
+ * which are nodes and events, and of successors. The nodes of a circle never begin.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
  * or both are the same), EBUSY (n was made ready), ENOMEM (there is no memory; the first four calls
@@ -1236,16 +1236,16 @@ int sched_node_group(struct sched_node *n,
 int sched_after(struct sched_node *n,
                 struct sched_node *before);
 
-/* Makes the node ready: it runs in the run of s, as by sched_spawn, when all nodes and events before
- * it have ended. Until then the run does not end.
+/* Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its predecessors
+ * have ended. Until then the run does not end.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL or an event, or the run of
- * s has ended), EBUSY (the node was made ready before), EAGAIN (nothing is before the node, and
- * there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is left, and there
+ * is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
- * node before n has not ended, its end spawns n; that costs an atomic operation for each node
- * behind it. If the queue is full then, n goes to the tasks from outside. */
+ * predecessor has not ended, its end spawns n, which costs it an atomic operation for each
+ * successor. If the queue is full then, n goes to the tasks from outside. */
 SCHED_MUST_USE
 int sched_node_ready(struct sched_node *n,
                      struct scheduler *s);
@@ -1257,12 +1257,12 @@ int sched_node_ready(struct sched_node *n,
  * Not thread-safe: nobody may use the event at the same time. Cost: some stores. */
 int sched_event_init(sched_event *e);
 
-/* Ends the event: the nodes behind it, if nothing else is before them, and the tasks and threads
- * that wait for it go on, and see what the caller has written.
+/* Ends the event. The tasks and threads that wait for it continue, and its successors begin when they
+ * have no other predecessor left. All of them see what the caller has written.
  *
  * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event), EALREADY (it has ended).
- * Thread-safe. Cost: some atomic operations, and a lock of the run for each node that can begin. Such
- * a node goes to the tasks from outside: see libsched(7), THREADS OUTSIDE. */
+ * Thread-safe. Cost: some atomic operations, and a lock of the run for each successor that can begin.
+ * It goes to the tasks from outside: see libsched(7), THREADS OUTSIDE. */
 int sched_event_end(sched_event *e);
 
 /* Waits until the event has ended. The calling task waits as in sched_group_wait; any number of

@@ -260,7 +260,7 @@ fn a_server() {
     beside_the_keeper(name, 4, 900, times, |scene| scene.serve(EARLY));
 }
 
-/// While one of them queues its task, the other one may serve the other entry.
+/// While one server queues its task, the other server may serve the second entry.
 #[test]
 fn two_servers() {
     let name = "deadlines, two servers beside the keeper";

@@ -2,29 +2,29 @@
 //! order is kept by `sync::dag`. This is one file because nodes, events and the library's own nodes
 //! are one record.
 //!
-//! A node lies in the program's memory from its initialisation until it has ended. Nothing is allocated for its first [`ROOM`] edges, since they lie in the node that they lead to.
-//! Further edges are in chunks from the heap, each twice as long as the one before, which are freed
-//! when the node begins.
+//! A node lies in the program's memory from its initialisation until it has ended. The first [`ROOM`]
+//! edges to a node lie in the node, so nothing is allocated for them. Further edges are in chunks from
+//! the heap, each twice as long as the one before. They are freed when the node begins.
 //!
 //! # The run
 //!
-//! A node that was made ready while others before it have not ended holds its run, as a task that
-//! waits does: those others may be tasks of other runs, or events. Whoever starts the node queues its
-//! task, and then lets go of the run. If the queue refuses a task that nobody can report as refused,
-//! the task goes to the tasks from outside, which have room for it.
+//! A ready node with a predecessor that has not ended holds its run, as a task that waits does: the
+//! predecessor may be an event, or belong to another run. The thread that starts the node queues its
+//! task, and then lets go of the run. If the worker's queue is full then, the task goes to the tasks
+//! from outside, because no call is left that could report the refusal.
 //!
 //! # Groups
 //!
 //! A node of a group counts in the group from the moment it is made ready. In a cancelled group its
-//! function is not called, but the nodes after it begin as if it had ended.
+//! function is not called, and its successors begin as if it had ended.
 //!
 //! # Events
 //!
 //! An event has no function, and tasks may wait for it: it has the state of a group with one task
 //! where a node has its edges. So a waiter may free the event at once. The end of an event first ends
-//! the vertex, then the group, which is its last access, and then starts the nodes after it. A call
-//! that finds the vertex ended waits for the few instructions until the group has ended, since its
-//! node may free the event.
+//! the vertex, then the group, which is its last access, and then starts the successors. A call of
+//! `sched_after` that finds the vertex ended waits for the few instructions until the group has ended,
+//! since its node may free the event.
 
 use crate::api::edges::Chunk;
 use crate::api::group::Group;
@@ -74,7 +74,7 @@ const _: () = assert!(offset_of!(TaskNode, vertex) == 0);
 #[repr(C)]
 pub struct OwnedNode {
     pub node: TaskNode,
-    /// Called after the node's function, before the nodes behind it begin.
+    /// Called after the node's function, before its successors begin.
     pub leave: unsafe fn(*const OwnedNode),
     /// Called when nobody uses the node any more.
     pub free: unsafe fn(*mut OwnedNode),
@@ -173,16 +173,13 @@ impl TaskNode {
     fn free_edge(&self) -> Option<*mut Edge> {
         let used = self.used.get();
         if used < ROOM {
-            // SAFETY: a node has its edges there; only the caller uses this one.
-            return Some(unsafe { (&raw mut (*self.room.get()).edges).cast::<Edge>().add(used) });
+            // SAFETY: the node has room for it.
+            return Some(unsafe { self.own_edge(used) });
         }
-        // Chunks have room for ROOM, twice ROOM, ... edges, so ROOM times 1, 2, 4 ... are used up
-        // when a chunk begins.
-        let before = (used / ROOM).next_power_of_two() * ROOM;
-        let (begin, edges) =
-            if before > used { (before / 2, before / 2) } else { (before, before) };
+        // The chunks have ROOM, twice ROOM, four times ROOM ... edges: each as many as are used before.
+        let begin = ROOM << (used / ROOM).ilog2();
         if begin == used {
-            let chunk = Chunk::new(self.chunk.get(), edges);
+            let chunk = Chunk::new(self.chunk.get(), begin);
             if chunk.is_null() {
                 return None;
             }
@@ -190,6 +187,13 @@ impl TaskNode {
         }
         // SAFETY: the youngest chunk has the edges from `begin` on.
         Some(unsafe { Chunk::edge(self.chunk.get(), used - begin) })
+    }
+
+    /// # Safety
+    /// This is no event, and `at` is less than `ROOM`.
+    unsafe fn own_edge(&self, at: usize) -> *mut Edge {
+        // SAFETY: by the caller's promise.
+        unsafe { (&raw mut (*self.room.get()).edges).cast::<Edge>().add(at) }
     }
 
     /// Returns what `sched_node_ready` returns.
@@ -242,13 +246,10 @@ impl TaskNode {
         Task { f, closure: ptr::from_ref(self).cast_mut().cast() }
     }
 
-    /// Returns what `sched_event_end` returns. The nodes after the event go to the tasks from outside:
-    /// a spawn may suspend the caller, which expects that no more than from sched_sem_post.
+    /// Returns what `sched_event_end` returns. The successors go to the tasks from outside, since
+    /// a spawn may suspend its caller (in kind `cont`), and this call is no suspension point.
     pub fn end_event(&self) -> c_int {
         let Some(waiters) = self.waiters() else { return errno::failed(libc::EINVAL) };
-        if detector::ignored(|| self.vertex.has_ended()) {
-            return errno::failed(libc::EALREADY);
-        }
         detector::release(self);
         detector::release(waiters);
         detector::ignored(|| {
@@ -290,7 +291,7 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
 }
 
 impl OwnedNode {
-    /// Puts the node behind those of `before`, whose number is `edges`, and which do not end during
+    /// Makes each node of `before` a predecessor. Their number is `edges`, and they do not end during
     /// the call. None: there is no memory, and nothing has changed.
     ///
     /// # Safety
@@ -313,7 +314,7 @@ impl OwnedNode {
             // SAFETY: there is room for so many edges, in the node or in the chunk.
             unsafe {
                 let edge = match edges {
-                    0..=ROOM => (&raw mut (*node.room.get()).edges).cast::<Edge>().add(at),
+                    0..=ROOM => node.own_edge(at),
                     _ => Chunk::edge(node.chunk.get(), at),
                 };
                 node.vertex.follow(&before.node.vertex, edge);
@@ -368,7 +369,7 @@ unsafe extern "C" fn run_owned(node: *mut c_void, s: *mut Scheduler) {
 /// As for `run_node`.
 #[inline(always)]
 unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
-    // SAFETY: the node lives until its function has returned; nobody uses its edges any more.
+    // SAFETY: the node lives until it has ended; nobody uses its edges any more.
     let (f, closure, group) = detector::ignored(|| unsafe {
         detector::acquire(node);
         Chunk::free_all((*node).chunk.replace(ptr::null_mut()));

@@ -124,7 +124,7 @@ unsafe fn spawn_now(
     Ok(())
 }
 
-/// Adds the task's records to the table, and puts the task behind those that it must follow. None:
+/// Adds the task's records to the table, and makes those that it must follow its predecessors. None:
 /// there is no memory, and nothing has changed.
 ///
 /// # Safety

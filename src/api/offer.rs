@@ -49,6 +49,7 @@ use crate::pace::Pace;
 use crate::pace::shape::LoopShape;
 use crate::runtime::forked;
 use crate::runtime::record::Worker;
+use crate::sys::atomic::AtomicUsize;
 use crate::sys::detector::Ignored;
 use crate::sys::time::Instant;
 use crate::sys::unwind::{ProgramFunction, call_guarded};
@@ -207,6 +208,24 @@ impl Beginning {
 }
 
 impl Alone {
+    /// True if the worker makes no offers yet. If that has just changed, `alone` becomes None, and the
+    /// pace is measured.
+    #[inline]
+    pub fn is_so(
+        alone: &mut Option<Alone>,
+        pace: &mut Pace,
+        small: &AtomicUsize,
+        worker: &Worker,
+    ) -> bool {
+        let Some(state) = alone else { return false };
+        let lasts = pace.done < state.next_look || state.lasts(pace.done, worker);
+        if !lasts {
+            *alone = None;
+            pace.measure(small);
+        }
+        lasts
+    }
+
     /// True if the worker still makes no offers after `done` > 0 units. Then sets `next_look`.
     #[cold]
     pub fn lasts(&mut self, done: usize, worker: &Worker) -> bool {

@@ -443,14 +443,7 @@ impl<'a> Walk<'a> {
     /// True if the worker makes no offers yet.
     #[inline]
     fn is_alone(&mut self, small: &AtomicUsize) -> bool {
-        let Some(alone) = &mut self.alone else { return false };
-        let done = self.pace.done;
-        let lasts = done < alone.next_look || alone.lasts(done, self.worker);
-        if !lasts {
-            self.alone = None;
-            self.pace.measure(small);
-        }
-        lasts
+        Alone::is_so(&mut self.alone, &mut self.pace, small, self.worker)
     }
 }
 

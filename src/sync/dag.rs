@@ -1,37 +1,36 @@
-//! The order among tasks: a directed acyclic graph, whose *vertices* are tasks, and whose *edges* say
-//! that one task begins after another has ended.
+//! The order among tasks: a directed acyclic graph. Its *vertices* are tasks, and an *edge* says that
+//! one task, the successor, begins after another one, the predecessor, has ended.
 //!
 //! ```text
-//! before   twice the number of vertices before this one that have not ended, + 1 until it is ready
-//! after    the edges to the vertices after this one, linked; the youngest first. ENDED: it has ended
+//! before   twice the number of predecessors that have not ended, + 1 until the vertex is ready
+//! after    the edges to the successors, linked, the youngest first; ENDED: the vertex has ended
 //! ```
 //!
 //! # Protocol
 //!
-//! A vertex counts the vertices before it, and 1 for the program, which makes the vertex *ready* when
-//! it has added all edges. Whoever takes the word `before` to 0 starts the vertex: the last of the
-//! vertices before it, or the program.
+//! A vertex counts its predecessors, and 1 for the program, which makes the vertex *ready* when it has
+//! added all edges. The thread that takes `before` to 0 starts the vertex: the last predecessor's, or
+//! the program's.
 //!
-//! An edge lies in memory of the vertex that it leads to. That vertex begins after all edges to it
-//! were taken out of their lists, so the memory exists for long enough. A new edge first counts, and
-//! then is pushed onto the list of the vertex before. That vertex's end swaps the list for ENDED, its
-//! last access to its own memory, and then counts down for each edge. A push that finds ENDED takes
-//! its count back: there is nothing to wait for. (A list that one side pushes to and the other takes
-//! as a whole has no problem of reused addresses. R. K. Treiber, "Systems programming: coping with
-//! parallelism", 1986.)
+//! An edge lies in memory of its successor. The successor begins after all edges to it were taken out
+//! of their lists, so this memory exists for as long as the edges are used. `follow` first counts the
+//! new edge, and then pushes it onto the predecessor's list. `end` swaps that list for ENDED, which is
+//! the last access to the predecessor, and then takes back the count of each edge. A `follow` that
+//! finds ENDED takes its own count back, since there is nothing to wait for. (Reused addresses are no
+//! problem for a list that is pushed to and taken as a whole. R. K. Treiber, "Systems programming:
+//! coping with parallelism", 1986.)
 //!
 //! # The bad interleavings
 //!
-//! *An edge is pushed while the vertex before it ends.* The exchange of the push and the swap of the
-//! end are operations on one word. If the push is first, the swap returns the edge; if the swap is
-//! first, the push finds ENDED, and fails for good.
+//! *An edge is added while its predecessor ends.* `follow` exchanges, and `end` swaps, the same word. If
+//! `follow` is first, `end` gets the edge; if `end` is first, `follow` finds ENDED.
 //!
-//! *A vertex starts twice, or before its time.* The push has counted before it can be seen, so the
-//! number never misses an edge; and the 1 of the program lasts until all have been counted. Each
-//! count is taken back once, and only one of these subtractions gives 0.
+//! *A vertex starts twice, or too early.* `follow` counts an edge before `end` can see it, so no edge is
+//! missing in the number. The program's 1 lasts until all edges are counted. Each count is taken back
+//! once, and only one subtraction gives 0.
 //!
-//! *The end follows an edge whose memory is gone.* The end reads an edge, and the next one, before it
-//! takes back the count of the first, since the vertex may begin, end and be freed right after that.
+//! *`end` follows an edge whose memory is gone.* The successor may begin, end and be freed as soon as
+//! the count of its edge is taken back. So `end` reads the link to the next edge before that.
 //!
 //! # Orderings
 //!
@@ -56,7 +55,7 @@ pub struct Edge {
     to: UnsafeCell<*const Vertex>,
 }
 
-/// A task that begins after others have ended.
+/// A task of the graph.
 #[repr(C)]
 pub struct Vertex {
     before: AtomicUsize,
@@ -65,7 +64,7 @@ pub struct Vertex {
 
 /// The bit of `before` until the vertex is ready.
 const UNREADY: usize = 1;
-/// A vertex before this one, in `before`.
+/// One predecessor, in `before`.
 const ONE: usize = 2;
 
 /// The list of a vertex that has ended.
@@ -97,7 +96,7 @@ impl Edge {
 }
 
 impl Vertex {
-    /// A vertex that is not ready, and comes after no other.
+    /// A vertex that is not ready, without predecessors.
     #[allow(clippy::new_without_default, reason = "one constructor is enough")]
     pub fn new() -> Self {
         Vertex { before: AtomicUsize::new(UNREADY), after: AtomicPtr::new(ptr::null_mut()) }
@@ -113,16 +112,7 @@ impl Vertex {
         self.before.load(Ordering::Relaxed) & UNREADY != 0
     }
 
-    pub fn has_ended(&self) -> bool {
-        self.after.load(Ordering::Acquire) == ended() // pairs with `end`
-    }
-
-    /// For an observer: the number of vertices before this one that have not ended.
-    pub fn waits_for(word: usize) -> usize {
-        word / ONE
-    }
-
-    /// Adds an edge: this vertex begins after `before` has ended. False: it has ended already, and
+    /// Adds an edge: `before` is a predecessor of this vertex. False: `before` has ended already, and
     /// the edge is not used.
     ///
     /// # Safety
@@ -148,7 +138,7 @@ impl Vertex {
         false
     }
 
-    /// Makes the vertex ready, if no vertex before it is left. Then the caller starts it, or calls
+    /// Makes the vertex ready, if no predecessor is left. Then the caller starts it, or calls
     /// `refused`.
     ///
     /// # Safety
@@ -174,20 +164,20 @@ impl Vertex {
         self.before.fetch_sub(UNREADY, Ordering::AcqRel) == UNREADY
     }
 
-    /// The vertex has ended; this is the last access to it. Returns the edges to the vertices after
-    /// it. None: it had ended before.
+    /// The vertex has ended; this is the last access to it. Returns the edges to the
+    /// successors. None: it had ended before.
     pub fn end(&self) -> Option<Edges> {
         let first = self.after.swap(ended(), Ordering::AcqRel); // pairs with `follow`
         (first != ended()).then_some(Edges(first))
     }
 }
 
-/// The edges from a vertex that has ended.
+/// The edges to the successors of a vertex that has ended.
 #[must_use]
 pub struct Edges(*mut Edge);
 
 impl Edges {
-    /// Takes back what the edges count, and calls `start` with each vertex that can begin now.
+    /// Takes back the count of each edge, and calls `start` with each successor that can begin now.
     ///
     /// # Safety
     /// Each vertex that was passed to `follow` lives until it begins.

@@ -115,7 +115,7 @@ impl Entry {
         get(self.writer).into_iter().chain(all).map(|record| record.task)
     }
 
-    /// Links the record of a task that writes, or only reads, at the entry's address.
+    /// Links the record of a task. `writes`: the task writes the object, and does not only read it.
     ///
     /// # Safety
     /// The records of the entry exist, and the new one is in no entry.
