@@ -856,6 +856,112 @@ CASE(sleep_relief_same)
     run(2, sleep_relief_same_root);
 }
 
+/* relief_nested: A task that a thread beside the workers has resumed starts a run, whose tasks wait for the outer run, too.
+ * ctest: static debug
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
+static atomic_int nested_spinning, nested_done;
+
+static void spins_until_nested(void *closure, struct scheduler *s)
+{
+    unsigned turns = 0;
+    nested_spinning++;
+    while (!nested_done)
+        spin(&turns);
+}
+
+static void waits_in_both(void *outer, struct scheduler *s)
+{
+    sched_sem never_posted = SCHED_SEM_INIT(0);
+    CHECK_EQ(sched_sleep(SHORT, s), 0);
+    CHECK_ERRNO(sched_sem_wait_until(&never_posted, sched_now() + 10 * SHORT, outer), ETIMEDOUT);
+    CHECK_EQ(sched_sleep(SHORT, outer), 0);
+}
+
+static void nests(void *closure, struct scheduler *s)
+{
+    do
+        CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
+    while (nested_spinning < threads_of(2));
+    CHECK_EQ(sched_init(2, 10, waits_in_both, s), 0);
+    nested_done = 1;
+}
+
+static void beside_spinners(taskfunc f, struct scheduler *s)
+{
+    CHECK_EQ(sched_spawn(f, NULL, s), 0);
+    sched_task_yield(s);
+    CHECK_EQ(sched_sleep(SHORT, s), 0); /* now it sleeps */
+    spawn_all(threads_of(2), spins_until_nested, s);
+}
+
+static void relief_nested_root(void *closure, struct scheduler *s)
+{
+    beside_spinners(nests, s);
+}
+
+CASE(relief_nested)
+{
+    run(2, relief_nested_root);
+    CHECK_EQ(nested_done, 1);
+}
+
+/* relief_works: A task that a thread beside the workers has resumed forks, joins, loops, and waits for a group: the tasks that it
+ * spawns run there, too. (In kinds lifo and fifo they are in the queue of all, and wait for a worker.)
+ * ctest: static debug
+ * ctest: matrix few with=deques join=suspend idle=park threads=1,2,4 global=one */
+static atomic_int beside_ran;
+
+static void runs_beside(void *closure, struct scheduler *s)
+{
+    int depth = (int)(intptr_t)closure;
+    sched_task child;
+    beside_ran++;
+    if (depth == 0)
+        return;
+    sched_fork(&child, runs_beside, (void *)(intptr_t)(depth - 1), s);
+    runs_beside((void *)(intptr_t)(depth - 1), s);
+    sched_task_yield(s);
+    sched_join(&child, s);
+}
+
+static void loops_beside(size_t lo, size_t hi, void *closure, struct scheduler *s)
+{
+    beside_ran += (int)(hi - lo);
+    sched_task_yield(s);
+}
+
+static void works_beside(struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    beside_ran = 0;
+    runs_beside((void *)5, s);
+    CHECK_EQ(sched_for(0, 100, 1, loops_beside, NULL, s), 0);
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(sched_group_spawn(&group, runs_beside, (void *)2, s), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    CHECK_EQ(beside_ran, 63 + 100 + 20 * 7);
+}
+
+static void works(void *closure, struct scheduler *s)
+{
+    do
+        CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
+    while (nested_spinning < threads_of(2));
+    works_beside(s);
+    nested_done = 1;
+}
+
+static void relief_works_root(void *closure, struct scheduler *s)
+{
+    beside_spinners(works, s);
+}
+
+CASE(relief_works)
+{
+    run(2, relief_works_root);
+    CHECK_EQ(nested_done, 1);
+}
+
 /* io_pools: The tasks of several runs and pools wait at the same time, and a run ends while others wait.
  * ctest: static debug
  * ctest: matrix few join=suspend idle=park threads=1,2 */

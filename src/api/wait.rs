@@ -199,7 +199,7 @@ impl<'a, L: Latch> Wait<'a, L> {
             if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
                 return self.nested(fiber.worker());
             }
-            if fiber.worker().is_guest() || fiber.worker().is_relief() {
+            if fiber.worker().is_visitor() {
                 return self.as_guest(fiber);
             }
             // SAFETY: the caller is on the fiber, in a task.
@@ -207,7 +207,7 @@ impl<'a, L: Latch> Wait<'a, L> {
         }
     }
 
-    /// Waits in a guest's call (`runtime::guest`): its thread sleeps.
+    /// Waits in a guest's call (`runtime::guest`), or at a relief's place: its thread sleeps.
     #[cold]
     #[inline(never)]
     fn as_guest(&self, fiber: &Fiber) {
@@ -235,7 +235,7 @@ impl<'a, L: Latch> Wait<'a, L> {
             // resume this fiber, and with it a task of the outer run. So the fiber is pinned.
             // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
             // with no other task in between.
-            let help = || !below.worker().is_guest() && unsafe { yielding::help_once(below) };
+            let help = || !below.worker().is_visitor() && unsafe { yielding::help_once(below) };
             while !latch.is_over() && mine.fiber().pinned_during(help) {}
             yielding::yield_now(&mine);
             looks += 1;

@@ -1,28 +1,30 @@
 //! Reliefs: threads that run, beside busy workers, tasks that have waited for descriptors or time.
 //!
-//! If every worker computes for long, a task whose descriptor has become ready would wait until one
-//! of the workers' tasks ends. So a run has a place more than it has workers and guests. A thread of
-//! the library comes to that place, and the system's scheduler shares the processors between it and
-//! the workers. It runs only tasks that were suspended and now wait in the queue for tasks from
-//! outside, and the tasks that these spawn; a task that has not begun is left to the workers. While
-//! there are none, it is the poller (`idle::poller`). It goes when a worker is idle, or when nothing
-//! has come for a while ([`QUIET`]).
+//! If every worker computes for long, a task whose descriptor has become ready would wait until
+//! one of the workers' tasks ends. So a run has a place more than it has workers and guests. A
+//! thread of the library comes to that place, and the system's scheduler shares the processors
+//! between it and the workers. It runs only tasks that were suspended and now wait in the queue
+//! for tasks from outside, and, in kinds `steal` and `cont`, the tasks that these spawn; a task
+//! that has not begun is left to the workers. (In the one queue of `lifo` and `fifo`, nothing
+//! tells who has spawned it.) While there are none, it is the poller (`idle::poller`). It goes
+//! when a worker is idle, or when nothing has come for a while ([`QUIET`]).
 //!
-//! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a task
-//! has waited for a millisecond. It looks after each event and each deadline, whoever has served it,
-//! and again each millisecond while a suspended task waits: a worker that is idle at the look may take
-//! one of the tasks, and compute in it for long. So a program whose tasks never wait for descriptors or time has no
-//! relief, and neither has one whose workers have nothing else to do.
+//! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
+//! task has waited for a millisecond. It looks after each event and each deadline, whoever has
+//! served it, and again each millisecond while a suspended task waits: a worker that is idle at
+//! the look may take one of the tasks, and compute in it for long. So a program whose tasks never
+//! wait for descriptors or time has no relief, and neither has one whose workers have nothing else
+//! to do.
 //!
-//! The place counts as active, so the run does not end while a relief is there. A task that a relief
-//! runs is on a stack of its own, as at a worker; if it waits, any worker may resume it, and the
-//! relief may resume a task that a worker has suspended. So the loop of either may find, after each
-//! task, that its stack belongs to the other one's place; then the other one's loop continues there
-//! (`runtime::host`).
+//! The place counts as active, so the run does not end while a relief is there. A task that a
+//! relief runs is on a stack of its own, as at a worker; if it waits, any worker may resume it,
+//! and the relief may resume a task that a worker has suspended. So the loop of either may find,
+//! after each task, that its stack belongs to the other one's place; then the other one's loop
+//! continues there (`runtime::host`).
 //!
 //! Rejected: more workers than processors, always. They would take each other's processors from
-//! programs that compute. Rejected: to preempt a worker's task by a signal. The interrupted code may
-//! hold any lock.
+//! programs that compute. Rejected: to preempt a worker's task by a signal. The interrupted code
+//! may hold any lock.
 
 use crate::sys::atomic::{AtomicBool, Ordering, const_fn};
 use std::time::Duration;

@@ -43,7 +43,7 @@ pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return time::give_way() };
     let fiber = mine.fiber();
     if !fiber.prepare_to_leave() {
-        if mine.is_guest() || mine.is_relief() {
+        if mine.is_visitor() {
             return mine.sleep_as_guest(time::give_way); // it runs no other tasks
         }
         // The fiber cannot be left: another task runs on top of the caller's.

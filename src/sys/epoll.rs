@@ -24,7 +24,8 @@ pub const MOST: usize = 64;
 pub const NOTHING: Event = Event { events: 0, u64: BELL };
 
 pub struct Epoll {
-    /// One more than the descriptor; 0: it is not made.
+    /// One more than the descriptor; 0: it is not made; less: a call that it needs is denied, by the
+    /// negative of this error.
     list: AtomicI32,
     /// The same for the bell.
     bell: AtomicI32,
@@ -37,15 +38,26 @@ impl Epoll {
     }
 
     pub fn is_open(&self) -> bool {
-        self.list.load(Ordering::Acquire) != 0 // pairs with `open`
+        self.list.load(Ordering::Acquire) > 0 // pairs with `open`
     }
 
-    /// Makes both descriptors, unless they are made. Fails if a sandbox denies a call that the list
-    /// needs. Called under a lock.
+    /// Makes both descriptors, unless they are made. Called under a lock. Fails if a sandbox denies a
+    /// call that the list needs. That is tried once: each try would take, for a moment, a number
+    /// that the program has closed.
     pub fn open(&self) -> Result<(), Errno> {
-        if self.is_open() {
-            return Ok(());
+        match self.list.load(Ordering::Relaxed) {
+            0 => {}
+            denied @ ..0 => return Err(Errno(-denied)),
+            _ => return Ok(()),
         }
+        self.make().inspect_err(|&Errno(error)| {
+            if !matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOMEM) {
+                self.list.store(-error, Ordering::Relaxed);
+            }
+        })
+    }
+
+    fn make(&self) -> Result<(), Errno> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
         // SAFETY: the calls take no pointers.
         let list = done(unsafe { libc::syscall(libc::SYS_epoll_create1, libc::O_CLOEXEC) })?;
