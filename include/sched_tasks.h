@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "sched.h"
 
 /* The version of this header, for #if and for messages: 10000 times the first number, 100 times
@@ -49,6 +50,8 @@
 #define SCHED_COND_INIT { 0, 0, 0 }
 #define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0 }
 #define SCHED_BARRIER_INIT(n) { (size_t)(n), 0, 0, 0, 0 }
+/* A graph without nodes. */
+#define SCHED_GRAPH_INIT { { 0, 0, 0, 0 }, 0, 0, 0, 0, 0 }
 /* A timer that is not pending. */
 #define SCHED_TIMER_INIT { { 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0 }
 
@@ -73,6 +76,7 @@ typedef struct sched_sem sched_sem;
 typedef struct sched_barrier sched_barrier;
 typedef struct sched_timer sched_timer;
 typedef struct sched_node sched_node;
+typedef struct sched_graph sched_graph;
 typedef struct sched_dep sched_dep;
 typedef struct sched_channel sched_channel;
 
@@ -204,6 +208,17 @@ typedef struct sched_node sched_event;
 struct sched_dep {
   const void *address;
   int how;
+};
+
+/* Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph without
+ * nodes, and sched_graph_init makes one. A graph must not be copied. */
+struct sched_graph {
+  size_t group[4];
+  size_t state;
+  void *first;
+  void *last;
+  size_t nodes;
+  size_t roots;
 };
 
 /* The options of a pool. Each member except size may be 0, which means the default. */
@@ -1228,7 +1243,8 @@ int sched_node_group(struct sched_node *n,
  * which are nodes and events, and of successors. The nodes of a circle never begin.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
- * or both are the same), EBUSY (n was made ready), ENOMEM (there is no memory; the first four calls
+ * both are the same, or only one belongs to a graph, or each to another one), EBUSY (n was made ready,
+ * or its graph runs), ENOMEM (there is no memory; the first four calls
  * for a node need none).
  * Thread-safe, except that only one thread at a time may use n. before must not have been freed.
  * Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
@@ -1314,6 +1330,81 @@ int sched_group_spawn_after(struct sched_group *g,
                             size_t n,
                             const struct sched_dep *deps,
                             struct scheduler *s);
+
+/* Makes *graph a graph without nodes, as SCHED_GRAPH_INIT does for a variable.
+ *
+ * Returns 0, or -1 with errno: EINVAL (graph is NULL).
+ * Not thread-safe: nobody may use the graph at the same time. Cost: some stores. */
+int sched_graph_init(struct sched_graph *graph);
+
+/* Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
+ * group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them.
+ * sched_node_ready and sched_node_group are not for nodes of a graph. The node must live as long as
+ * the graph is used.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an event,
+ * or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made ready).
+ * Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some stores. */
+int sched_graph_add(struct sched_graph *graph,
+                    struct sched_node *n);
+
+/* Runs each node of the graph once, in the run of s, and returns when all have ended. A node begins
+ * when all its predecessors have ended, and sees what they have written. The graph may be run again,
+ * also in another run, and may be changed between two runs. If the caller is not a task of the run, it
+ * works on the graph itself, as in sched_for.
+ *
+ * The first run after a change looks for circles. If the graph has one, the call writes a line to
+ * stderr that names the functions of its nodes, and fails.
+ *
+ * Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some nodes
+ * were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s has
+ * ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (there is no memory; only
+ * the first run after a change needs any).
+ * Suspension point: the task may be resumed on another thread, see libsched(7).
+ * Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for each
+ * node, and an atomic operation for each edge. The first run after a change also sorts the nodes.
+ *
+ * Example:
+ *
+ *     sched_graph graph = SCHED_GRAPH_INIT;
+ *     sched_node load, filter, store;
+ *     sched_node_init(&load, load_frame, &frame);
+ *     ...                                 (and the other two; then sched_graph_add for all three)
+ *     sched_after(&filter, &load);
+ *     sched_after(&store, &filter);
+ *     while (has_frame())
+ *         if (sched_graph_run(&graph, s) != 0)
+ *             return -1; */
+SCHED_MUST_USE
+int sched_graph_run(struct sched_graph *graph,
+                    struct scheduler *s);
+
+/* Cancels the run of the graph that is in progress: the functions of its nodes that have not begun
+ * are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what else a
+ * cancellation reaches. If the graph does not run, the next run is cancelled.
+ *
+ * Returns 0, or -1 with errno: EINVAL (graph is NULL).
+ * Thread-safe; async-signal-safe. Cost: an atomic operation and a fence. */
+int sched_graph_cancel(struct sched_graph *graph);
+
+/* Writes the graph to an open file in the language of graphviz's dot(1): a box for each node, with
+ * the name of its function, and an arrow from each predecessor to each successor. If the graph has a
+ * circle, the nodes and edges of one are red.
+ *
+ * Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM (there
+ * is no memory), or an error of fwrite(3).
+ * Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds for
+ * each node, and some hundred for each function that it has not looked up. */
+int sched_graph_dot(struct sched_graph *graph,
+                    FILE *file);
+
+/* Takes all nodes out of the graph, which has none then, and frees what the library has allocated for
+ * it: memory for the edges to nodes with more than four, and nothing else. The nodes may be made anew.
+ *
+ * Returns 0, or -1 with errno: EINVAL (graph is NULL), EBUSY (the graph runs).
+ * Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3) for
+ * each such node. */
+int sched_graph_destroy(struct sched_graph *graph);
 
 /* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
  * nthreads threads of its own; the library may create some of them later, when there are tasks for

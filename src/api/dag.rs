@@ -27,11 +27,13 @@
 //! since its node may free the event.
 
 use crate::api::edges::Chunk;
+use crate::api::graph::Graph;
 use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
 use crate::sync::dag::{Edge, Vertex};
+use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{NodeTask, call_guarded};
 use crate::sys::{detector, errno, time};
@@ -43,6 +45,15 @@ use std::ptr;
 
 /// How many edges to a node need no allocation.
 pub const ROOM: usize = 4;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+union Home {
+    /// A worker of the run in which it was made ready.
+    worker: *const Worker,
+    /// The next node of its graph.
+    next: *const TaskNode,
+}
 
 /// What a node has for its edges, and an event for those that wait for it.
 #[repr(C)]
@@ -58,11 +69,12 @@ pub struct TaskNode {
     /// None: an event.
     f: Cell<Option<TaskFn>>,
     closure: Cell<*mut c_void>,
-    /// A worker of the run in which it was made ready.
-    worker: Cell<*const Worker>,
+    home: Cell<Home>,
+    /// In a graph, the group of the graph.
     group: Cell<*const Group>,
-    /// The number of edges to it.
-    used: Cell<usize>,
+    /// The number of edges to it, and the bits below. Relaxed: only the thread that uses the node
+    /// writes it, and others only ask whether it is in a graph.
+    used: AtomicUsize,
     /// The youngest chunk of edges.
     chunk: Cell<*mut Chunk>,
     room: UnsafeCell<Room>,
@@ -80,8 +92,13 @@ pub struct OwnedNode {
     pub free: unsafe fn(*mut OwnedNode),
 }
 
-/// The bit of `TaskNode::used` for the node of an `OwnedNode`.
+// Bits of `TaskNode::used`.
+/// It is the node of an `OwnedNode`.
 const OWNED: usize = 1 << 63;
+/// It belongs to a graph (`api::graph`).
+const IN_GRAPH: usize = 1 << 62;
+/// The number of edges.
+const EDGES: usize = (1 << 56) - 1;
 
 impl TaskNode {
     /// A node that is not ready.
@@ -102,9 +119,9 @@ impl TaskNode {
             vertex,
             f: Cell::new(f),
             closure: Cell::new(closure),
-            worker: Cell::new(ptr::null()),
+            home: Cell::new(Home { worker: ptr::null() }),
             group: Cell::new(ptr::null()),
-            used: Cell::new(0),
+            used: AtomicUsize::new(0),
             chunk: Cell::new(ptr::null_mut()),
             room: UnsafeCell::new(room),
         }
@@ -116,13 +133,79 @@ impl TaskNode {
         self.f.get().is_none().then(|| unsafe { &*(&raw const (*self.room.get()).waiters).cast() })
     }
 
-    /// EINVAL: it is an event. EBUSY: it was made ready.
+    /// EINVAL: it is an event, or in a graph. EBUSY: it was made ready.
     fn check_unready(&self) -> Result<(), Errno> {
-        match (self.f.get(), self.vertex.is_unready()) {
-            (None, _) => Err(Errno(libc::EINVAL)),
-            (_, false) => Err(Errno(libc::EBUSY)),
+        match (self.f.get(), self.graph(), self.vertex.is_unready()) {
+            (None, ..) | (_, Some(_), _) => Err(Errno(libc::EINVAL)),
+            (.., false) => Err(Errno(libc::EBUSY)),
             _ => Ok(()),
         }
+    }
+
+    fn bits(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The number of edges to the node.
+    pub(super) fn edges(&self) -> usize {
+        self.bits() & EDGES
+    }
+
+    /// The graph to which the node belongs.
+    pub(super) fn graph(&self) -> Option<&Graph> {
+        let group = self.group.get();
+        // SAFETY: a node in a graph has the graph's group, with which the graph begins.
+        (self.bits() & IN_GRAPH != 0).then(|| unsafe { &*group.cast() })
+    }
+
+    /// Puts the node into the graph.
+    pub(super) fn join_graph(&self, graph: &Graph) -> Result<(), Errno> {
+        self.check_unready()?;
+        if !self.group.get().is_null() || self.edges() > 0 || self.vertex.has_successors() {
+            return Err(Errno(libc::EBUSY));
+        }
+        self.group.set(ptr::from_ref(graph).cast()); // it begins with its group
+        self.used.store(IN_GRAPH, Ordering::Relaxed);
+        self.link(ptr::null());
+        Ok(())
+    }
+
+    /// Makes `next` the next node of the graph.
+    pub(super) fn link(&self, next: *const TaskNode) {
+        self.home.set(Home { next });
+    }
+
+    /// The next node of the graph.
+    pub(super) fn next(&self) -> *const TaskNode {
+        // SAFETY: the node is in a graph.
+        unsafe { self.home.get().next }
+    }
+
+    pub(super) fn vertex(&self) -> &Vertex {
+        &self.vertex
+    }
+
+    /// The node of a vertex.
+    ///
+    /// # Safety
+    /// The vertex is a node's, which exists.
+    pub(super) unsafe fn of<'a>(vertex: *const Vertex) -> &'a TaskNode {
+        // SAFETY: by the caller's promise; a node begins with its vertex.
+        unsafe { &*vertex.cast() }
+    }
+
+    /// The function and its argument.
+    pub(super) fn call(&self) -> (usize, *mut c_void) {
+        (self.f.get().map_or(0, |f| f as usize), self.closure.get())
+    }
+
+    /// Frees the memory of the edges to a node of a graph, which is not used any more.
+    ///
+    /// # Safety
+    /// No vertex of the graph is used any more.
+    pub(super) unsafe fn free_edges(&self) {
+        // SAFETY: by the caller's promise.
+        unsafe { Chunk::free_all(self.chunk.replace(ptr::null_mut())) };
     }
 
     /// The node belongs to the group when it is made ready. Returns what `sched_node_group` returns.
@@ -149,14 +232,19 @@ impl TaskNode {
         if ptr::eq(self, before) {
             return errno::failed(libc::EINVAL);
         }
-        if let Err(Errno(error)) = self.check_unready() {
+        let may_follow = match (self.graph(), before.graph()) {
+            (None, None) => self.check_unready(),
+            (Some(graph), Some(other)) if ptr::eq(graph, other) => graph.begin_change(),
+            _ => Err(Errno(libc::EINVAL)),
+        };
+        if let Err(Errno(error)) = may_follow {
             return errno::failed(error);
         }
         detector::own(self);
         let Some(edge) = self.free_edge() else { return errno::failed(libc::ENOMEM) };
         // SAFETY: by the caller's promise; the edge is in memory of this node.
         if unsafe { self.vertex.follow(&before.vertex, edge) } {
-            self.used.set(self.used.get() + 1);
+            self.used.store(self.bits() + 1, Ordering::Relaxed);
         } else {
             if let Some(waiters) = before.waiters() {
                 // The thread that ends the event has ended the vertex, and is about to leave.
@@ -171,7 +259,7 @@ impl TaskNode {
 
     /// A place for one more edge; None if there is no memory.
     fn free_edge(&self) -> Option<*mut Edge> {
-        let used = self.used.get();
+        let used = self.edges();
         if used < ROOM {
             // SAFETY: the node has room for it.
             return Some(unsafe { self.own_edge(used) });
@@ -210,7 +298,7 @@ impl TaskNode {
         group.inspect(|group| group.members.enter());
         let task = self.task();
         detector::ignored(|| {
-            self.worker.set(worker);
+            self.home.set(Home { worker });
             detector::own(self);
             detector::release(self);
         });
@@ -242,7 +330,7 @@ impl TaskNode {
     }
 
     fn task(&self) -> Task {
-        let f = if self.used.get() & OWNED == 0 { run_node } else { run_owned };
+        let f = if self.bits() & OWNED == 0 { run_node } else { run_owned };
         Task { f, closure: ptr::from_ref(self).cast_mut().cast() }
     }
 
@@ -280,7 +368,7 @@ impl TaskNode {
 unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
     // SAFETY: the node lives until it has run; records are never freed.
     unsafe {
-        let (home, task) = (&*(*node).worker.get(), (*node).task());
+        let (home, task) = (&*(*node).home.get().worker, (*node).task());
         let mine = from.and_then(|from| from.mine_in_run_of(home));
         let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
         if queued != Some(0) {
@@ -302,7 +390,7 @@ impl OwnedNode {
         before: impl Iterator<Item = &'a OwnedNode>,
     ) -> Option<()> {
         let node = &self.node;
-        node.used.set(OWNED | edges);
+        node.used.store(OWNED | edges, Ordering::Relaxed);
         if edges > ROOM {
             let chunk = Chunk::new(ptr::null_mut(), edges);
             if chunk.is_null() {
@@ -330,7 +418,7 @@ impl OwnedNode {
     /// As for `TaskNode::make_ready`.
     pub unsafe fn make_ready(&self, group: &Group, worker: &Worker) {
         self.node.group.set(group);
-        self.node.worker.set(worker);
+        self.node.home.set(Home { worker });
         detector::release(&self.node);
         // SAFETY: by the caller's promise. If it returns true, this call starts the node.
         unsafe {
@@ -402,10 +490,62 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
     }
 }
 
+/// The function of the task of a node in a graph.
+///
+/// # Safety
+/// As for `run_node`; the node is in a graph, in which it was started.
+unsafe extern "C" fn run_in_graph(node: *mut c_void, s: *mut Scheduler) {
+    let node: *const TaskNode = node.cast();
+    // SAFETY: the nodes of the graph live during its run, whose group counts this one. The task was
+    // given to the run of `s`. The caller's worker may differ from `s` after the function's call.
+    unsafe {
+        let (f, closure, group) = detector::ignored(|| {
+            detector::acquire(node);
+            (*node).vertex.set_back((*node).edges());
+            ((*node).f.get().unwrap_unchecked(), (*node).closure.get(), &*(*node).group.get())
+        });
+        let call = || call_guarded::<NodeTask, _>(|| f(closure, s));
+        let end = || {
+            detector::release(node);
+            detector::ignored(|| {
+                let worker = Worker::current_in_run_of(s);
+                let start = |vertex| TaskNode::of(vertex).start_in_graph(worker);
+                (*node).vertex.successors().release(start);
+            });
+        };
+        group.run(s, call, end);
+    }
+}
+
+impl TaskNode {
+    /// Queues the task of a node in a graph. `worker`: one of the graph's run, which does not end
+    /// until the node has ended.
+    ///
+    /// # Safety
+    /// The graph runs, all predecessors of the node have ended, and this is the only call since.
+    pub(super) unsafe fn start_in_graph(&self, worker: &Worker) {
+        let task = Task { f: run_in_graph, closure: ptr::from_ref(self).cast_mut().cast() };
+        let by = worker.mine().map_or(worker, Mine::worker);
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if by.spawn(Some(task.f), task.closure) != 0 {
+                worker.queue_held(task);
+            }
+        }
+    }
+
+    /// True if this is the task of a node in the graph with this group.
+    pub(super) fn is_in_graph(task: Task, group: &Group) -> bool {
+        // SAFETY: the task is queued, so its node exists.
+        ptr::fn_addr_eq(task.f, run_in_graph as TaskFn)
+            && unsafe { ptr::eq((*task.closure.cast::<TaskNode>()).group.get(), group) }
+    }
+}
+
 /// The program's function of a node's task. None: the task is not a node's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
     // SAFETY: the task is queued, so the node exists.
-    [run_node as TaskFn, run_owned]
+    [run_node as TaskFn, run_owned, run_in_graph]
         .iter()
         .any(|&run| ptr::fn_addr_eq(f, run))
         .then(|| unsafe { (*closure.cast::<TaskNode>()).f.get() })?

@@ -170,7 +170,7 @@ impl Group {
     }
 
     /// As `wait`, but does not end a cancellation. `what` is told to observers.
-    fn wait_for_tasks(&self, worker: Option<&Worker>, what: WaitsFor) -> c_int {
+    pub(super) fn wait_for_tasks(&self, worker: Option<&Worker>, what: WaitsFor) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
@@ -240,7 +240,7 @@ impl Group {
         0
     }
 
-    fn as_awaited(&self) -> WaitsFor {
+    pub(super) fn as_awaited(&self) -> WaitsFor {
         WaitsFor::new(Object::Group, &raw const self.members)
     }
 

@@ -18,6 +18,7 @@
 //! | [`channel`] | a queue of elements between tasks |
 //! | [`io`] | descriptors: the functions of POSIX, for tasks |
 //! | [`dag`] | tasks that begin after others have ended; `edges`: memory for them |
+//! | [`graph`] | nodes and edges that run any number of times |
 //! | [`depend`] | tasks of a group, ordered by what they read and write |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
@@ -32,6 +33,7 @@ pub mod default_pool;
 pub mod depend;
 mod edges;
 pub mod fork;
+pub mod graph;
 pub mod group;
 pub mod io;
 pub mod loops;

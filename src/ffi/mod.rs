@@ -12,6 +12,7 @@ pub mod block;
 pub mod channel;
 pub mod course;
 pub mod debugger;
+pub mod graphs;
 pub mod groups;
 pub mod inline;
 pub mod io;

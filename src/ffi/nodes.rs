@@ -97,7 +97,8 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
 /// which are nodes and events, and of successors. The nodes of a circle never begin.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
-/// or both are the same), EBUSY (n was made ready), ENOMEM (there is no memory; the first four calls
+/// both are the same, or only one belongs to a graph, or each to another one), EBUSY (n was made ready,
+/// or its graph runs), ENOMEM (there is no memory; the first four calls
 /// for a node need none).
 /// Thread-safe, except that only one thread at a time may use n. before must not have been freed.
 /// Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the

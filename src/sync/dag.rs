@@ -32,6 +32,17 @@
 //! *`end` follows an edge whose memory is gone.* The successor may begin, end and be freed as soon as
 //! the count of its edge is taken back. So `end` reads the link to the next edge before that.
 //!
+//! # A graph that runs again
+//!
+//! The vertices of a graph that is run any number of times keep their edges. `set_back` sets
+//! `before` before the first run; the program's 1 is not in it. A vertex that ends leaves its list
+//! as it is (`successors`). A vertex that begins has been counted down to 0, so nobody uses its word
+//! until the next run: it sets the word back itself. So a run visits only the vertices without
+//! predecessors, and not all, before it starts.
+//!
+//! The next run begins when all vertices have ended, which the caller of `set_back` and `successors`
+//! sees to. No edge is added during a run.
+//!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
@@ -43,6 +54,7 @@
 //! | `release`, `make_ready`: subtractions | AcqRel | each other: the starter sees what each has written |
 //! | `make_ready_alone`: load | Acquire | the subtractions in `release` |
 //! | `follow`: addition, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
+//! | `set_back`: store; `successors`: load | Relaxed | none: the end of each run orders the runs |
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 use crate::sys::detector;
@@ -164,6 +176,22 @@ impl Vertex {
         self.before.fetch_sub(UNREADY, Ordering::AcqRel) == UNREADY
     }
 
+    /// The vertex of a graph that runs again has so many predecessors, and is about to begin, or the
+    /// graph is.
+    pub fn set_back(&self, predecessors: usize) {
+        self.before.store(ONE * predecessors, Ordering::Relaxed);
+    }
+
+    /// The edges to the successors of a vertex of a graph that runs again, while no edge is added.
+    pub fn successors(&self) -> Edges {
+        Edges(self.after.load(Ordering::Relaxed))
+    }
+
+    /// True if an edge leads from the vertex, or it has ended.
+    pub fn has_successors(&self) -> bool {
+        !self.successors().0.is_null()
+    }
+
     /// The vertex has ended; this is the last access to it. Returns the edges to the
     /// successors. None: it had ended before.
     pub fn end(&self) -> Option<Edges> {
@@ -177,6 +205,23 @@ impl Vertex {
 pub struct Edges(*mut Edge);
 
 impl Edges {
+    /// The vertices to which the edges lead, of a graph that runs again. The youngest edge is first.
+    ///
+    /// # Safety
+    /// The vertices exist, and no edge is added meanwhile.
+    pub unsafe fn ends(self) -> impl Iterator<Item = *const Vertex> {
+        let mut edge = self.0;
+        std::iter::from_fn(move || {
+            if edge.is_null() {
+                return None;
+            }
+            // SAFETY: by the caller's promise.
+            let (next, to) = unsafe { Edge::get(edge) };
+            edge = next;
+            Some(to)
+        })
+    }
+
     /// Takes back the count of each edge, and calls `start` with each successor that can begin now.
     ///
     /// # Safety

@@ -92,7 +92,13 @@ impl Members {
 
     #[inline]
     pub fn enter(&self) {
-        let state = self.state.fetch_add(TASK, Ordering::Relaxed);
+        self.enter_all(1);
+    }
+
+    /// As `enter`, for so many tasks.
+    #[inline(always)]
+    pub fn enter_all(&self, tasks: usize) {
+        let state = self.state.fetch_add(TASK * tasks, Ordering::Relaxed);
         if state >= MOST {
             no_group_to_enter(state);
         }

@@ -16,8 +16,8 @@ const COURSE: (&str, &[&str]) = ("course.toml", &["course"]);
 const TASKS: (&str, &[&str]) = (
     "tasks.toml",
     &[
-        "tasks", "groups", "loops", "scan", "block", "sync", "time", "channel", "nodes", "pool",
-        "stats",
+        "tasks", "groups", "loops", "scan", "block", "sync", "time", "channel", "nodes", "graphs",
+        "pool", "stats",
     ],
 );
 const IO: (&str, &[&str]) = ("io.toml", &["io"]);

@@ -22,7 +22,8 @@ refused! {
     sched_channel_receive sched_channel_receive_until sched_channel_send sched_channel_send_until
     sched_close sched_cond_broadcast sched_cond_init sched_cond_signal sched_cond_wait
     sched_cond_wait_until sched_connect sched_connect_until sched_event_end sched_event_init
-    sched_event_wait sched_event_wait_until sched_group_spawn_after sched_group_wait_until
+    sched_event_wait sched_event_wait_until sched_graph_add sched_graph_cancel sched_graph_destroy
+    sched_graph_dot sched_graph_init sched_graph_run sched_group_spawn_after sched_group_wait_until
     sched_inline_current sched_inline_fork_rest sched_inline_join_rest sched_inline_join_threw
     sched_inline_joined sched_inline_spawn_rest sched_last_stats sched_mutex_init sched_mutex_lock
     sched_mutex_lock_until sched_mutex_trylock sched_mutex_unlock sched_node_group sched_node_init

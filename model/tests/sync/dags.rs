@@ -60,9 +60,27 @@ impl Graph {
         }
     }
 
+    /// As `run`, in the given run of a graph that runs again.
+    fn run_in_graph(&self, n: usize, run: usize) {
+        let node = &self.0[n];
+        node.vertex.set_back(node.before.len());
+        for &before in node.before {
+            assert_eq!(self.0[before].times_run(), run, "{n} after {before}");
+        }
+        // SAFETY: loom checks that no other thread uses it now.
+        node.written.with_mut(|at| unsafe { *at += 1 });
+        let start = |vertex| self.run_in_graph(self.number(vertex), run);
+        // SAFETY: the vertices live until the end of the model.
+        unsafe { node.vertex.successors().release(start) };
+    }
+
     fn start(&self, vertex: *const Vertex) {
+        self.run(self.number(vertex));
+    }
+
+    fn number(&self, vertex: *const Vertex) -> usize {
         let is_it = |node: &Node| ptr::eq(&raw const node.vertex, vertex);
-        self.run(self.0.iter().position(is_it).expect("a vertex of the graph"));
+        self.0.iter().position(is_it).expect("a vertex of the graph")
     }
 
     /// Adds the edges to vertex `n`, and makes it ready, as `api::dag` does. Returns how many edges
@@ -143,5 +161,34 @@ fn two_add_edges() {
         graph.make_ready(0);
         join(adds);
         graph.check();
+    });
+}
+
+/// A graph that runs twice: two vertices end while the counts of the one behind both, which were set
+/// before the first run, are set back by itself.
+#[test]
+fn a_graph_runs_again() {
+    explore("dag, two runs of a graph", 3, 10, || {
+        let graph = Graph::new([&[], &[], &[0, 1]]);
+        for &before in graph.0[2].before {
+            // SAFETY: nobody else uses the graph yet.
+            let added = unsafe {
+                let edge = graph.0[2].edges.get().cast::<Edge>().add(before);
+                graph.0[2].vertex.follow(&graph.0[before].vertex, edge)
+            };
+            assert!(added);
+        }
+        graph.0.iter().for_each(|node| node.vertex.set_back(node.before.len()));
+        for run in 1..=2 {
+            let other = {
+                let graph = Arc::clone(&graph);
+                thread::spawn(move || graph.run_in_graph(0, run))
+            };
+            graph.run_in_graph(1, run);
+            join([other]);
+            for (n, node) in graph.0.iter().enumerate() {
+                assert_eq!(node.times_run(), run, "vertex {n}");
+            }
+        }
     });
 }

@@ -1,0 +1,360 @@
+//! Graphs: nodes and edges that a program makes once and runs any number of times.
+//!
+//! A graph is a list of nodes (`api::dag`) and a group, whose tasks they are during a run. A run
+//! counts all nodes in the group, and spawns those without predecessors, the *roots*. The others are
+//! spawned as their predecessors end (`sync::dag`, "A graph that runs again"). So a run allocates
+//! nothing, and touches only the roots before they begin.
+//!
+//! # The check
+//!
+//! The first run after a change sorts the list topologically (A. B. Kahn, "Topological sorting of
+//! large networks", 1962), with the roots in front, and sets the counts of predecessors. If nodes are
+//! left over, some of them are in a circle; then the run is refused.
+//!
+//! # Who uses a graph
+//!
+//! `state` tells whether the graph runs. The calls that change the graph, and `dot`, are not
+//! thread-safe among themselves; during a run they fail with EBUSY. A run claims the graph by an
+//! exchange, and gives it back when its group has no task left. The last access of a task to its node
+//! comes before it leaves the group, so the nodes are free after the run.
+
+use crate::api::dag::TaskNode;
+use crate::api::group::Group;
+use crate::runtime::identity::Mine;
+use crate::runtime::record::Worker;
+use crate::runtime::{guest, profiled};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::errno::Errno;
+use crate::sys::names::Names;
+use crate::sys::symbol::Caller;
+use crate::sys::{detector, errno, output};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fmt::{self, Write};
+use std::{iter, ptr};
+
+/// The C type `sched_graph`. If all bytes are zero, it has no nodes. (The group is the first field:
+/// `TaskNode::graph` relies on it.)
+#[repr(C)]
+pub struct Graph {
+    group: Group,
+    state: AtomicUsize,
+    /// The first node; `TaskNode::next` has the others.
+    first: Cell<*const TaskNode>,
+    last: Cell<*const TaskNode>,
+    nodes: Cell<usize>,
+    /// How many nodes at the beginning of the list have no predecessors. 0: the graph must be checked.
+    roots: Cell<usize>,
+}
+
+// Values of `Graph::state`. Acquire and Release: the end of a run is before what follows it.
+const RESTS: usize = 0;
+const RUNS: usize = 1;
+
+/// Nodes by their addresses.
+type Map<T> = HashMap<*const TaskNode, T>;
+
+/// Why a graph cannot run.
+enum Refusal<'a> {
+    NoMemory,
+    /// The nodes of a circle, in the order of its edges.
+    Circle(Vec<&'a TaskNode>),
+}
+
+impl Graph {
+    pub fn without_nodes() -> Self {
+        Graph {
+            group: Group::without_tasks(),
+            state: AtomicUsize::new(RESTS),
+            first: Cell::new(ptr::null()),
+            last: Cell::new(ptr::null()),
+            nodes: Cell::new(0),
+            roots: Cell::new(0),
+        }
+    }
+
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Called before the nodes or edges change. EBUSY: the graph runs.
+    pub(super) fn begin_change(&self) -> Result<(), Errno> {
+        if self.state.load(Ordering::Acquire) != RESTS {
+            return Err(Errno(libc::EBUSY));
+        }
+        self.roots.set(0);
+        Ok(())
+    }
+
+    /// Returns what `sched_graph_add` returns.
+    ///
+    /// # Safety
+    /// The node lives as long as the graph is used.
+    pub unsafe fn add(&self, node: &TaskNode) -> c_int {
+        if let Err(Errno(error)) = self.begin_change().and_then(|()| node.join_graph(self)) {
+            return errno::failed(error);
+        }
+        self.append(node);
+        self.nodes.set(self.nodes.get() + 1);
+        0
+    }
+
+    /// Adds a node at the end of the list.
+    fn append(&self, node: &TaskNode) {
+        // SAFETY: null, or a node of the graph.
+        match unsafe { self.last.replace(node).as_ref() } {
+            Some(last) => last.link(node),
+            None => self.first.set(node),
+        }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &TaskNode> {
+        // SAFETY: the nodes live as long as the graph is used, by the program's promise.
+        let get = |node: *const TaskNode| unsafe { node.as_ref() };
+        iter::successors(get(self.first.get()), move |node| get(node.next()))
+    }
+
+    /// Sorts the list if the graph has changed. The graph does not run.
+    fn check(&self) -> Result<(), Refusal<'_>> {
+        let nodes = self.nodes.get();
+        if self.roots.get() > 0 || nodes == 0 {
+            return Ok(());
+        }
+        let (mut sorted, mut left) = (Vec::new(), Map::new());
+        sorted.try_reserve_exact(nodes).map_err(|_| Refusal::NoMemory)?;
+        left.try_reserve(nodes).map_err(|_| Refusal::NoMemory)?;
+        for node in self.nodes() {
+            match node.edges() {
+                0 => sorted.push(node),
+                edges => _ = left.insert(ptr::from_ref(node), edges),
+            }
+        }
+        let (roots, mut at) = (sorted.len(), 0);
+        while let Some(&node) = sorted.get(at) {
+            at += 1;
+            for after in successors(node) {
+                let edges = left.entry(after).and_modify(|edges| *edges -= 1).or_default();
+                if *edges == 0 {
+                    left.remove(&ptr::from_ref(after));
+                    sorted.push(after); // within the capacity
+                }
+            }
+        }
+        if let Some(first) = self.nodes().find(|&node| left.contains_key(&ptr::from_ref(node))) {
+            return Err(circle(first, &left).map_or(Refusal::NoMemory, Refusal::Circle));
+        }
+        self.last.set(ptr::null());
+        for node in sorted {
+            self.append(node);
+            node.link(ptr::null());
+            node.vertex().set_back(node.edges());
+        }
+        self.roots.set(roots);
+        Ok(())
+    }
+
+    /// Returns what `sched_graph_run` returns.
+    pub fn run(&self, worker: &Worker) -> c_int {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        if self.state.compare_exchange(RESTS, RUNS, acquire, relaxed).is_err() {
+            return errno::failed(libc::EBUSY);
+        }
+        let outcome = match detector::ignored(|| self.check()) {
+            Ok(()) if self.nodes.get() == 0 => 0,
+            Ok(()) => detector::taking(&self.group, |_| self.run_checked(worker)),
+            Err(Refusal::NoMemory) => errno::failed(libc::ENOMEM),
+            Err(Refusal::Circle(nodes)) => {
+                tell_circle(&nodes);
+                errno::failed(libc::EDEADLK)
+            }
+        };
+        self.state.store(RESTS, Ordering::Release);
+        outcome
+    }
+
+    /// As `Group::wait`, after the roots were spawned: see there for guests.
+    fn run_checked(&self, worker: &Worker) -> c_int {
+        let (group, awaited) = (&self.group, self.group.as_awaited());
+        let as_guest = |guest: Mine| {
+            self.start(&guest);
+            guest.run_own(&|task| TaskNode::is_in_graph(task, group));
+            group.wait_for_tasks(Some(&guest), awaited)
+        };
+        let waited = match worker.mine() {
+            None => guest::visit(worker, as_guest),
+            Some(mine) => mine.is_guest().then(|| as_guest(mine)),
+        };
+        let outcome = waited.unwrap_or_else(|| {
+            let is_outside = worker.mine().is_none();
+            if is_outside && !worker.hold_run() {
+                return errno::failed(libc::EINVAL);
+            }
+            self.start(worker);
+            if is_outside {
+                worker.let_go_of_run();
+            }
+            group.wait_for_tasks(Some(worker), awaited)
+        });
+        if outcome != 0 {
+            return outcome;
+        }
+        profiled::note_group_over(Some(worker), ptr::from_ref(group).addr());
+        group.end_cancellation()
+    }
+
+    /// Counts the nodes in the group, and spawns the roots. `worker`: one of the run, which does not
+    /// end meanwhile.
+    fn start(&self, worker: &Worker) {
+        self.group.members.enter_all(self.nodes.get());
+        for node in self.nodes().take(self.roots.get()) {
+            detector::release(node);
+            // SAFETY: the graph runs, and the node has no predecessors.
+            unsafe { node.start_in_graph(worker) };
+        }
+    }
+
+    /// Returns what `sched_graph_dot` returns.
+    ///
+    /// # Safety
+    /// The file is open for writing.
+    pub unsafe fn write_dot(&self, file: *mut libc::FILE) -> c_int {
+        if let Err(Errno(error)) = self.begin_change() {
+            return errno::failed(error);
+        }
+        let circle = match self.check() {
+            Ok(()) => Vec::new(),
+            Err(Refusal::Circle(nodes)) => nodes,
+            Err(Refusal::NoMemory) => return errno::failed(libc::ENOMEM),
+        };
+        let mut numbers = Map::new();
+        if numbers.try_reserve(self.nodes.get()).is_err() {
+            return errno::failed(libc::ENOMEM);
+        }
+        numbers.extend(self.nodes().map(ptr::from_ref).zip(1..));
+        // SAFETY: by the caller's promise.
+        let file = unsafe { &mut File::new(file) };
+        match write_dot(self, &numbers, &circle, file) {
+            Ok(()) => 0,
+            Err(fmt::Error) => errno::failed(file.error),
+        }
+    }
+
+    /// Frees what the edges need beyond the nodes. EBUSY: the graph runs.
+    ///
+    /// # Safety
+    /// The nodes are not used as nodes of the graph any more.
+    pub unsafe fn destroy(&self) -> c_int {
+        if let Err(Errno(error)) = self.begin_change() {
+            return errno::failed(error);
+        }
+        // SAFETY: by the caller's promise.
+        self.nodes().for_each(|node| unsafe { node.free_edges() });
+        self.first.set(ptr::null());
+        self.last.set(ptr::null());
+        self.nodes.set(0);
+        0
+    }
+}
+
+/// The successors of a node of a graph that does not change.
+fn successors<'a>(node: &'a TaskNode) -> impl Iterator<Item = &'a TaskNode> {
+    // SAFETY: an edge leads to a node of the same graph, whose nodes live as long as it is used.
+    unsafe { node.vertex().successors().ends().map(|vertex| TaskNode::of(vertex)) }
+}
+
+/// A circle of nodes. Each node in `left`, which has `first`, has a predecessor there. None: there
+/// is no memory.
+fn circle<'a>(first: &'a TaskNode, left: &Map<usize>) -> Option<Vec<&'a TaskNode>> {
+    let (mut before, mut path) = (Map::new(), Vec::new());
+    before.try_reserve(left.len()).ok()?;
+    path.try_reserve_exact(left.len()).ok()?;
+    for &node in left.keys() {
+        // SAFETY: a node of the graph.
+        for after in successors(unsafe { &*node }) {
+            before.insert(ptr::from_ref(after), node);
+        }
+    }
+    let back = |node: &TaskNode| -> &'a TaskNode {
+        // SAFETY: as above.
+        unsafe { &*before[&ptr::from_ref(node)] }
+    };
+    let on_circle = (0..left.len()).fold(first, |node, _| back(node));
+    path.push(on_circle);
+    let mut node = back(on_circle);
+    while !ptr::eq(node, on_circle) {
+        path.push(node);
+        node = back(node);
+    }
+    path.reverse();
+    Some(path)
+}
+
+/// The most nodes of a circle that the message shows.
+const MOST_SHOWN: usize = 16;
+
+fn tell_circle(nodes: &[&TaskNode]) {
+    let (mut names, mut out) = (Names::default(), output::Out::stderr());
+    let _ = write!(out, "libsched: sched_graph_run: nodes wait for each other in a circle: ");
+    for node in nodes.iter().take(MOST_SHOWN) {
+        let (f, closure) = node.call();
+        let _ = write!(out, "{}({closure:p}) -> ", names.get(f));
+    }
+    match nodes.len().saturating_sub(MOST_SHOWN) {
+        0 => _ = write!(out, "{}", names.get(nodes[0].call().0)),
+        more => _ = write!(out, "{more} more"),
+    }
+    let _ = writeln!(out, "{}", Caller);
+}
+
+/// Writes the graph in graphviz's language.
+fn write_dot(
+    graph: &Graph,
+    numbers: &Map<usize>,
+    circle: &[&TaskNode],
+    out: &mut impl Write,
+) -> fmt::Result {
+    let mut names = Names::default();
+    let number = |node: &TaskNode| numbers[&ptr::from_ref(node)];
+    let place = |node: &TaskNode| circle.iter().position(|&other| ptr::eq(other, node));
+    writeln!(out, "digraph {{\n    node [shape=box];")?;
+    for node in graph.nodes() {
+        let (f, closure) = node.call();
+        let color = if place(node).is_some() { ", color=red" } else { "" };
+        let (number, name) = (number(node), names.get(f));
+        writeln!(out, "    n{number} [label=\"{name}\", tooltip=\"{closure:p}\"{color}];")?;
+    }
+    for node in graph.nodes() {
+        for after in successors(node) {
+            let is_next = |at: usize| ptr::eq(circle[(at + 1) % circle.len()], after);
+            let color = if place(node).is_some_and(is_next) { " [color=red]" } else { "" };
+            writeln!(out, "    n{} -> n{}{color};", number(node), number(after))?;
+        }
+    }
+    writeln!(out, "}}")
+}
+
+/// A file of stdio.
+struct File {
+    file: *mut libc::FILE,
+    error: c_int,
+}
+
+impl File {
+    /// # Safety
+    /// The file is open for writing.
+    unsafe fn new(file: *mut libc::FILE) -> File {
+        File { file, error: 0 }
+    }
+}
+
+impl Write for File {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // SAFETY: by the promise to `new`; the text has so many bytes.
+        if unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.file) } == text.len() {
+            return Ok(());
+        }
+        self.error = errno::get();
+        Err(fmt::Error)
+    }
+}

@@ -1,0 +1,171 @@
+//! Graphs in the C interface: nodes and edges that run any number of times.
+//! `include/sched_tasks.h` is made from this and other files.
+
+use crate::api::dag::TaskNode;
+use crate::api::graph::Graph;
+use crate::ffi::nodes::sched_node;
+use crate::ffi::{given, object};
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+/// Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph without
+/// nodes, and sched_graph_init makes one. A graph must not be copied.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_graph {
+    // For the library only.
+    group: [usize; 4],
+    state: usize,
+    first: *mut c_void,
+    last: *mut c_void,
+    nodes: usize,
+    roots: usize,
+}
+
+const _: () = assert!(size_of::<sched_graph>() == size_of::<Graph>());
+
+/// Makes *graph a graph without nodes, as SCHED_GRAPH_INIT does for a variable.
+///
+/// Returns 0, or -1 with errno: EINVAL (graph is NULL).
+/// Not thread-safe: nobody may use the graph at the same time. Cost: some stores.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
+    if graph.is_null() {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: `graph` is a place for a graph, which nobody uses, by the program's promise.
+    unsafe { graph.cast::<Graph>().write(Graph::without_nodes()) };
+    0
+}
+
+/// Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
+/// group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them.
+/// sched_node_ready and sched_node_group are not for nodes of a graph. The node must live as long as
+/// the graph is used.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an event,
+/// or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made ready).
+/// Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some stores.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_node) -> c_int {
+    // SAFETY: the pointers are NULL, or point to initialised objects.
+    let (Some(graph), Some(node)) = (unsafe { (object::<Graph>(graph), object::<TaskNode>(n)) })
+    else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the program's promise.
+    unsafe { graph.add(node) }
+}
+
+/// Runs each node of the graph once, in the run of s, and returns when all have ended. A node begins
+/// when all its predecessors have ended, and sees what they have written. The graph may be run again,
+/// also in another run, and may be changed between two runs. If the caller is not a task of the run, it
+/// works on the graph itself, as in sched_for.
+///
+/// The first run after a change looks for circles. If the graph has one, the call writes a line to
+/// stderr that names the functions of its nodes, and fails.
+///
+/// Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some nodes
+/// were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s has
+/// ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (there is no memory; only
+/// the first run after a change needs any).
+/// Suspension point: the task may be resumed on another thread, see libsched(7).
+/// Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for each
+/// node, and an atomic operation for each edge. The first run after a change also sorts the nodes.
+///
+/// Example:
+///
+///     sched_graph graph = SCHED_GRAPH_INIT;
+///     sched_node load, filter, store;
+///     sched_node_init(&load, load_frame, &frame);
+///     ...                                 (and the other two; then sched_graph_add for all three)
+///     sched_after(&filter, &load);
+///     sched_after(&store, &filter);
+///     while (has_frame())
+///         if (sched_graph_run(&graph, s) != 0)
+///             return -1;
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_graph_run(graph: *mut sched_graph, s: *mut Scheduler) -> c_int {
+    // SAFETY: `graph` is NULL, or points to a graph.
+    let Some(graph) = (unsafe { object::<Graph>(graph) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        Ok(worker) => graph.run(worker),
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
+
+/// Cancels the run of the graph that is in progress: the functions of its nodes that have not begun
+/// are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what else a
+/// cancellation reaches. If the graph does not run, the next run is cancelled.
+///
+/// Returns 0, or -1 with errno: EINVAL (graph is NULL).
+/// Thread-safe; async-signal-safe. Cost: an atomic operation and a fence.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_graph_cancel(graph: *mut sched_graph) -> c_int {
+    // SAFETY: `graph` is NULL, or points to a graph.
+    match unsafe { object::<Graph>(graph) } {
+        Some(graph) => {
+            graph.group().cancel();
+            0
+        }
+        None => errno::failed(libc::EINVAL),
+    }
+}
+
+/// Writes the graph to an open file in the language of graphviz's dot(1): a box for each node, with
+/// the name of its function, and an arrow from each predecessor to each successor. If the graph has a
+/// circle, the nodes and edges of one are red.
+///
+/// Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM (there
+/// is no memory), or an error of fwrite(3).
+/// Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds for
+/// each node, and some hundred for each function that it has not looked up.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut libc::FILE) -> c_int {
+    // SAFETY: `graph` is NULL, or points to a graph.
+    match unsafe { object::<Graph>(graph) } {
+        // SAFETY: the file is open, by the program's promise.
+        Some(graph) if !file.is_null() => unsafe { graph.write_dot(file) },
+        _ => errno::failed(libc::EINVAL),
+    }
+}
+
+/// Takes all nodes out of the graph, which has none then, and frees what the library has allocated for
+/// it: memory for the edges to nodes with more than four, and nothing else. The nodes may be made anew.
+///
+/// Returns 0, or -1 with errno: EINVAL (graph is NULL), EBUSY (the graph runs).
+/// Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3) for
+/// each such node.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_graph_destroy(graph: *mut sched_graph) -> c_int {
+    // SAFETY: `graph` is NULL, or points to a graph.
+    match unsafe { object::<Graph>(graph) } {
+        // SAFETY: by the program's promise.
+        Some(graph) => unsafe { graph.destroy() },
+        None => errno::failed(libc::EINVAL),
+    }
+}
