@@ -1032,3 +1032,52 @@ CASE(deadlock_deadline)
     in_child(guest_that_slept, NULL);
     CHECK_CHILD_EXITED(0);
 }
+
+/* deadlock_nodes: A node waits for an event, another for that node and for one that was not made ready: the report counts both, and in
+ * the debug library, or with a watchdog, names them and what they wait for.
+ * ctest: static debug sleeps
+ * ctest: matrix few idle=park threads=1,2 */
+static sched_node first_node, second_node, ended_node, left_out;
+static sched_event never_ends;
+
+static void make_nodes(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_event_init(&never_ends), 0);
+    CHECK_EQ(sched_node_init(&ended_node, nothing, NULL), 0);
+    CHECK_EQ(sched_node_init(&first_node, wait_for_ever, NULL), 0);
+    CHECK_EQ(sched_node_init(&second_node, nothing, &first_node), 0);
+    CHECK_EQ(sched_node_init(&left_out, nothing, NULL), 0);
+    CHECK_EQ(sched_after(&first_node, &never_ends), 0);
+    CHECK_EQ(sched_after(&second_node, &first_node), 0);
+    CHECK_EQ(sched_after(&second_node, &ended_node), 0);
+    CHECK_EQ(sched_after(&second_node, &left_out), 0);
+    CHECK_EQ(sched_after(&left_out, &ended_node), 0);
+    CHECK_EQ(sched_node_ready(&first_node, s), 0);
+    CHECK_EQ(sched_node_ready(&second_node, s), 0);
+    CHECK_EQ(sched_node_ready(&ended_node, s), 0);
+}
+
+static void leave_nodes(void *variable)
+{
+    alarm(60);
+    if (variable != NULL)
+        setenv(variable, "1min", 1);
+    sched_init(2, 100, make_nodes, NULL);
+}
+
+CASE(deadlock_nodes)
+{
+    in_child(leave_nodes, NULL);
+    CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
+    if (strstr(child.said, "  2 nodes wait for others; SCHED_WATCHDOG=1min") == NULL)
+        CHECK_CHILD_SAID(" waits for 2 of 3: "); /* the debug library */
+    in_child(leave_nodes, "SCHED_WATCHDOG");
+    CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
+    find(" (first_node) waits for 1 of 1: the event 0x");
+    find(" (never_ends)\n");
+    find(" (second_node) waits for 2 of 3: ");
+    find(" (first_node), which waits");
+    find(" (left_out), which was not made ready");
+    CHECK_EQ(count_said("  node "), 2);
+    CHECK_EQ(count_said("ended_node"), 0);
+}

@@ -70,6 +70,43 @@ static void in_default_pool(void *format)
     exit(0); /* the profile of the default pool is written at exit */
 }
 
+/* A node behind a long and a short one, of which either is made ready first. With one worker, one of these ends last. */
+static sched_node long_node, short_node, behind_node;
+
+void long_node_task(void *closure, struct scheduler *s)
+{
+    compute(3);
+}
+
+void short_task(void *closure, struct scheduler *s)
+{
+    compute(1);
+}
+
+void behind_task(void *closure, struct scheduler *s)
+{
+    compute(1);
+}
+
+void make_nodes(void *long_first, struct scheduler *s)
+{
+    sched_node *first = *(int *)long_first ? &long_node : &short_node;
+    CHECK_EQ(sched_node_init(&long_node, long_node_task, NULL), 0);
+    CHECK_EQ(sched_node_init(&short_node, short_task, NULL), 0);
+    CHECK_EQ(sched_node_init(&behind_node, behind_task, NULL), 0);
+    CHECK_EQ(sched_after(&behind_node, &long_node), 0);
+    CHECK_EQ(sched_after(&behind_node, &short_node), 0);
+    CHECK_EQ(sched_node_ready(first, s), 0);
+    CHECK_EQ(sched_node_ready(first == &long_node ? &short_node : &long_node, s), 0);
+    CHECK_EQ(sched_node_ready(&behind_node, s), 0);
+}
+
+static void run_nodes(void *long_first)
+{
+    setenv("SCHED_PROFILE", "json", 1);
+    CHECK_EQ(sched_init(2, 16, make_nodes, long_first), 0);
+}
+
 /* The number of the member `key` behind the function's name in an array of the line. */
 static long long of(const char *array, const char *name, const char *key)
 {
@@ -119,6 +156,18 @@ int main(void)
     CHECK_CHILD_EXITED(0);
     CHECK_EQ(of("\"functions\"", "cancelling_task", "tasks"), 1);
     CHECK_EQ(of("\"functions\"", "wide_task", "tasks"), 0);
+
+    /* The longest path leads over the edge from the longer predecessor, whichever ends last. */
+    for (int long_first = 0; long_first < 2; long_first++) {
+        int attempt = 0;
+        do {
+            CHECK(attempt++ < ATTEMPTS);
+            in_child(run_nodes, &long_first);
+            CHECK_CHILD_EXITED(0);
+        } while (of("\"path\"", "long_node_task", "tasks") != 1 || of("\"path\"", "behind_task", "tasks") != 1);
+        CHECK_EQ(of("\"path\"", "make_nodes", "tasks"), 1);
+        CHECK_EQ(of("\"path\"", "short_task", "tasks"), 0);
+    }
 
     in_child(run, "folded");
     CHECK_CHILD_EXITED(0);

@@ -1013,3 +1013,42 @@ CASE(trace_waits)
         CHECK_EQ(waits_count("\"ph\":\"e\"", lives[i]), 1);
     }
 }
+
+/* trace_edges: The timeline has an arrow from the end of each predecessor to the begin of the node that follows it, in each run of a
+ * graph, too.
+ * ctest: static
+ * ctest: matrix deque=split,mutex idle=park threads=1,2 */
+static sched_node nodes[3], again[2];
+static sched_graph graph = SCHED_GRAPH_INIT;
+
+static void has_edges(void *unused, struct scheduler *s)
+{
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(sched_node_init(&nodes[i], nothing, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(sched_node_init(&again[i], nothing, NULL), 0);
+        CHECK_EQ(sched_graph_add(&graph, &again[i]), 0);
+    }
+    CHECK_EQ(sched_after(&again[1], &again[0]), 0);
+    CHECK_EQ(sched_graph_run(&graph, s), 0);
+    CHECK_EQ(sched_graph_run(&graph, s), 0);
+    CHECK_EQ(sched_after(&nodes[2], &nodes[0]), 0);
+    CHECK_EQ(sched_after(&nodes[2], &nodes[1]), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(sched_node_ready(&nodes[i], s), 0);
+}
+
+CASE(trace_edges)
+{
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    setenv("SCHED_TRACE", path, 1);
+    CHECK_EQ(sched_init(2, 16, has_edges, NULL), 0);
+    FILE *file = fdopen(fd, "r");
+    CHECK(file != NULL);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    unlink(path);
+    CHECK_EQ(waits_count("\"ph\":\"s\"", "\"name\":\"edge\""), 4);
+    CHECK_EQ(waits_count("\"ph\":\"f\"", "\"name\":\"edge\""), 4);
+}

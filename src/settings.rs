@@ -38,3 +38,16 @@ pub use self::words::{
     Deadlock, DequeOrLock, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
 };
 pub use crate::sys::processors::MOST_WORKERS;
+
+/// True if the environment asks for a watchdog.
+pub fn environment_has_watchdog() -> bool {
+    let mut config = Config::defaults();
+    environment::visit_all(|name, value| {
+        if let Some(var) =
+            variables::Var::named(name.as_bytes()).filter(|_| name == "SCHED_WATCHDOG")
+        {
+            let _ = var.set(&mut config, value);
+        }
+    });
+    config.watchdog.is_some()
+}

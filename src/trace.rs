@@ -8,6 +8,7 @@
 //! | [`track`] | what a worker records: the slices of tasks, merged where they are short |
 //! | [`timeline`] | the tracks of a run, and the clock |
 //! | [`json`] | the text of a timeline |
+//! | [`edges`] | where the edges of the order among tasks lead |
 //! | [`steps`] | where a task was before it resumes |
 //! | [`output`] | the file, which the runs of a process share |
 //! | [`gzip`] | its compressed form |
@@ -25,6 +26,7 @@
 //! are atomics: the reader then shows a wrong time or name, but reads no memory that is not its
 //! own.
 
+pub mod edges;
 pub mod event;
 pub mod gzip;
 pub mod json;

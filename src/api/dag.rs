@@ -32,7 +32,8 @@ use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
-use crate::sync::dag::{Edge, Vertex};
+use crate::sync::dag::{Edge, Edges, Vertex};
+use crate::sync::pending;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{NodeTask, call_guarded};
@@ -81,6 +82,10 @@ pub struct TaskNode {
 }
 
 const _: () = assert!(offset_of!(TaskNode, vertex) == 0);
+const _: () = assert!(offset_of!(TaskNode, f) == pending::FUNCTION);
+const _: () = assert!(offset_of!(TaskNode, closure) == pending::CLOSURE);
+const _: () = assert!(offset_of!(TaskNode, used) == pending::EDGES);
+const _: () = assert!(EDGES == pending::MOST_EDGES);
 
 /// A node in memory of the library, which is freed when the node has ended.
 #[repr(C)]
@@ -242,10 +247,14 @@ impl TaskNode {
         }
         detector::own(self);
         let Some(edge) = self.free_edge() else { return errno::failed(libc::ENOMEM) };
+        self.note_pending(before);
         // SAFETY: by the caller's promise; the edge is in memory of this node.
         if unsafe { self.vertex.follow(&before.vertex, edge) } {
             self.used.store(self.bits() + 1, Ordering::Relaxed);
         } else {
+            if pending::is_on() {
+                pending::remove(ptr::from_ref(self).addr(), ptr::from_ref(before).addr());
+            }
             if let Some(waiters) = before.waiters() {
                 // The thread that ends the event has ended the vertex, and is about to leave.
                 while !waiters.members.is_over() {
@@ -255,6 +264,39 @@ impl TaskNode {
             detector::acquire(before);
         }
         0
+    }
+
+    /// Tells observers of a new edge. (The end of the other node removes it, perhaps at once.)
+    #[inline]
+    fn note_pending(&self, before: &TaskNode) {
+        if pending::is_on() && self.graph().is_none() {
+            pending::add(ptr::from_ref(self).addr(), ptr::from_ref(before).addr());
+        }
+    }
+
+    /// Tells observers that the node has ended, whose edges these are; then they are released.
+    /// `worker`: that of the caller, if it is a task.
+    ///
+    /// # Safety
+    /// As for `Edges::release`.
+    #[inline]
+    unsafe fn tell_end(&self, edges: &Edges, worker: Option<&Worker>) {
+        let worker = worker.filter(|worker| worker.hears_of_edges());
+        if worker.is_some() || pending::is_on() {
+            // SAFETY: by the caller's promise.
+            unsafe { self.tell_end_to(edges, worker) };
+        }
+    }
+
+    /// # Safety
+    /// As for `tell_end`.
+    #[cold]
+    unsafe fn tell_end_to(&self, edges: &Edges, worker: Option<&Worker>) {
+        // SAFETY: no edge is released yet.
+        for to in unsafe { edges.ends() } {
+            pending::remove(to.addr(), ptr::from_ref(self).addr());
+            worker.inspect(|worker| worker.tell_edge(to.addr()));
+        }
     }
 
     /// A place for one more edge; None if there is no memory.
@@ -342,10 +384,12 @@ impl TaskNode {
         detector::release(waiters);
         detector::ignored(|| {
             let Some(edges) = self.vertex.end() else { return errno::failed(libc::EALREADY) };
+            let worker = Worker::current().map(Mine::worker);
             // SAFETY: `event` has counted one task, and only one call ends the vertex. This is the
             // last access to the event. Nodes live until they begin.
             unsafe {
-                waiters.leave(Worker::current().map(Mine::worker));
+                self.tell_end(&edges, worker);
+                waiters.leave(worker);
                 edges.release(|vertex| start(vertex.cast(), None));
             }
             0
@@ -405,6 +449,7 @@ impl OwnedNode {
                     0..=ROOM => node.own_edge(at),
                     _ => Chunk::edge(node.chunk.get(), at),
                 };
+                node.note_pending(&before.node);
                 node.vertex.follow(&before.node.vertex, edge);
             }
         }
@@ -426,6 +471,19 @@ impl OwnedNode {
                 start(&raw const self.node, Some(worker));
             }
         }
+    }
+}
+
+/// Tells observers that the task of a node begins.
+///
+/// # Safety
+/// The caller runs the task, which was given `s`.
+#[inline]
+unsafe fn tell_beginning(node: *const TaskNode, s: *mut Scheduler) {
+    // SAFETY: by the caller's promise.
+    let (worker, edges) = unsafe { (Worker::of(s), (*node).edges()) };
+    if edges > 0 && worker.hears_of_edges() {
+        worker.tell_end_of_edges(node.addr());
     }
 }
 
@@ -463,6 +521,8 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
         Chunk::free_all((*node).chunk.replace(ptr::null_mut()));
         ((*node).f.get(), (*node).closure.get(), (*node).group.get().as_ref())
     });
+    // SAFETY: as above.
+    unsafe { tell_beginning(node, s) };
     let call = || {
         if let Some(f) = f {
             // SAFETY: the program promises that `f` accepts its closure and returns.
@@ -475,10 +535,11 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
         let end = || {
             leave();
             detector::release(node);
-            let start = |vertex: *const Vertex| {
-                start(vertex.cast(), Some(Worker::current_in_run_of(s)));
-            };
-            detector::ignored(|| (*node).vertex.end().map(|edges| edges.release(start)));
+            detector::ignored(|| {
+                let Some(edges) = (*node).vertex.end() else { return };
+                (*node).tell_end(&edges, Some(Worker::current_in_run_of(s)));
+                edges.release(|vertex| start(vertex.cast(), Some(Worker::current_in_run_of(s))));
+            });
         };
         match group {
             Some(group) => group.run(s, call, end),
@@ -504,13 +565,15 @@ unsafe extern "C" fn run_in_graph(node: *mut c_void, s: *mut Scheduler) {
             (*node).vertex.set_back((*node).edges());
             ((*node).f.get().unwrap_unchecked(), (*node).closure.get(), &*(*node).group.get())
         });
+        tell_beginning(node, s);
         let call = || call_guarded::<NodeTask, _>(|| f(closure, s));
         let end = || {
             detector::release(node);
             detector::ignored(|| {
                 let worker = Worker::current_in_run_of(s);
-                let start = |vertex| TaskNode::of(vertex).start_in_graph(worker);
-                (*node).vertex.successors().release(start);
+                let edges = (*node).vertex.successors();
+                (*node).tell_end(&edges, Some(worker));
+                edges.release(|vertex| TaskNode::of(vertex).start_in_graph(worker));
             });
         };
         group.run(s, call, end);

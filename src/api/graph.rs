@@ -258,7 +258,7 @@ impl Graph {
 }
 
 /// The successors of a node of a graph that does not change.
-fn successors<'a>(node: &'a TaskNode) -> impl Iterator<Item = &'a TaskNode> {
+fn successors(node: &TaskNode) -> impl Iterator<Item = &TaskNode> {
     // SAFETY: an edge leads to a node of the same graph, whose nodes live as long as it is used.
     unsafe { node.vertex().successors().ends().map(|vertex| TaskNode::of(vertex)) }
 }

@@ -5,11 +5,13 @@ use crate::deadline::FOREVER;
 use crate::fiber::trace::MOST;
 use crate::inspect::doubt::Doubt;
 use crate::inspect::known::{Known, KnownRun, KnownTask, KnownWorker, Name, find_out};
+use crate::inspect::nodes;
 use crate::inspect::objects::Awaited;
 use crate::inspect::records::Records;
 use crate::inspect::walk::RunAwaited;
 use crate::runtime::deadlines;
 use crate::sync::forked::SeenForked;
+use crate::sync::pending;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
 use crate::sys::{descriptor, signal, symbol};
@@ -32,7 +34,9 @@ pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 pub fn write(title: &Title, since: Since) {
     let mut out = Out::stderr();
     let _ = write_title(&mut out, title).and_then(|()| match find_out() {
-        Ok(known) => write_all(&mut out, &known, since),
+        Ok(known) => {
+            write_all(&mut out, &known, since).and_then(|()| write_nodes(&mut out, title, &known))
+        }
         Err(NoMemory) => writeln!(out, "  (there is no memory to say more)"),
     });
 }
@@ -94,6 +98,20 @@ fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) ->
         writeln!(out, "  and {} more tasks", all - tasks.len())?;
     }
     write_circles(out, tasks)
+}
+
+fn write_nodes(out: &mut Out, title: &Title, known: &Known) -> fmt::Result {
+    let shown = known.all + nodes::write(out)?;
+    match *title {
+        Title::Deadlock { tasks, .. } if tasks > shown && !pending::is_on() => {
+            let nodes = Count(tasks - shown, "node waits", "nodes wait");
+            writeln!(
+                out,
+                "  {nodes} for others; SCHED_WATCHDOG=1min in the environment shows which"
+            )
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `number`: the run's number, if there are several runs.

@@ -6,6 +6,7 @@
 //! | [`walk`] | the runs, their workers, and the tasks that wait |
 //! | [`trace`] | a waiting task's function, and the functions in which it waits |
 //! | [`objects`] | what a task waits for, and who could end the wait |
+//! | [`nodes`] | the nodes that wait for others |
 //! | [`records`] | the functions of the tasks on a fiber, where tasks have records |
 //! | [`known`] | all of this together: what is known of each worker and each waiting task |
 //! | [`dump`] | the text on stderr |
@@ -26,6 +27,7 @@ mod doubt;
 mod dump;
 mod known;
 mod live;
+mod nodes;
 mod objects;
 mod records;
 mod shared_memory;

@@ -180,7 +180,7 @@ impl Path {
         self.take(length, burden);
     }
 
-    /// The task resumes because of another task, whose path has this length now.
+    /// The task resumes, or has just begun, because of another task, whose path has this length.
     pub fn follow(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
         if self.take(length, burden) {

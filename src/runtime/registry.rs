@@ -13,7 +13,7 @@ use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
 use crate::runtime::{crowd, deadlines, default_worker, descriptors, identity, run_wait, waiter};
 use crate::settings::Join;
 use crate::stats::{file, report};
-use crate::sync::depend;
+use crate::sync::{depend, pending};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::memory::NoMemory;
@@ -278,6 +278,7 @@ fn reset_in_child() {
         descriptors::forget();
         crowd::forget();
         depend::forget();
+        pending::forget();
     }
     identity::forget_sections();
     waiter::forget_threads();

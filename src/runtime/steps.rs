@@ -123,6 +123,36 @@ impl Worker {
         self.watch()?.sums()
     }
 
+    /// True if observers of the worker's run, of which the caller is a task, hear of edges.
+    #[inline]
+    pub fn hears_of_edges(&self) -> bool {
+        self.watch().is_some()
+    }
+
+    /// Told when the caller's task has ended, which the task of a node follows (`sync::dag`), and
+    /// before that one can begin. `node`: its address.
+    #[cold]
+    pub fn tell_edge(&self, node: usize) {
+        let (Some(watch), Some(mine)) = (self.watch(), self.mine()) else { return };
+        watch.track().inspect(|track| track.note_edge(node));
+        if let (Some(profile), Some(task)) = (watch.profile(), mine.fiber().youngest_task()) {
+            task.path.settle(clock::ticks());
+            profile.leave(node, task.path.length());
+        }
+    }
+
+    /// Told when the task of a node begins, as the caller's task.
+    #[cold]
+    pub fn tell_end_of_edges(&self, node: usize) {
+        let (Some(watch), Some(mine)) = (self.watch(), self.mine()) else { return };
+        let Some(task) = mine.fiber().youngest_task() else { return };
+        watch.track().inspect(|track| track.note_end_of_edges(node, &task.slice));
+        let Some(profile) = watch.profile() else { return };
+        if let Some(longest) = profile.forget(node) {
+            task.path.follow(&longest, profile.burden(), clock::ticks());
+        }
+    }
+
     /// The cost of a task's move to another worker, if the run is profiled; otherwise 0.
     pub(super) fn burden(&self) -> u64 {
         self.watch().and_then(Watch::profile).map_or(0, Profile::burden)

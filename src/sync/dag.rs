@@ -107,7 +107,23 @@ impl Edge {
     }
 }
 
+/// What an observer finds in the word of a vertex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenVertex {
+    pub is_ready: bool,
+    /// The number of predecessors that have not ended.
+    pub before: usize,
+}
+
 impl Vertex {
+    /// The word, with which a vertex begins.
+    pub fn seen(word: usize) -> SeenVertex {
+        SeenVertex { is_ready: word & UNREADY == 0, before: word / ONE }
+    }
+
+    /// For a debugger: the numbers that `seen` uses.
+    pub const FOR_DEBUGGER: [(&str, usize); 2] = [("node.unready", UNREADY), ("node.one", ONE)];
+
     /// A vertex that is not ready, without predecessors.
     #[allow(clippy::new_without_default, reason = "one constructor is enough")]
     pub fn new() -> Self {
@@ -209,7 +225,7 @@ impl Edges {
     ///
     /// # Safety
     /// The vertices exist, and no edge is added meanwhile.
-    pub unsafe fn ends(self) -> impl Iterator<Item = *const Vertex> {
+    pub unsafe fn ends(&self) -> impl Iterator<Item = *const Vertex> + use<> {
         let mut edge = self.0;
         std::iter::from_fn(move || {
             if edge.is_null() {

@@ -13,6 +13,7 @@
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
 //! | [`dag`] | the order among the tasks of a graph |
+//! | [`pending`] | which edges lead from tasks that have not ended, for observers |
 //! | [`depend`] | which task of a group writes or reads at an address |
 //! | [`cancel`] | whether a group is cancelled |
 //! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
@@ -30,4 +31,5 @@ pub mod members;
 pub mod mutex;
 pub mod node;
 pub mod outside;
+pub mod pending;
 pub mod sem;

@@ -57,6 +57,9 @@ kinds! {
     Busy,
     /// `length` is the number of tasks in the worker's queue.
     Queue,
+    /// An edge of the order among tasks. `task` is the address of the node to which it leads.
+    /// `length`: 0 where a predecessor ends, 1 where the node begins, for all edges to it.
+    Edge,
 }
 
 /// What a task waits for.

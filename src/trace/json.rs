@@ -10,13 +10,14 @@
 //! | a task that was left in the middle | on demand: a slice of `cat` `life`, with its waits |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
 //! | block -> unblock on another worker | an arrow |
+//! | end of a predecessor -> begin of a node | an arrow ([`edges`](super::edges)) |
 //! | steal, raid, wake, block, unblock | an instant, `i` |
 //! | a task resumes on another worker | an instant `migrate` there ([`steps`](super::steps)) |
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
-//! The text is made in one pass over each track. It allocates only the table of names, the table of
-//! the tasks that were left in the middle, and the list of open slices.
+//! The text is made in one pass over each track. It allocates only the table of names, the tables of
+//! the tasks that were left in the middle and of the edges' ends, and the list of open slices.
 //!
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
 //! only by its name, and takes the arguments of a `B` for a part of the name. So if a `B` had the
@@ -30,6 +31,7 @@ use crate::settings::Switch;
 use crate::sys::clock::{self, Calibration};
 use crate::sys::names::{Nameless, Names};
 use crate::sys::output;
+use crate::trace::edges::Edges;
 use crate::trace::event::{Event, Kind, OUTSIDE};
 use crate::trace::output::Stream;
 use crate::trace::steps::Steps;
@@ -55,7 +57,8 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
     let mut names = Names::default();
     let workers = run.workers;
     let lost = run.tracks.iter().map(|track| track.ring().first()).sum::<usize>();
-    let text = Text { run, steps: &Steps::of(run.tracks), out };
+    let (steps, edges) = (&Steps::of(run.tracks), &Edges::of(run.tracks));
+    let text = Text { run, steps, edges, out };
     text.out.begin_event()?;
     write!(
         text.out,
@@ -115,6 +118,7 @@ fn say_nameless(why: Nameless) {
 struct Text<'a> {
     run: &'a Run<'a>,
     steps: &'a Steps,
+    edges: &'a Edges,
     out: &'a mut Stream,
 }
 
@@ -223,6 +227,15 @@ impl Text<'_> {
             Kind::Block => {
                 self.task_instant("block", worker, &event)?;
                 self.wait('b', worker, time, &event, names)?;
+            }
+            Kind::Edge => {
+                let leads_from_here = length == 0;
+                let end = self.edges.end_of(&event).filter(|_| leads_from_here);
+                if let Some(&Event { time: begins, worker: to, .. }) = end {
+                    *flows += 1;
+                    self.arrow("\"s\"", "edge", worker, time, *flows)?;
+                    self.arrow("\"f\",\"bp\":\"e\"", "edge", usize::from(to), begins, *flows)?;
+                }
             }
             Kind::Busy => {
                 self.begin('C', 0, time)?;

@@ -192,6 +192,23 @@ impl Track {
         self.unmergeable.set(self.ring.end());
     }
 
+    /// Records that an edge to the node at this address leads from the open slice. (Where short
+    /// tasks are merged, slices have no edges.)
+    pub fn note_edge(&self, node: usize) {
+        if self.shared().merge == 0 {
+            let event = Event::plain(self.now(), Kind::Edge, self.worker, 0);
+            self.keep(Event { task: node as u64, ..event });
+        }
+    }
+
+    /// Records that the node at this address, to which edges lead, has begun as this task.
+    pub fn note_end_of_edges(&self, node: usize, slice: &Observed) {
+        if self.shared().merge == 0 {
+            let event = Event::plain(slice.begun.get(), Kind::Edge, self.worker, 1);
+            self.keep(Event { task: node as u64, ..event });
+        }
+    }
+
     fn slice_event(&self, kind: Kind, time: u64, slice: &Observed) {
         self.wait_event(kind, Wait::Other, time, slice);
     }

@@ -1,0 +1,187 @@
+//! The edges of the order among tasks whose predecessors have not ended, for observers: which nodes
+//! wait, and for what. Only where this is asked for (`is_on`): a node knows the edges that lead
+//! from it, and not those that lead to it, and no list has the nodes that wait.
+//!
+//! Rejected: a third word for the predecessor in each edge, and a list of the nodes that wait. They
+//! would have cost a node with two edges, of some 50 ns, about 15 ns, and its memory 32 bytes.
+//!
+//! The edges are in [`SHARDS`] tables with open addressing, each under a lock. An edge is added before
+//! it can be released, and removed before the predecessor releases it; so each edge in a table is one
+//! whose two nodes exist. If there is no memory, edges are missing.
+
+use crate::lock::mutex::Mutex;
+use crate::settings;
+use crate::sync::dag::Vertex;
+use crate::sys::memory::{self, NoMemory};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const SHARDS: usize = 16;
+
+// Where an observer finds these in a node (`api::dag`), which begins with its vertex.
+pub const FUNCTION: usize = size_of::<Vertex>();
+pub const CLOSURE: usize = FUNCTION + size_of::<usize>();
+/// The number of edges that lead to it, in the bits of `MOST_EDGES`.
+pub const EDGES: usize = CLOSURE + 3 * size_of::<usize>();
+pub const MOST_EDGES: usize = (1 << 56) - 1;
+
+/// An edge: the addresses of two nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+pub struct Pending {
+    pub to: usize,
+    pub from: usize,
+}
+
+/// A place without an edge, and one whose edge was removed.
+const FREE: Pending = Pending { to: 0, from: 0 };
+const REMOVED: Pending = Pending { to: 0, from: 1 };
+
+/// A table. At most half of its places are not free; their number is a power of two, or 0.
+struct Table {
+    places: Vec<Pending>,
+    /// The number of places that are not free.
+    used: usize,
+}
+
+#[unsafe(link_section = "sched_words")]
+static TABLES: [Mutex<Table>; SHARDS] =
+    [const { Mutex::new(Table { places: Vec::new(), used: 0 }) }; SHARDS];
+
+/// Whether edges are added: unknown, no, yes. Relaxed: each thread finds the same.
+#[unsafe(link_section = "sched_words")]
+static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+const UNKNOWN: u8 = 0;
+const OFF: u8 = 1;
+const ON: u8 = 2;
+
+/// True in the debug library, and if the environment has SCHED_WATCHDOG.
+#[inline]
+pub fn is_on() -> bool {
+    cfg!(debug_assertions)
+        || match IS_ON.load(Ordering::Relaxed) {
+            OFF => false,
+            ON => true,
+            _ => find_out(),
+        }
+}
+
+#[cold]
+fn find_out() -> bool {
+    let is_on = settings::environment_has_watchdog();
+    IS_ON.store(if is_on { ON } else { OFF }, Ordering::Relaxed);
+    is_on
+}
+
+impl Table {
+    /// The places at which an edge may be, and the free one behind them.
+    fn search(&self, edge: Pending) -> impl Iterator<Item = usize> {
+        let last = self.places.len().wrapping_sub(1);
+        let hash = (edge.to ^ edge.from.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (0..self.places.len()).map(move |step| (hash >> 32).wrapping_add(step) & last)
+    }
+
+    fn add(&mut self, edge: Pending) -> Result<(), NoMemory> {
+        if (self.used + 1) * 2 > self.places.len() {
+            self.grow()?;
+        }
+        self.put(edge);
+        Ok(())
+    }
+
+    /// Adds an edge. A place is free.
+    fn put(&mut self, edge: Pending) {
+        let at = self.search(edge).find(|&at| self.places[at] == FREE);
+        self.places[at.expect("half of the places are free")] = edge;
+        self.used += 1;
+    }
+
+    /// Makes a table with room for twice the edges that there are.
+    fn grow(&mut self) -> Result<(), NoMemory> {
+        let edges = self.edges().count();
+        let mut places = Vec::new();
+        let number = ((edges + 1) * 4).next_power_of_two();
+        places.try_reserve_exact(number).map_err(|_| NoMemory)?;
+        places.resize(number, FREE); // within the capacity
+        let former = Table { places: std::mem::replace(&mut self.places, places), used: 0 };
+        self.used = 0;
+        former.edges().for_each(|edge| self.put(edge));
+        Ok(())
+    }
+
+    fn remove(&mut self, edge: Pending) {
+        let at = self.search(edge).find(|&at| [edge, FREE].contains(&self.places[at]));
+        if let Some(place) = at.map(|at| &mut self.places[at]).filter(|place| **place == edge) {
+            *place = REMOVED;
+        }
+    }
+
+    fn edges(&self) -> impl Iterator<Item = Pending> {
+        self.places.iter().copied().filter(|edge| edge.to != 0)
+    }
+}
+
+fn table_of(edge: Pending) -> &'static Mutex<Table> {
+    &TABLES[(edge.to >> 5) % SHARDS]
+}
+
+#[cold]
+pub fn add(to: usize, from: usize) {
+    let edge = Pending { to, from };
+    let _ = table_of(edge).with(|table| table.add(edge));
+}
+
+/// Removes an edge, if it is there.
+#[cold]
+pub fn remove(to: usize, from: usize) {
+    let edge = Pending { to, from };
+    table_of(edge).with(|table| table.remove(edge));
+}
+
+/// All edges, those to the same node one after the other.
+pub fn all() -> Result<Vec<Pending>, NoMemory> {
+    let (mut all, mut outcome) = (Vec::new(), Ok(()));
+    for table in &TABLES {
+        table.with(|table| {
+            for edge in table.edges() {
+                outcome = outcome.and_then(|()| memory::push(&mut all, edge));
+            }
+        });
+    }
+    outcome?;
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// Forgets all edges in the child of a fork: the tasks are the parent's.
+///
+/// # Safety
+/// No other thread of this process uses this file.
+pub unsafe fn forget() {
+    for table in &TABLES {
+        // SAFETY: by the caller's promise. What the former value holds is not freed, since another
+        // thread of the parent may have been changing it.
+        unsafe { table.reset(Table { places: Vec::new(), used: 0 }) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_come_and_go() {
+        let mut table = Table { places: Vec::new(), used: 0 };
+        let edge = |n: usize| Pending { to: 8 * (n % 7 + 1), from: 8 * n + 8 };
+        for round in 0..5 {
+            (0..100).for_each(|n| table.add(edge(n)).expect("no memory"));
+            assert_eq!(table.edges().count(), 100);
+            table.remove(Pending { to: 8, from: 4 }); // it is not there
+            (0..100).rev().for_each(|n| {
+                table.remove(edge(n));
+                assert_eq!(table.edges().count(), n, "round {round}");
+            });
+            assert!(table.places.len() <= 512);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Where the edges of the order among tasks lead. An event where a predecessor ends has the address
+//! of the node to which its edge leads, and so has an event where a node begins. The node begins
+//! after all its predecessors have ended, so an edge leads to the next beginning at that address.
+
+use crate::trace::event::{Event, Kind};
+use crate::trace::track::Track;
+
+/// The events of nodes that begin, sorted by node and time.
+#[derive(Default)]
+pub struct Edges(Vec<Event>);
+
+impl Edges {
+    /// Without memory there are none.
+    pub fn of(tracks: &[Track]) -> Edges {
+        let mut ends = Vec::new();
+        for (worker, track) in tracks.iter().enumerate() {
+            let all = track.ring().events();
+            for event in all.filter(|event| event.kind == Kind::Edge && event.length == 1) {
+                if ends.try_reserve(1).is_err() {
+                    return Edges::default();
+                }
+                ends.push(Event { worker: worker as u16, ..event }); // within the capacity
+            }
+        }
+        ends.sort_unstable_by_key(|event| (event.task, event.time));
+        Edges(ends)
+    }
+
+    /// Where the node begins to which an edge leads from here, if that was recorded.
+    pub fn end_of(&self, edge: &Event) -> Option<&Event> {
+        let key = (edge.task, edge.time);
+        let at = self.0.partition_point(|event| (event.task, event.time) < key);
+        self.0.get(at).filter(|end| end.task == edge.task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_leads_to_the_next_beginning() {
+        let event = |task, time| Event { task, ..Event::plain(time, Kind::Edge, 0, 1) };
+        let edges = Edges(vec![event(8, 10), event(8, 30), event(16, 5)]);
+        let end = |task, time| edges.end_of(&event(task, time)).map(|end| (end.task, end.time));
+        assert_eq!(end(8, 3), Some((8, 10)));
+        assert_eq!(end(8, 11), Some((8, 30)));
+        assert_eq!(end(8, 31), None);
+        assert_eq!(end(16, 1), Some((16, 5)));
+        assert_eq!(end(24, 1), None);
+    }
+}
