@@ -8,6 +8,7 @@ It is one file, since gdb loads one.
 
     Memory      reads words
     Library     the table; runs, workers, stacks
+    Node        a task that waits for others, without a stack
     Suspended   makes gdb show the frames of a suspended task
     Tasks       all tasks: which thread runs each, or what it waits for
 """
@@ -189,6 +190,47 @@ class Library:
             waits[self.field(at, "run_wait.fiber")] = self.field(at, "run_wait.run")
             at = self.field(at, "run_wait.next")
         return waits
+
+    def nodes(self):
+        """The nodes that are ready and wait, and the nodes and events for which each waits. The library knows this in
+        a process that has SCHED_WATCHDOG, and in its debug version."""
+        pending, of = {}, self.of
+        for table in range(of.get("pending.tables", 0)):
+            at = of["pending_tables"] + table * of["pending.size"]
+            places, number = self.field(at, "pending.places"), self.field(at, "pending.number")
+            words = iter(self.memory.words(places, places + 2 * WORD * number))
+            for to, before in zip(words, words):
+                if to:
+                    pending.setdefault(Node(self, to), []).append(Node(self, before))
+        return {node: before for node, before in sorted(pending.items()) if node.is_ready}
+
+
+class Node:
+    """A node, or an event."""
+
+    def __init__(self, library, at):
+        self.at = at
+        word, self.function, self.closure, self.edges = (
+            library.memory.number(at + of) for of in (0, *(library.of["node." + name] for name in ("function", "closure", "edges"))))
+        self.is_ready = not word & library.of["node.unready"]
+        self.waits = word >= library.of["node.one"]
+        self.edges &= library.of["node.most_edges"]
+
+    def __eq__(self, other):
+        return self.at == other.at
+
+    def __lt__(self, other):
+        return self.at < other.at
+
+    def __hash__(self):
+        return hash(self.at)
+
+    def text(self):
+        name = "%s(%#x) at %#x" % (symbol(self.function, "%s") or "%#x" % self.function, self.closure, self.at)
+        return (name if self.function else "the event %#x" % self.at) + symbol(self.at, " (%s)")
+
+    def state(self):
+        return "" if not self.function else ", which was not made ready" if not self.is_ready else ", which waits" * self.waits
 
 
 class FrameId:
@@ -586,7 +628,8 @@ class InfoSched(gdb.Command):
 
 
 class InfoTasks(gdb.Command):
-    """List the tasks of libsched, running and suspended, with their functions and what they wait for.
+    """List the tasks of libsched, running and suspended, with their functions and what they wait for; and the nodes that
+wait for others.
 info tasks N: at most N of them."""
 
     def __init__(self):
@@ -602,7 +645,13 @@ info tasks N: at most N of them."""
                 print("%s %s" % (task.name(), task.state()))
         if len(tasks.all) > most:
             print("and %d more: info tasks %d" % (len(tasks.all) - most, len(tasks.all)))
-        if not tasks.all and tasks.is_complete:
+        nodes = tasks.library.nodes()
+        for node, before in list(nodes.items())[:most]:
+            print("node %s waits for %d of %d: %s" % (
+                node.text(), len(before), node.edges, "; ".join(other.text() + other.state() for other in sorted(before)[:most])))
+        if len(nodes) > most:
+            print("and %d more nodes: info tasks %d" % (len(nodes) - most, len(nodes)))
+        if not tasks.all and not nodes and tasks.is_complete:
             print("No tasks.")
         tasks.warn()
 

@@ -384,6 +384,51 @@ grep -q '^task [0-9]* (part) runs on guest 2, thread 1, waits for run [12]$' out
     grep -q '^  guest 2: runs task [0-9]* (part), thread 1' out && test "$(grep -c ', workers: 2; ' out)" = 2 &&
     test "$(grep -c '^  guest ' out)" = 1 || { cat out; fail "the call of a guest"; }
 
+# Nodes that wait are shown with what they wait for.
+cat > nodes.c << 'END'
+#include <sched_tasks.h>
+#include <stdlib.h>
+
+static sched_event input;
+static sched_node node[3]; /* in the order in which they are shown */
+
+static __attribute__((noinline)) void nodes_wait(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static void step(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+}
+
+static void first(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < 3; i++)
+        if (sched_node_init(&node[i], step, NULL) != 0)
+            abort();
+    if (sched_event_init(&input) != 0 || sched_after(&node[0], &input) != 0 || sched_after(&node[1], &node[0]) != 0 ||
+        sched_after(&node[1], &node[2]) != 0 || sched_node_ready(&node[0], s) != 0 || sched_node_ready(&node[1], s) != 0)
+        abort();
+    nodes_wait();
+    exit(0);
+}
+
+int main(void)
+{
+    return sched_init(1, 1000, first, NULL);
+}
+END
+quietly $CC -g -O1 -o nodes nodes.c $(pkg-config --cflags --libs libsched) "-Wl,-rpath,$PREFIX/lib"
+SCHED_WATCHDOG=10min debugged -ex 'break nodes_wait' -ex run -ex 'info tasks' ./nodes
+sed -n 's/ 0x[0-9a-f]*//g; s/(0x[0-9a-f]*)//g; s/^node //p' out > found
+diff - found << 'END' || { cat out; fail "nodes that wait"; }
+step at (node) waits for 1 of 1: the event (input)
+step at (node+128) waits for 2 of 2: step at (node), which waits; step at (node+256), which was not made ready
+END
+
 script=$PREFIX/share/gdb/auto-load$PREFIX/lib/libsched.so.1-gdb.py
 debugged -ex 'break all_wait' -ex run -ex "source $script" -x shows.gdb ./static
 shown steal 'the program with the archive'

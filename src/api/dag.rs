@@ -27,7 +27,7 @@
 //! since its node may free the event.
 
 use crate::api::edges::Chunk;
-use crate::api::graph::Graph;
+use crate::api::graph_state::GraphState;
 use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
@@ -157,19 +157,19 @@ impl TaskNode {
     }
 
     /// The graph to which the node belongs.
-    pub(super) fn graph(&self) -> Option<&Graph> {
+    pub(super) fn graph(&self) -> Option<&GraphState> {
         let group = self.group.get();
-        // SAFETY: a node in a graph has the graph's group, with which the graph begins.
+        // SAFETY: a node in a graph has the graph's group, with which its state begins.
         (self.bits() & IN_GRAPH != 0).then(|| unsafe { &*group.cast() })
     }
 
     /// Puts the node into the graph.
-    pub(super) fn join_graph(&self, graph: &Graph) -> Result<(), Errno> {
+    pub(super) fn join_graph(&self, graph: &GraphState) -> Result<(), Errno> {
         self.check_unready()?;
         if !self.group.get().is_null() || self.edges() > 0 || self.vertex.has_successors() {
             return Err(Errno(libc::EBUSY));
         }
-        self.group.set(ptr::from_ref(graph).cast()); // it begins with its group
+        self.group.set(&raw const graph.group);
         self.used.store(IN_GRAPH, Ordering::Relaxed);
         self.link(ptr::null());
         Ok(())

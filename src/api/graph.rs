@@ -13,17 +13,17 @@
 //!
 //! # Who uses a graph
 //!
-//! `state` tells whether the graph runs. The calls that change the graph, and `dot`, are not
+//! `graph_state` tells whether the graph runs. The calls that change the graph, and `dot`, are not
 //! thread-safe among themselves; during a run they fail with EBUSY. A run claims the graph by an
 //! exchange, and gives it back when its group has no task left. The last access of a task to its node
 //! comes before it leaves the group, so the nodes are free after the run.
 
 use crate::api::dag::TaskNode;
+use crate::api::graph_state::GraphState;
 use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::{guest, profiled};
-use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::names::Names;
 use crate::sys::symbol::Caller;
@@ -34,23 +34,15 @@ use std::ffi::c_int;
 use std::fmt::{self, Write};
 use std::{iter, ptr};
 
-/// The C type `sched_graph`. If all bytes are zero, it has no nodes. (The group is the first field:
-/// `TaskNode::graph` relies on it.)
+/// The C type `sched_graph`. If all bytes are zero, it has no nodes.
 #[repr(C)]
 pub struct Graph {
-    group: Group,
-    state: AtomicUsize,
+    state: GraphState,
     /// The first node; `TaskNode::next` has the others.
     first: Cell<*const TaskNode>,
     last: Cell<*const TaskNode>,
     nodes: Cell<usize>,
-    /// How many nodes at the beginning of the list have no predecessors. 0: the graph must be checked.
-    roots: Cell<usize>,
 }
-
-// Values of `Graph::state`. Acquire and Release: the end of a run is before what follows it.
-const RESTS: usize = 0;
-const RUNS: usize = 1;
 
 /// Nodes by their addresses.
 type Map<T> = HashMap<*const TaskNode, T>;
@@ -65,26 +57,15 @@ enum Refusal<'a> {
 impl Graph {
     pub fn without_nodes() -> Self {
         Graph {
-            group: Group::without_tasks(),
-            state: AtomicUsize::new(RESTS),
+            state: GraphState::new(),
             first: Cell::new(ptr::null()),
             last: Cell::new(ptr::null()),
             nodes: Cell::new(0),
-            roots: Cell::new(0),
         }
     }
 
     pub fn group(&self) -> &Group {
-        &self.group
-    }
-
-    /// Called before the nodes or edges change. EBUSY: the graph runs.
-    pub(super) fn begin_change(&self) -> Result<(), Errno> {
-        if self.state.load(Ordering::Acquire) != RESTS {
-            return Err(Errno(libc::EBUSY));
-        }
-        self.roots.set(0);
-        Ok(())
+        &self.state.group
     }
 
     /// Returns what `sched_graph_add` returns.
@@ -92,7 +73,9 @@ impl Graph {
     /// # Safety
     /// The node lives as long as the graph is used.
     pub unsafe fn add(&self, node: &TaskNode) -> c_int {
-        if let Err(Errno(error)) = self.begin_change().and_then(|()| node.join_graph(self)) {
+        if let Err(Errno(error)) =
+            self.state.begin_change().and_then(|()| node.join_graph(&self.state))
+        {
             return errno::failed(error);
         }
         self.append(node);
@@ -118,7 +101,7 @@ impl Graph {
     /// Sorts the list if the graph has changed. The graph does not run.
     fn check(&self) -> Result<(), Refusal<'_>> {
         let nodes = self.nodes.get();
-        if self.roots.get() > 0 || nodes == 0 {
+        if self.state.roots.get() > 0 || nodes == 0 {
             return Ok(());
         }
         let (mut sorted, mut left) = (Vec::new(), Map::new());
@@ -150,32 +133,31 @@ impl Graph {
             node.link(ptr::null());
             node.vertex().set_back(node.edges());
         }
-        self.roots.set(roots);
+        self.state.roots.set(roots);
         Ok(())
     }
 
     /// Returns what `sched_graph_run` returns.
     pub fn run(&self, worker: &Worker) -> c_int {
-        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        if self.state.compare_exchange(RESTS, RUNS, acquire, relaxed).is_err() {
+        if !self.state.begin_run() {
             return errno::failed(libc::EBUSY);
         }
         let outcome = match detector::ignored(|| self.check()) {
             Ok(()) if self.nodes.get() == 0 => 0,
-            Ok(()) => detector::taking(&self.group, |_| self.run_checked(worker)),
+            Ok(()) => detector::taking(self.group(), |_| self.run_checked(worker)),
             Err(Refusal::NoMemory) => errno::failed(libc::ENOMEM),
             Err(Refusal::Circle(nodes)) => {
                 tell_circle(&nodes);
                 errno::failed(libc::EDEADLK)
             }
         };
-        self.state.store(RESTS, Ordering::Release);
+        self.state.end_run();
         outcome
     }
 
     /// As `Group::wait`, after the roots were spawned: see there for guests.
     fn run_checked(&self, worker: &Worker) -> c_int {
-        let (group, awaited) = (&self.group, self.group.as_awaited());
+        let (group, awaited) = (self.group(), self.group().as_awaited());
         let as_guest = |guest: Mine| {
             self.start(&guest);
             guest.run_own(&|task| TaskNode::is_in_graph(task, group));
@@ -206,8 +188,8 @@ impl Graph {
     /// Counts the nodes in the group, and spawns the roots. `worker`: one of the run, which does not
     /// end meanwhile.
     fn start(&self, worker: &Worker) {
-        self.group.members.enter_all(self.nodes.get());
-        for node in self.nodes().take(self.roots.get()) {
+        self.group().members.enter_all(self.nodes.get());
+        for node in self.nodes().take(self.state.roots.get()) {
             detector::release(node);
             // SAFETY: the graph runs, and the node has no predecessors.
             unsafe { node.start_in_graph(worker) };
@@ -219,7 +201,7 @@ impl Graph {
     /// # Safety
     /// The file is open for writing.
     pub unsafe fn write_dot(&self, file: *mut libc::FILE) -> c_int {
-        if let Err(Errno(error)) = self.begin_change() {
+        if let Err(Errno(error)) = self.state.begin_change() {
             return errno::failed(error);
         }
         let circle = match self.check() {
@@ -245,7 +227,7 @@ impl Graph {
     /// # Safety
     /// The nodes are not used as nodes of the graph any more.
     pub unsafe fn destroy(&self) -> c_int {
-        if let Err(Errno(error)) = self.begin_change() {
+        if let Err(Errno(error)) = self.state.begin_change() {
             return errno::failed(error);
         }
         // SAFETY: by the caller's promise.

@@ -18,7 +18,7 @@
 //! | [`channel`] | a queue of elements between tasks |
 //! | [`io`] | descriptors: the functions of POSIX, for tasks |
 //! | [`dag`] | tasks that begin after others have ended; `edges`: memory for them |
-//! | [`graph`] | nodes and edges that run any number of times |
+//! | [`graph`] | nodes and edges that run any number of times; `graph_state`: what its nodes know of it |
 //! | [`depend`] | tasks of a group, ordered by what they read and write |
 //! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
@@ -34,6 +34,7 @@ pub mod depend;
 mod edges;
 pub mod fork;
 pub mod graph;
+mod graph_state;
 pub mod group;
 pub mod io;
 pub mod loops;

@@ -18,10 +18,10 @@ pub struct sched_graph {
     // For the library only.
     group: [usize; 4],
     state: usize,
+    roots: usize,
     first: *mut c_void,
     last: *mut c_void,
     nodes: usize,
-    roots: usize,
 }
 
 const _: () = assert!(size_of::<sched_graph>() == size_of::<Graph>());

@@ -25,9 +25,11 @@ use crate::runtime::{registry, run_wait, seen};
 use crate::settings::{DequeOrLock, Kind};
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Waiting;
+use crate::sync::dag::Vertex;
 use crate::sync::forked::Forked;
 use crate::sync::members::Members;
 use crate::sync::mutex::Mutex;
+use crate::sync::pending;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -44,7 +46,7 @@ const OBJECTS: [(&str, usize); 5] = [
     ("barrier.size", Barrier::SIZE),
 ];
 
-const NUMBERS: [&[(&str, usize)]; 12] = [
+const NUMBERS: [&[(&str, usize)]; 14] = [
     &seen::FOR_DEBUGGER,
     &length::LAYOUT,
     &stack::FOR_DEBUGGER,
@@ -56,13 +58,15 @@ const NUMBERS: [&[(&str, usize)]; 12] = [
     &observed::FOR_DEBUGGER,
     &Members::FOR_DEBUGGER,
     &RunWait::FOR_DEBUGGER,
+    &Vertex::FOR_DEBUGGER,
+    &pending::FOR_DEBUGGER,
     &OBJECTS,
 ];
 
-/// The entries with an address: the first record, the youngest stack, the first wait for a run,
-/// `run_forked` and its counterpart in an observed run, and the two functions of tasks that
+/// The entries with an address: the first record, the youngest stack, the first wait for a run, the
+/// tables of pending edges, `run_forked` and its counterpart in an observed run, and the two functions of tasks that
 /// continue others.
-const ADDRESSES: usize = 7;
+const ADDRESSES: usize = 8;
 
 const COUNT: usize = {
     let (mut count, mut at) = (0, 0);
@@ -137,6 +141,7 @@ pub const DESCRIPTION: Description = {
     table.add(Entry::new("", "first_record", registry::first_record()));
     table.add(Entry::new("", "youngest_stack", stack::youngest()));
     table.add(Entry::new("", "first_run_wait", run_wait::first()));
+    table.add(Entry::new("", "pending_tables", pending::first_table()));
     table.add(Entry::new("", "run_forked", run_forked as *const ()));
     table.add(Entry::new("", "run_observed", observed::RUN_FORKED as *const ()));
     let [resume, resume_spawner] = suspend::CONTINUE;

@@ -11,7 +11,6 @@ use crate::inspect::records::Records;
 use crate::inspect::walk::RunAwaited;
 use crate::runtime::deadlines;
 use crate::sync::forked::SeenForked;
-use crate::sync::pending;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
 use crate::sys::{descriptor, signal, symbol};
@@ -34,9 +33,7 @@ pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 pub fn write(title: &Title, since: Since) {
     let mut out = Out::stderr();
     let _ = write_title(&mut out, title).and_then(|()| match find_out() {
-        Ok(known) => {
-            write_all(&mut out, &known, since).and_then(|()| write_nodes(&mut out, title, &known))
-        }
+        Ok(known) => write_all(&mut out, &known, since, title),
         Err(NoMemory) => writeln!(out, "  (there is no memory to say more)"),
     });
 }
@@ -86,7 +83,8 @@ fn write_deadlock(out: &mut Out, tasks: usize, doubt: Option<Doubt>, ends: bool)
     out.write_str(if ends { "\n" } else { "; the process continues\n" })
 }
 
-fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) -> fmt::Result {
+fn write_all(out: &mut Out, known: &Known, since: Since, title: &Title) -> fmt::Result {
+    let Known { runs, tasks, all } = known;
     for (at, run) in runs.iter().enumerate() {
         let number = (runs.len() > 1).then_some(at + 1);
         write_run(out, run, number, tasks, since)?;
@@ -97,21 +95,9 @@ fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) ->
     if *all > tasks.len() {
         writeln!(out, "  and {} more tasks", all - tasks.len())?;
     }
+    let waiting = if let Title::Deadlock { tasks, .. } = *title { tasks } else { 0 };
+    nodes::write(out, *all, waiting)?;
     write_circles(out, tasks)
-}
-
-fn write_nodes(out: &mut Out, title: &Title, known: &Known) -> fmt::Result {
-    let shown = known.all + nodes::write(out)?;
-    match *title {
-        Title::Deadlock { tasks, .. } if tasks > shown && !pending::is_on() => {
-            let nodes = Count(tasks - shown, "node waits", "nodes wait");
-            writeln!(
-                out,
-                "  {nodes} for others; SCHED_WATCHDOG=1min in the environment shows which"
-            )
-        }
-        _ => Ok(()),
-    }
 }
 
 /// `number`: the run's number, if there are several runs.

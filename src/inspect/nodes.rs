@@ -4,6 +4,7 @@
 use crate::inspect::known::Name;
 use crate::sync::dag::{SeenVertex, Vertex};
 use crate::sync::pending::{self, CLOSURE, EDGES, FUNCTION, MOST_EDGES, Pending};
+use crate::sys::memory::NoMemory;
 use crate::sys::output::Out;
 use crate::sys::{peek, symbol};
 use std::fmt::{self, Write};
@@ -47,11 +48,10 @@ impl fmt::Display for SeenNode {
     }
 }
 
-/// Writes the nodes that are ready and wait. Returns their number.
-pub fn write(out: &mut Out) -> Result<usize, fmt::Error> {
-    let Ok(edges) = pending::all() else {
-        return Err(fmt::Error);
-    };
+/// Writes the nodes that are ready and wait. `shown`: the number of other tasks that wait. If that and
+/// the nodes are fewer than `all`, says how the other nodes can be shown.
+pub fn write(out: &mut Out, shown: usize, all: usize) -> fmt::Result {
+    let edges = pending::all().map_err(|NoMemory| fmt::Error)?;
     let mut nodes = 0;
     for edges in edges.chunk_by(|one, other| one.to == other.to) {
         let node = SeenNode::at(edges[0].to).filter(|node| node.vertex.is_ready);
@@ -64,7 +64,15 @@ pub fn write(out: &mut Out) -> Result<usize, fmt::Error> {
     if nodes > MOST_NODES {
         writeln!(out, "  and {} more nodes", nodes - MOST_NODES)?;
     }
-    Ok(nodes)
+    let hidden = all.saturating_sub(shown + nodes);
+    if hidden == 0 || pending::is_on() {
+        return Ok(());
+    }
+    let wait = if hidden == 1 { "node waits" } else { "nodes wait" };
+    writeln!(
+        out,
+        "  {hidden} {wait} for others; SCHED_WATCHDOG=1min in the environment shows which"
+    )
 }
 
 fn write_node(out: &mut Out, node: &SeenNode, edges: &[Pending]) -> fmt::Result {

@@ -13,7 +13,10 @@ use crate::lock::mutex::Mutex;
 use crate::settings;
 use crate::sync::dag::Vertex;
 use crate::sys::memory::{self, NoMemory};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::mem::{self, offset_of};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::{ptr, slice};
 
 const SHARDS: usize = 16;
 
@@ -37,15 +40,35 @@ const FREE: Pending = Pending { to: 0, from: 0 };
 const REMOVED: Pending = Pending { to: 0, from: 1 };
 
 /// A table. At most half of its places are not free; their number is a power of two, or 0.
+#[repr(C)]
 struct Table {
-    places: Vec<Pending>,
+    places: *mut Pending,
+    number: usize,
     /// The number of places that are not free.
     used: usize,
 }
 
+// SAFETY: the places are the table's own.
+unsafe impl Send for Table {}
+
 #[unsafe(link_section = "sched_words")]
-static TABLES: [Mutex<Table>; SHARDS] =
-    [const { Mutex::new(Table { places: Vec::new(), used: 0 }) }; SHARDS];
+static TABLES: [Mutex<Table>; SHARDS] = [const { Mutex::new(Table::without_edges()) }; SHARDS];
+
+/// Where a debugger finds the tables.
+pub const fn first_table() -> *const () {
+    (&raw const TABLES).cast()
+}
+
+pub const FOR_DEBUGGER: [(&str, usize); 8] = [
+    ("pending.tables", SHARDS),
+    ("pending.size", size_of::<Mutex<Table>>()),
+    ("pending.places", Mutex::<Table>::VALUE + offset_of!(Table, places)),
+    ("pending.number", Mutex::<Table>::VALUE + offset_of!(Table, number)),
+    ("node.function", FUNCTION),
+    ("node.closure", CLOSURE),
+    ("node.edges", EDGES),
+    ("node.most_edges", MOST_EDGES),
+];
 
 /// Whether edges are added: unknown, no, yes. Relaxed: each thread finds the same.
 #[unsafe(link_section = "sched_words")]
@@ -74,50 +97,68 @@ fn find_out() -> bool {
 }
 
 impl Table {
-    /// The places at which an edge may be, and the free one behind them.
-    fn search(&self, edge: Pending) -> impl Iterator<Item = usize> {
-        let last = self.places.len().wrapping_sub(1);
-        let hash = (edge.to ^ edge.from.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (0..self.places.len()).map(move |step| (hash >> 32).wrapping_add(step) & last)
+    const fn without_edges() -> Table {
+        Table { places: ptr::null_mut(), number: 0, used: 0 }
     }
 
-    fn add(&mut self, edge: Pending) -> Result<(), NoMemory> {
-        if (self.used + 1) * 2 > self.places.len() {
+    fn places(&mut self) -> &mut [Pending] {
+        if self.number == 0 {
+            return &mut [];
+        }
+        // SAFETY: `grow` has allocated so many, all of them initialised.
+        unsafe { slice::from_raw_parts_mut(self.places, self.number) }
+    }
+
+    /// The place of the edge or, if it is not there, the free one in which it belongs.
+    fn place_of(&mut self, edge: Pending) -> Option<&mut Pending> {
+        let hash = (edge.to ^ edge.from.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let last = self.number.wrapping_sub(1);
+        let places = self.places();
+        let mut all = (0..places.len()).map(|step| hash.wrapping_add(step) & last);
+        let at = all.find(|&at| [edge, FREE].contains(&places[at]))?;
+        Some(&mut places[at])
+    }
+
+    fn add(&mut self, edge: Pending) -> Option<()> {
+        if (self.used + 1) * 2 > self.number {
             self.grow()?;
         }
-        self.put(edge);
-        Ok(())
-    }
-
-    /// Adds an edge. A place is free.
-    fn put(&mut self, edge: Pending) {
-        let at = self.search(edge).find(|&at| self.places[at] == FREE);
-        self.places[at.expect("half of the places are free")] = edge;
+        *self.place_of(edge)? = edge;
         self.used += 1;
+        Some(())
     }
 
-    /// Makes a table with room for twice the edges that there are.
-    fn grow(&mut self) -> Result<(), NoMemory> {
-        let edges = self.edges().count();
-        let mut places = Vec::new();
-        let number = ((edges + 1) * 4).next_power_of_two();
-        places.try_reserve_exact(number).map_err(|_| NoMemory)?;
-        places.resize(number, FREE); // within the capacity
-        let former = Table { places: std::mem::replace(&mut self.places, places), used: 0 };
-        self.used = 0;
-        former.edges().for_each(|edge| self.put(edge));
-        Ok(())
+    /// Makes a table with room for twice the edges that there are. None: there is no memory.
+    fn grow(&mut self) -> Option<()> {
+        let number = ((self.edges().count() + 1) * 4).next_power_of_two();
+        let layout = Layout::array::<Pending>(number).ok()?;
+        // SAFETY: the layout is not empty. All bytes zero is a free place.
+        let places = unsafe { alloc_zeroed(layout) }.cast::<Pending>();
+        if places.is_null() {
+            return None;
+        }
+        let mut former = mem::replace(self, Table { places, number, used: 0 });
+        former.edges().for_each(|edge| _ = self.add(edge));
+        former.free();
+        Some(())
+    }
+
+    fn free(self) {
+        if let Some(layout) = Layout::array::<Pending>(self.number).ok().filter(|_| self.number > 0)
+        {
+            // SAFETY: `grow` has allocated it with this layout.
+            unsafe { dealloc(self.places.cast(), layout) };
+        }
     }
 
     fn remove(&mut self, edge: Pending) {
-        let at = self.search(edge).find(|&at| [edge, FREE].contains(&self.places[at]));
-        if let Some(place) = at.map(|at| &mut self.places[at]).filter(|place| **place == edge) {
+        if let Some(place) = self.place_of(edge).filter(|place| **place == edge) {
             *place = REMOVED;
         }
     }
 
-    fn edges(&self) -> impl Iterator<Item = Pending> {
-        self.places.iter().copied().filter(|edge| edge.to != 0)
+    fn edges(&mut self) -> impl Iterator<Item = Pending> {
+        self.places().iter().copied().filter(|edge| edge.to != 0)
     }
 }
 
@@ -161,7 +202,7 @@ pub unsafe fn forget() {
     for table in &TABLES {
         // SAFETY: by the caller's promise. What the former value holds is not freed, since another
         // thread of the parent may have been changing it.
-        unsafe { table.reset(Table { places: Vec::new(), used: 0 }) };
+        unsafe { table.reset(Table::without_edges()) };
     }
 }
 
@@ -171,7 +212,7 @@ mod tests {
 
     #[test]
     fn edges_come_and_go() {
-        let mut table = Table { places: Vec::new(), used: 0 };
+        let mut table = Table::without_edges();
         let edge = |n: usize| Pending { to: 8 * (n % 7 + 1), from: 8 * n + 8 };
         for round in 0..5 {
             (0..100).for_each(|n| table.add(edge(n)).expect("no memory"));
@@ -181,7 +222,8 @@ mod tests {
                 table.remove(edge(n));
                 assert_eq!(table.edges().count(), n, "round {round}");
             });
-            assert!(table.places.len() <= 512);
+            assert!(table.number <= 512);
         }
+        table.free();
     }
 }
