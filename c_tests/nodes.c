@@ -1,5 +1,6 @@
 /* nodes: sched_node and sched_event: tasks that begin after others have ended. */
 #include "case.h"
+#include "child.h"
 #include "null.h"
 #include "pool.h"
 #include "sync.h"
@@ -7,6 +8,7 @@
 #include <pthread.h>
 #include <sched_tasks.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static unsigned next_number(uint64_t *x)
@@ -465,6 +467,45 @@ static void errors_root(void *closure, struct scheduler *s)
 CASE(node_errors)
 {
     run(1, errors_root);
+}
+
+/* node_debug: Debug builds of the library find a node whose memory was freed or used for something else after it was made ready:
+ * the process ends with a message.
+ * ctest: debug=only
+ * ctest: matrix few idle=park threads=1,4 */
+static void ends_changed_node(void *change, struct scheduler *s)
+{
+    static sched_node node;
+    static sched_event event;
+    CHECK_EQ(sched_event_init(&event), 0);
+    CHECK_EQ(sched_node_init(&node, nothing, NULL), 0);
+    CHECK_EQ(sched_after(&node, &event), 0);
+    CHECK_EQ(sched_node_ready(&node, s), 0);
+    switch (*(int *)change) {
+    case 1:
+        node.closure = &node;
+        break;
+    case 2:
+        memset(&node.f, 0, sizeof node - offsetof(sched_node, f));
+        break;
+    }
+    CHECK_EQ(sched_event_end(&event), 0);
+}
+
+static void runs_changed_node(void *change)
+{
+    sched_init(2, 100, ends_changed_node, change);
+}
+
+CASE(node_debug)
+{
+    for (int change = 0; change < 3; change++) {
+        in_child(runs_changed_node, &change);
+        if (change == 0)
+            CHECK_CHILD_EXITED(0);
+        else
+            CHECK_CHILD_ABORTED("the memory of a sched_node was freed or used for something else");
+    }
 }
 
 /* spawn_after: Tasks that are ordered by what they read and write have the effect of being called one after the other, in the order

@@ -29,6 +29,7 @@
 use crate::api::edges::Chunk;
 use crate::api::graph_state::GraphState;
 use crate::api::group::Group;
+use crate::deadline::check::sum as check_sum;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
@@ -37,7 +38,7 @@ use crate::sync::pending;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{NodeTask, call_guarded};
-use crate::sys::{detector, errno, time};
+use crate::sys::{detector, errno, output, time};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -103,7 +104,9 @@ const OWNED: usize = 1 << 63;
 /// It belongs to a graph (`api::graph`).
 const IN_GRAPH: usize = 1 << 62;
 /// The number of edges.
-const EDGES: usize = (1 << 56) - 1;
+const EDGES: usize = (1 << 32) - 1;
+/// In debug builds, from when the node was made ready: a sum of what it must still hold when it begins.
+const SUM: usize = ((1 << 24) - 1) << 32;
 
 impl TaskNode {
     /// A node that is not ready.
@@ -294,7 +297,10 @@ impl TaskNode {
     unsafe fn tell_end_to(&self, edges: &Edges, worker: Option<&Worker>) {
         // SAFETY: no edge is released yet.
         for to in unsafe { edges.ends() } {
-            pending::remove(to.addr(), ptr::from_ref(self).addr());
+            let is_there = pending::remove(to.addr(), ptr::from_ref(self).addr());
+            if cfg!(debug_assertions) && !is_there && self.graph().is_none() {
+                lost(); // `to` was read from memory of the node, and may be anything
+            }
             worker.inspect(|worker| worker.tell_edge(to.addr()));
         }
     }
@@ -341,6 +347,7 @@ impl TaskNode {
         let task = self.task();
         detector::ignored(|| {
             self.home.set(Home { worker });
+            self.seal();
             detector::own(self);
             detector::release(self);
         });
@@ -369,6 +376,27 @@ impl TaskNode {
             group.inspect(|group| unsafe { group.leave(Some(worker)) });
         }
         outcome
+    }
+
+    fn sum(&self) -> usize {
+        // SAFETY: each is a pointer.
+        let home = unsafe { self.home.get().worker };
+        let (f, closure) = self.call();
+        check_sum(&[f, closure.addr(), home.addr(), self.group.get().addr()]) & SUM
+    }
+
+    /// In debug builds: notes what the node holds, which is made ready now.
+    fn seal(&self) {
+        if cfg!(debug_assertions) {
+            self.used.store(self.bits() & !SUM | self.sum(), Ordering::Relaxed);
+        }
+    }
+
+    /// In debug builds: ends the process if the node has changed since.
+    fn check_seal(&self) {
+        if cfg!(debug_assertions) && self.bits() & OWNED == 0 && self.bits() & SUM != self.sum() {
+            lost();
+        }
     }
 
     fn task(&self) -> Task {
@@ -412,6 +440,7 @@ impl TaskNode {
 unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
     // SAFETY: the node lives until it has run; records are never freed.
     unsafe {
+        (*node).check_seal();
         let (home, task) = (&*(*node).home.get().worker, (*node).task());
         let mine = from.and_then(|from| from.mine_in_run_of(home));
         let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
@@ -474,6 +503,13 @@ impl OwnedNode {
     }
 }
 
+#[cold]
+fn lost() -> ! {
+    output::die(format_args!(
+        "the memory of a sched_node was freed or used for something else before its function began"
+    ))
+}
+
 /// Tells observers that the task of a node begins.
 ///
 /// # Safety
@@ -518,6 +554,7 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
     // SAFETY: the node lives until it has ended; nobody uses its edges any more.
     let (f, closure, group) = detector::ignored(|| unsafe {
         detector::acquire(node);
+        (*node).check_seal();
         Chunk::free_all((*node).chunk.replace(ptr::null_mut()));
         ((*node).f.get(), (*node).closure.get(), (*node).group.get().as_ref())
     });

@@ -15,7 +15,7 @@ use crate::sync::dag::Vertex;
 use crate::sys::memory::{self, NoMemory};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::{self, offset_of};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::{ptr, slice};
 
 const SHARDS: usize = 16;
@@ -25,7 +25,7 @@ pub const FUNCTION: usize = size_of::<Vertex>();
 pub const CLOSURE: usize = FUNCTION + size_of::<usize>();
 /// The number of edges that lead to it, in the bits of `MOST_EDGES`.
 pub const EDGES: usize = CLOSURE + 3 * size_of::<usize>();
-pub const MOST_EDGES: usize = (1 << 56) - 1;
+pub const MOST_EDGES: usize = (1 << 32) - 1;
 
 /// An edge: the addresses of two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +74,10 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
 #[unsafe(link_section = "sched_words")]
 static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
 
+/// No edge was left out for want of memory. Relaxed, since an edge is removed after it was added.
+#[unsafe(link_section = "sched_words")]
+static IS_COMPLETE: AtomicBool = AtomicBool::new(true);
+
 const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
@@ -109,13 +113,13 @@ impl Table {
         unsafe { slice::from_raw_parts_mut(self.places, self.number) }
     }
 
-    /// The place of the edge or, if it is not there, the free one in which it belongs.
-    fn place_of(&mut self, edge: Pending) -> Option<&mut Pending> {
+    /// The first place for the edge in which one of these is.
+    fn place_of(&mut self, edge: Pending, wanted: [Pending; 2]) -> Option<&mut Pending> {
         let hash = (edge.to ^ edge.from.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let last = self.number.wrapping_sub(1);
         let places = self.places();
         let mut all = (0..places.len()).map(|step| hash.wrapping_add(step) & last);
-        let at = all.find(|&at| [edge, FREE].contains(&places[at]))?;
+        let at = all.find(|&at| wanted.contains(&places[at]))?;
         Some(&mut places[at])
     }
 
@@ -123,7 +127,7 @@ impl Table {
         if (self.used + 1) * 2 > self.number {
             self.grow()?;
         }
-        *self.place_of(edge)? = edge;
+        *self.place_of(edge, [FREE; 2])? = edge; // the same edge may be there already
         self.used += 1;
         Some(())
     }
@@ -151,10 +155,9 @@ impl Table {
         }
     }
 
-    fn remove(&mut self, edge: Pending) {
-        if let Some(place) = self.place_of(edge).filter(|place| **place == edge) {
-            *place = REMOVED;
-        }
+    fn remove(&mut self, edge: Pending) -> bool {
+        let place = self.place_of(edge, [edge, FREE]).filter(|place| **place == edge);
+        place.map(|place| *place = REMOVED).is_some()
     }
 
     fn edges(&mut self) -> impl Iterator<Item = Pending> {
@@ -169,14 +172,16 @@ fn table_of(edge: Pending) -> &'static Mutex<Table> {
 #[cold]
 pub fn add(to: usize, from: usize) {
     let edge = Pending { to, from };
-    let _ = table_of(edge).with(|table| table.add(edge));
+    if table_of(edge).with(|table| table.add(edge)).is_none() {
+        IS_COMPLETE.store(false, Ordering::Relaxed);
+    }
 }
 
-/// Removes an edge, if it is there.
+/// Removes an edge. False: it is not there, and not because there was no memory for it.
 #[cold]
-pub fn remove(to: usize, from: usize) {
+pub fn remove(to: usize, from: usize) -> bool {
     let edge = Pending { to, from };
-    table_of(edge).with(|table| table.remove(edge));
+    table_of(edge).with(|table| table.remove(edge)) || !IS_COMPLETE.load(Ordering::Relaxed)
 }
 
 /// All edges, those to the same node one after the other.
@@ -213,13 +218,13 @@ mod tests {
     #[test]
     fn edges_come_and_go() {
         let mut table = Table::without_edges();
-        let edge = |n: usize| Pending { to: 8 * (n % 7 + 1), from: 8 * n + 8 };
+        let edge = |n: usize| Pending { to: 8 * (n % 7 + 1), from: 8 * (n % 50) + 8 };
         for round in 0..5 {
             (0..100).for_each(|n| table.add(edge(n)).expect("no memory"));
             assert_eq!(table.edges().count(), 100);
-            table.remove(Pending { to: 8, from: 4 }); // it is not there
+            assert!(!table.remove(Pending { to: 8, from: 4 }));
             (0..100).rev().for_each(|n| {
-                table.remove(edge(n));
+                assert!(table.remove(edge(n)));
                 assert_eq!(table.edges().count(), n, "round {round}");
             });
             assert!(table.number <= 512);
