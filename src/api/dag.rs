@@ -360,7 +360,7 @@ impl TaskNode {
                 self.vertex.refused();
             }
             outcome
-        } else if !worker.hold_run() {
+        } else if !detector::ignored(|| worker.hold_run()) {
             errno::failed(libc::EINVAL)
         } else {
             // SAFETY: by the caller's promise. If it returns true, this call starts the node.

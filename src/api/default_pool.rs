@@ -67,8 +67,10 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
 fn of_pool<'a>() -> Result<&'a Worker, Errno> {
     // A thread must not be cancelled while it holds the lock.
     let _uncancelled = Uncancelled::begin();
-    registry::watch_process(); // a fork handler of the program may run before the library's
-    default_worker::get_or_make(make)
+    detector::ignored(|| {
+        registry::watch_process(); // a fork handler of the program may run before the library's
+        default_worker::get_or_make(make)
+    })
 }
 
 /// As `worker`, but makes no pool. May return a worker of a former pool; None: there never was one.

@@ -169,12 +169,12 @@ impl Graph {
         };
         let outcome = waited.unwrap_or_else(|| {
             let is_outside = worker.mine().is_none();
-            if is_outside && !worker.hold_run() {
+            if is_outside && !detector::ignored(|| worker.hold_run()) {
                 return errno::failed(libc::EINVAL);
             }
             self.start(worker);
             if is_outside {
-                worker.let_go_of_run();
+                detector::ignored(|| worker.let_go_of_run());
             }
             group.wait_for_tasks(Some(worker), awaited)
         });
