@@ -3,6 +3,7 @@
 #include "child.h"
 #include "null.h"
 #include "pool.h"
+#include "proc.h"
 #include "sync.h"
 #include "where.h"
 #include <pthread.h>
@@ -617,4 +618,157 @@ CASE(spawn_after_threads)
     CHECK_EQ(sched_group_spawn_after(&added_to, adds_up, NULL, 0, NULL, NULL), 0);
     CHECK_EQ(sched_group_wait(&added_to, NULL), 0);
     CHECK_EQ(added_sum, ADDERS * ADDED + 1);
+}
+
+/* spawn_after_grids: Several groups at once, each with an address for each cell of a grid, and one that all of its tasks read: the
+ * tasks of each have the effect of being called one after the other, and a task that names all cells of a row begins after them.
+ * ctest: static debug
+ * ctest: matrix threads=1,4
+ * ctest: matrix idle=park threads=2,8 */
+enum { GRIDS = 24, SIDE = 24, SWEEPS = 3 };
+
+static struct grid {
+    unsigned cells[SIDE][SIDE], sums[SIDE], step;
+    atomic_int readers;
+} grids[GRIDS];
+
+static void sets_cell(void *closure, struct scheduler *s)
+{
+    unsigned *cell = closure;
+    struct grid *grid = &grids[(cell - grids[0].cells[0]) / (ptrdiff_t)(sizeof *grid / sizeof *cell)];
+    CHECK(grid->readers++ >= 0);
+    *cell = grid->step * (cell[0] + 3 * cell[-1] + 5 * cell[-SIDE]);
+    grid->readers--;
+}
+
+static void sums_row(void *closure, struct scheduler *s)
+{
+    unsigned *sum = closure;
+    struct grid *grid = &grids[(sum - grids[0].cells[0]) / (ptrdiff_t)(sizeof *grid / sizeof *sum)];
+    for (int j = 0; j < SIDE; j++)
+        *sum = 7 * *sum + grid->cells[sum - grid->sums][j];
+}
+
+static void sets_step(void *closure, struct scheduler *s)
+{
+    struct grid *grid = closure;
+    CHECK_EQ(grid->readers, 0);
+    CHECK_EQ(grid->readers -= 1000, -1000); /* no task of the grid that reads may run meanwhile */
+    grid->step++;
+    grid->readers += 1000;
+}
+
+static void clears_grid(struct grid *grid)
+{
+    memset(grid, 0, sizeof *grid);
+    grid->step = 1;
+    for (int i = 0; i < SIDE; i++)
+        grid->cells[i][0] = grid->cells[0][i] = (unsigned)i + 1;
+}
+
+/* With a group: as tasks; otherwise by calls. */
+static void sweeps_grid(struct grid *grid, sched_group *group, struct scheduler *s)
+{
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        for (int i = 1; i < SIDE; i++) {
+            sched_dep row[SIDE + 1] = {{&grid->sums[i], SCHED_INOUT}};
+            for (int j = 0; j < SIDE; j++)
+                row[j + 1] = (sched_dep){&grid->cells[i][j], SCHED_IN};
+            for (int j = 1; j < SIDE; j++) {
+                unsigned *cell = &grid->cells[i][j];
+                sched_dep deps[] = {{cell - SIDE, SCHED_IN}, {cell - 1, SCHED_IN}, {&grid->step, SCHED_IN}, {cell, SCHED_INOUT}};
+                if (group)
+                    CHECK_EQ(sched_group_spawn_after(group, sets_cell, cell, 4, deps, s), 0);
+                else
+                    sets_cell(cell, s);
+            }
+            if (group)
+                CHECK_EQ(sched_group_spawn_after(group, sums_row, &grid->sums[i], SIDE + 1, row, s), 0);
+            else
+                sums_row(&grid->sums[i], s);
+        }
+        sched_dep step = {&grid->step, SCHED_OUT};
+        if (group)
+            CHECK_EQ(sched_group_spawn_after(group, sets_step, grid, 1, &step, s), 0);
+        else
+            sets_step(grid, s);
+    }
+}
+
+static void sweeps_as_tasks(void *closure, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    sweeps_grid(closure, &group, s);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+}
+
+static void grids_root(void *closure, struct scheduler *s)
+{
+    for (int k = 0; k < GRIDS; k++) {
+        clears_grid(&grids[k]);
+        CHECK_EQ(sched_spawn(sweeps_as_tasks, &grids[k], s), 0);
+    }
+}
+
+CASE(spawn_after_grids)
+{
+    static struct grid results[GRIDS];
+    run(2, grids_root);
+    memcpy(results, grids, sizeof results);
+    for (int k = 0; k < GRIDS; k++) {
+        clears_grid(&grids[k]);
+        sweeps_grid(&grids[k], NULL, NULL);
+        CHECK_EQ(memcmp(&results[k], &grids[k], sizeof grids[k]), 0);
+    }
+}
+
+/* spawn_after_memory: A group that always has tasks needs no more memory for new addresses, and for new readers of an address, than
+ * the tasks do that have not ended; and the memory of many tasks goes back when they have ended.
+ * ctest: matrix few idle=park threads=1,2 timeout=60 */
+enum { FLOWED = 200000 / SMALLER, AT_ONCE = 50, LARGE_GROUPS = 20, IN_LARGE = 20000 / SMALLER };
+
+static atomic_int flowed;
+static char flow_of[FLOWED + 1];
+
+static void flows(void *closure, struct scheduler *s)
+{
+    flowed++;
+}
+
+static void flow_root(void *closure, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    long before = 0;
+    flowed = 0;
+    for (int i = 0; i < FLOWED; i++) {
+        sched_dep deps[] = {{&flow_of[i], SCHED_OUT}, {&flow_of[FLOWED], SCHED_IN}};
+        CHECK_EQ(sched_group_spawn_after(&group, flows, NULL, 2, deps, s), 0);
+        while (i - flowed > AT_ONCE)
+            sched_task_yield(s);
+        if (i == 10 * AT_ONCE)
+            before = status_kb("VmRSS");
+    }
+    long grown = status_kb("VmRSS") - before;
+    if (grown > 1024) /* an entry for each address would need a dozen MB */
+        CHECK_EQ(grown, 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+
+    before = status_kb("VmRSS");
+    for (int k = 0; k < LARGE_GROUPS; k++) {
+        static sched_group groups[LARGE_GROUPS];
+        for (int i = 0; i < IN_LARGE; i++) {
+            sched_dep dep = {&flow_of[i], SCHED_OUT};
+            CHECK_EQ(sched_group_spawn_after(&groups[k], flows, NULL, 1, &dep, s), 0);
+        }
+        CHECK_EQ(sched_group_wait(&groups[k], s), 0);
+    }
+    grown = status_kb("VmRSS") - before;
+    if (grown > 16 << 10) /* 5 MB each */
+        CHECK_EQ(grown, 0);
+}
+
+CASE(spawn_after_memory)
+{
+    run(2, flow_root);
+    CHECK_EQ(flowed, FLOWED + LARGE_GROUPS * IN_LARGE);
 }

@@ -447,7 +447,7 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
         if queued != Some(0) {
             home.queue_held(task);
         }
-        home.let_go_of_run();
+        mine.map_or(home, Mine::worker).let_go_of_run();
     }
 }
 
@@ -556,6 +556,7 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
         detector::acquire(node);
         (*node).check_seal();
         Chunk::free_all((*node).chunk.replace(ptr::null_mut()));
+        (*node).vertex.prefetch_edges();
         ((*node).f.get(), (*node).closure.get(), (*node).group.get().as_ref())
     });
     // SAFETY: as above.

@@ -4,19 +4,21 @@
 //! not that of the tasks. So the tasks have the effect of being called one after the other.
 //!
 //! `sync::depend` keeps the last task that writes at each address, and those that have read there
-//! since. A task is a node (`api::dag`) in memory of the library, with a record for each of its
-//! addresses behind it. It holds its run until it begins.
+//! since. A task is a node (`api::dag`) in a block of its group's table. It holds its run until it
+//! begins.
 
 use crate::api::dag::{OwnedNode, TaskNode};
 use crate::api::group::Group;
 use crate::runtime::record::Worker;
-use crate::sync::depend::{self, Record, Table};
+use crate::sync::depend::entry::{Entry, Part};
+use crate::sync::depend::lines::Line;
+use crate::sync::depend::{self, State, Table};
 use crate::sys::errno::Errno;
-use crate::sys::{detector, errno};
+use crate::sys::{detector, errno, memory};
 use crate::task::TaskFn;
-use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::{c_int, c_void};
-use std::{ptr, slice};
+use std::mem::offset_of;
+use std::ptr;
 
 /// A task only reads at the address.
 pub const IN: c_int = 1;
@@ -30,43 +32,47 @@ pub struct Dep {
     pub how: c_int,
 }
 
-/// A task, behind which its records lie.
+/// A task, in a block of the group's table.
 #[repr(C)]
 struct Dependent {
+    part: Part,
     owned: OwnedNode,
-    group: *const Group,
-    records: usize,
 }
 
-impl Dependent {
-    fn layout(records: usize) -> Option<Layout> {
-        let records = Layout::array::<Record>(records).ok()?;
-        Layout::new::<Dependent>().extend(records).ok().map(|(all, _)| all)
+/// The lines of a block.
+const LINES: usize = size_of::<Dependent>().div_ceil(size_of::<Line>());
+
+// `sync::depend` finds the vertex, which is the first of a node, behind the part.
+const _: () = assert!(offset_of!(Dependent, owned) == size_of::<Part>());
+
+/// So many addresses, and tasks that a task follows, need no second look, and no allocation.
+const FEW: usize = 8;
+
+/// The tasks that a task follows.
+struct Before {
+    few: [*const OwnedNode; FEW],
+    used: usize,
+    more: Vec<*const OwnedNode>,
+}
+
+impl Before {
+    fn none() -> Before {
+        Before { few: [ptr::null(); FEW], used: 0, more: Vec::new() }
     }
 
-    /// # Safety
-    /// The task exists.
-    unsafe fn record(task: *mut Dependent, at: usize) -> *mut Record {
-        // SAFETY: the records are behind the task, whose size is a multiple of their alignment.
-        unsafe { task.add(1).cast::<Record>().add(at) }
-    }
-
-    /// A task with records that are in no entry; null if there is no memory.
-    fn new(group: &Group, f: TaskFn, closure: *mut c_void, deps: &[Dep]) -> *mut Dependent {
-        let Some(layout) = Dependent::layout(deps.len()) else { return ptr::null_mut() };
-        // SAFETY: the layout is not empty; all is written at once.
-        unsafe {
-            let task: *mut Dependent = alloc(layout).cast();
-            if !task.is_null() {
-                let owned = OwnedNode { node: TaskNode::new(f, closure), leave, free };
-                task.write(Dependent { owned, group, records: deps.len() });
-                for (at, dep) in deps.iter().enumerate() {
-                    let record = Record::new(task.cast(), dep.address.addr());
-                    Dependent::record(task, at).write(record);
-                }
-            }
-            task
+    #[inline]
+    fn add(&mut self, part: *mut Part) -> Option<()> {
+        let node = part.wrapping_add(1).cast_const().cast();
+        match self.few.get_mut(self.used) {
+            Some(place) => *place = node,
+            None => memory::push(&mut self.more, node).ok()?,
         }
+        self.used += 1;
+        Some(())
+    }
+
+    fn all(&self) -> impl Iterator<Item = *const OwnedNode> {
+        self.few[..self.used.min(FEW)].iter().chain(&self.more).copied()
     }
 }
 
@@ -103,80 +109,89 @@ unsafe fn spawn_now(
     if !worker.hold_run() {
         return Err(Errno(libc::EINVAL));
     }
-    let (task, group_at) = (Dependent::new(group, f, closure, deps), ptr::from_ref(group).addr());
-    // SAFETY: the task was made just now, or is null.
-    let added = unsafe {
-        !task.is_null()
-            && depend::table_of(group_at).with(|table| {
-                add(table, task, deps).is_some() || {
-                    free(task.cast());
-                    false
-                }
-            })
-    };
-    if !added {
+    // SAFETY: the table is locked in `add`.
+    let added = depend::with_table(ptr::from_ref(group).addr(), |table, state| unsafe {
+        add(table, state, f, closure, deps)
+    });
+    let Some(task) = added else {
         worker.let_go_of_run();
         return Err(Errno(libc::EAGAIN));
-    }
+    };
     group.members.enter();
     // SAFETY: the task lives until it has ended.
     unsafe { (*task).owned.make_ready(group, worker) };
     Ok(())
 }
 
-/// Adds the task's records to the table, and makes those that it must follow its predecessors. None:
+/// Makes a task, notes it in the table, and makes those that it must follow its predecessors. None:
 /// there is no memory, and nothing has changed.
 ///
 /// # Safety
-/// The task is new, and has a record for each of `deps`. The table is locked.
-unsafe fn add(table: &mut Table, task: *mut Dependent, deps: &[Dep]) -> Option<()> {
-    // SAFETY: the task is new; the records of an entry exist, since the table is locked.
+/// The table is locked.
+#[inline]
+unsafe fn add(
+    table: &Table,
+    state: &mut State,
+    f: TaskFn,
+    closure: *mut c_void,
+    deps: &[Dep],
+) -> Option<*mut Dependent> {
+    state.reserve(table, deps.len(), LINES).ok()?;
+    deps.iter().for_each(|dep| state.prefetch(dep.address.addr()));
+    let task: *mut Dependent = state.block(table, LINES).cast();
+    let owned = OwnedNode { node: TaskNode::new(f, closure), leave, free };
+    // SAFETY: the block is unused. The entries are the table's, which is locked.
     unsafe {
-        let (owned, group) = (&(*task).owned, (*task).group.addr());
-        let records = slice::from_raw_parts_mut(Dependent::record(task, 0), deps.len());
-        depend::find(table, group, records)?;
-        detector::acquire(table); // tasks that have left it are before this one, without an edge
-        let before = || {
-            let of = |(record, dep): (&Record, &Dep)| (*record.entry).before(dep.how & OUT != 0);
-            let all = records.iter().zip(deps).flat_map(of);
-            all.map(|task| &*task.cast::<OwnedNode>())
-        };
-        if owned.follow_all(before().count(), before()).is_none() {
-            depend::give_up(table, group, records);
+        task.write(Dependent { part: state.part(table), owned });
+        let mut entries = [ptr::null_mut::<Entry>(); FEW];
+        let mut before = Before::none();
+        let has_memory = deps.iter().enumerate().try_for_each(|(at, dep)| {
+            let entry = state.entry(dep.address.addr());
+            if let Some(place) = entries.get_mut(at) {
+                *place = entry;
+            }
+            (*entry).before(dep.how & OUT != 0, |part| before.add(part))
+        });
+        // SAFETY: a task does not leave its block while the table is locked.
+        let nodes = before.all().map(|node| &*node);
+        let owned = &(*task).owned;
+        let done = has_memory.and_then(|()| owned.follow_all(before.used, nodes));
+        if done.is_none() {
+            state.give_up(&raw mut (*task).part);
             return None;
         }
         for (at, dep) in deps.iter().enumerate() {
-            let record = &mut *Dependent::record(task, at);
-            (*record.entry).take_over(record, dep.how & OUT != 0);
+            let found = entries.get(at).copied();
+            let entry = found.unwrap_or_else(|| state.entry(dep.address.addr()));
+            state.note(entry, &raw mut (*task).part, dep.how & OUT != 0);
         }
     }
-    Some(())
+    state.enter(table);
+    detector::acquire(table); // tasks that have left it are before this one, without an edge
+    Some(task)
 }
 
-/// See `OwnedNode::leave`: takes the task's records out of the table.
+/// See `OwnedNode::leave`.
 ///
 /// # Safety
-/// The node is that of a [`Dependent`] whose records were added.
+/// The node is that of a [`Dependent`] that was noted.
 unsafe fn leave(task: *const OwnedNode) {
-    let task: *mut Dependent = task.cast_mut().cast();
-    // SAFETY: by the caller's promise; `place` and the links are used under the lock.
-    unsafe {
-        let group = (*task).group;
-        depend::table_of(group.addr()).with(|table| {
-            detector::release(table);
-            for at in 0..(*task).records {
-                depend::remove(table, group.addr(), &*Dependent::record(task, at));
-            }
-        });
+    if detector::is_present() {
+        // SAFETY: by the caller's promise; the table lives until the task has given its block back.
+        detector::release(unsafe { &*(*part_of(task.cast_mut())).table.cast::<Table>() });
     }
 }
 
 /// See `OwnedNode::free`.
 ///
 /// # Safety
-/// The node is that of a [`Dependent`], which nobody uses.
+/// The node is that of a [`Dependent`] that was noted, which nobody uses.
 unsafe fn free(task: *mut OwnedNode) {
-    let task: *mut Dependent = task.cast();
-    // SAFETY: `new` has allocated it with this layout.
-    unsafe { dealloc(task.cast(), Dependent::layout((*task).records).unwrap_unchecked()) };
+    // SAFETY: by the caller's promise.
+    unsafe { depend::ended(part_of(task)) };
+}
+
+/// The part before a node, which is that of a [`Dependent`].
+fn part_of(task: *mut OwnedNode) -> *mut Part {
+    task.wrapping_byte_sub(offset_of!(Dependent, owned)).cast()
 }

@@ -244,9 +244,10 @@ const _: () = assert!(size_of::<sched_dep>() == size_of::<Dep>());
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n is
 /// not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no memory).
 /// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
-/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, an
-/// allocation, and a lock that is held for each address and each edge, twice. If the queue is full,
-/// the task goes to the tasks from outside.
+/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, and a
+/// lock, under which each address is looked up; the task's end takes no lock. A task uses 192 bytes
+/// until it has ended, and an address 100 to 130 bytes; later tasks of the
+/// group use them again. If the queue is full, the task goes to the tasks from outside.
 ///
 /// Example:
 ///

@@ -50,14 +50,15 @@
 //! | `end`: swap of `after` | Release | `follow`: load; who finds ENDED sees what the vertex has written |
 //! | `end`: swap of `after` | Acquire | `follow`: exchange; the edge is read |
 //! | `follow`: exchange | Release | the swap in `end` |
-//! | `follow`: load of `after` | Acquire | the swap in `end` |
+//! | `follow`, `has_ended`: load of `after` | Acquire | the swap in `end` |
 //! | `release`, `make_ready`: subtractions | AcqRel | each other: the starter sees what each has written |
 //! | `make_ready_alone`: load | Acquire | the subtractions in `release` |
 //! | `follow`: addition, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
 //! | `set_back`: store; `successors`: load | Relaxed | none: the end of each run orders the runs |
+//! | `prefetch_edges`: load of `after` | Relaxed | none: a hint |
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
-use crate::sys::detector;
+use crate::sys::{detector, memory};
 use std::ptr;
 
 /// An edge to a vertex. It lies in memory of that vertex.
@@ -208,11 +209,32 @@ impl Vertex {
         !self.successors().0.is_null()
     }
 
+    /// True after `end`. Then the caller sees what the vertex has written.
+    pub fn has_ended(&self) -> bool {
+        self.after.load(Ordering::Acquire) == ended() // pairs with `end`
+    }
+
+    /// Prefetches the edge that was added last, for `end`.
+    #[inline]
+    pub fn prefetch_edges(&self) {
+        prefetch(self.after.load(Ordering::Relaxed));
+    }
+
     /// The vertex has ended; this is the last access to it. Returns the edges to the
     /// successors. None: it had ended before.
     pub fn end(&self) -> Option<Edges> {
         let first = self.after.swap(ended(), Ordering::AcqRel); // pairs with `follow`
         (first != ended()).then_some(Edges(first))
+    }
+}
+
+/// Prefetches an edge and the line before it, where its vertex may be: the vertex may have been made
+/// long ago, and the two lines come at the same time.
+#[inline(always)]
+fn prefetch(edge: *mut Edge) {
+    if !edge.is_null() {
+        memory::prefetch_to_write(edge.wrapping_byte_sub(64).cast());
+        memory::prefetch_to_write(edge.cast());
     }
 }
 
@@ -249,6 +271,7 @@ impl Edges {
             // its count is taken back.
             unsafe {
                 let (next, to) = Edge::get(edge);
+                prefetch(next);
                 detector::release(to);
                 if (*to).before.fetch_sub(ONE, Ordering::AcqRel) == ONE {
                     start(to);

@@ -1,70 +1,97 @@
 //! Tables of what the tasks of groups read and write, for the order among them (`api::depend`).
 //!
-//! A table has an entry for each address of a group: the last task that writes there, and the tasks
-//! that have read there since; both only while they have not ended. A task has a record for each of
-//! its addresses, linked into the entry. All tables are in [`SHARDS`] maps, each under a lock; a group
-//! is in one of them. A call adds all records of its task under that lock, so two calls at the same
-//! time have an order, which is the same at each address: their tasks cannot wait for each other.
+//! A group has a table while tasks of it are ordered. The table has an *entry* for each address: the
+//! last task that writes there, and the tasks that have read there since. Each table is in one of
+//! [`SHARDS`] maps, under the map's lock. A call notes its task at all addresses under that lock, so
+//! two calls at the same time have an order, which is the same at each address: their tasks cannot
+//! wait for each other.
 //!
-//! A task takes its records out when its function has returned, and ends only then. So each task in a
-//! table is one to which an edge can still be added, and whose memory exists.
+//! # Tasks that have ended
 //!
-//! Rejected: a table in the group. A `sched_group` has no room for it, and would have to be destroyed.
+//! A task that ends takes no lock, and leaves its entries as they are. So an entry may name a task that
+//! has ended, and whose memory, its *block*, has got another task since. The blocks of a table are its
+//! own until it is freed, and a block gets another task only under the lock. Each task has a number,
+//! its *serial*, in its block and in the entries. So under the lock an entry's task has not ended if
+//! the block has the same serial, and its vertex says so (`sync::dag`). It may end at any moment after
+//! that, and `follow` finds this out.
+//!
+//! A task that has ended gives its block back (`returned`). A table of less than [`KEPT`] bytes stays,
+//! for the group's next task or another group's. The last task of a larger table frees it. Entries all
+//! of whose tasks have ended go when the slots for addresses are used up (`index`), if most tasks have
+//! ended; so a table is not larger than the tasks that lived at one time need.
+//!
+//! # Rejected
+//!
+//! *A table in the group.* A `sched_group` has no room for it, and would have to be destroyed.
+//!
+//! *Tasks that take themselves out of the entries when they end*, under the lock. A task with three
+//! addresses then took 450 ns instead of 140, and the thread that adds tasks waited for those that
+//! end them.
+
+pub mod entry;
+pub mod index;
+pub mod lines;
+pub mod returned;
 
 use crate::lock::mutex::Mutex;
+use crate::sync::depend::entry::{Entry, Part, Whose};
+use crate::sync::depend::index::Index;
+use crate::sync::depend::lines::{Line, Lines};
+use crate::sync::depend::returned::{Link, Returned};
+use crate::sys::atomic::Pad;
+use crate::sys::memory::{self, NoMemory};
+use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry::Occupied;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
 
 const SHARDS: usize = 16;
 
-/// A map with more capacity is shrunk when it becomes empty.
-const KEPT: usize = 1024;
+/// A table with fewer bytes stays when its tasks have ended.
+const KEPT: usize = 128 << 10;
+/// A shard with so many tables looks for those without tasks.
+const FEW: usize = 2;
 
-pub type Table = HashMap<Key, Entry, BuildHasherDefault<Mix>>;
+type Shards = [Pad<Mutex<Shard>>; SHARDS];
 
 #[unsafe(link_section = "sched_words")]
-static TABLES: [Mutex<Table>; SHARDS] =
-    [const { Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())) }; SHARDS];
+static SHARD: Shards = [const { Pad(Mutex::new(Shard::EMPTY)) }; SHARDS];
 
-/// A group and an address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub group: usize,
-    pub address: usize,
+/// The tables of some groups.
+struct Shard {
+    tables: HashMap<usize, Box<Table>, BuildHasherDefault<Mix>>,
+    /// The table that was used last, or null.
+    last: *const Table,
+    /// With so many tables, the next one that is made looks for others without tasks.
+    at_most: usize,
 }
 
-pub struct Entry {
-    writer: *mut Record,
-    /// The youngest of the readers since, linked by `Record::next`.
-    reader: *mut Record,
+// SAFETY: the tables are used under the shard's lock, but for what all threads may use.
+unsafe impl Send for Shard {}
+
+/// The table of a group.
+pub struct Table {
+    returned: Pad<Returned>,
+    /// Written when the table has no tasks.
+    group: Cell<usize>,
+    state: UnsafeCell<State>,
 }
 
-/// A task's part in an entry.
-pub struct Record {
-    pub task: *const (),
-    pub address: usize,
-    /// In the list of readers.
-    next: *mut Record,
-    before: *mut Record,
-    place: Place,
-    /// See `find`.
-    pub entry: *mut Entry,
+/// What is used under the lock.
+pub struct State {
+    index: Index,
+    lines: Lines,
+    /// Blocks that came back.
+    blocks: *mut Link,
+    /// The serial of the last task.
+    serial: u64,
+    /// The last task to end will free the table.
+    is_large: bool,
 }
 
-/// Where a record is in its entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// A later task has taken over the entry, or the task has the same address twice.
-    None,
-    Writer,
-    Reader,
-}
-
-/// Mixes the words of a key (multiplication by 2^64 divided by the golden ratio).
+/// Multiplication by 2^64 divided by the golden ratio.
 #[derive(Default)]
-pub struct Mix(u64);
+struct Mix(u64);
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {
@@ -80,141 +107,245 @@ impl Hasher for Mix {
     }
 }
 
-/// The table of a group.
-pub fn table_of(group: usize) -> &'static Mutex<Table> {
+fn shard_of(group: usize) -> &'static Mutex<Shard> {
     let mut hash = Mix::default();
     hash.write_usize(group);
-    &TABLES[hash.finish() as usize % SHARDS]
+    &SHARD[hash.finish() as usize % SHARDS]
 }
 
-impl Record {
-    /// A record that is in no entry.
-    pub fn new(task: *const (), address: usize) -> Self {
-        let (next, before, entry) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        Record { task, address, next, before, place: Place::None, entry }
+impl Shard {
+    const EMPTY: Shard = Shard {
+        tables: HashMap::with_hasher(BuildHasherDefault::new()),
+        last: ptr::null(),
+        at_most: FEW,
+    };
+
+    /// The group's table, made if need be.
+    #[inline]
+    fn table(&mut self, group: usize) -> Result<&Table, NoMemory> {
+        // SAFETY: null, or one of the shard's tables.
+        match unsafe { self.last.as_ref() } {
+            Some(table) if table.group.get() == group => Ok(table),
+            _ => self.find(group),
+        }
+    }
+
+    #[inline(never)]
+    fn find(&mut self, group: usize) -> Result<&Table, NoMemory> {
+        if !self.tables.contains_key(&group) {
+            self.tables.try_reserve(1).map_err(|_| NoMemory)?;
+            let table = match self.idle_table() {
+                Some(table) => table,
+                None => memory::boxed(Table::new(group)?)?,
+            };
+            table.group.set(group);
+            self.tables.insert(group, table);
+        }
+        let table = &self.tables[&group];
+        self.last = &raw const **table;
+        Ok(table)
+    }
+
+    /// A table without tasks, taken out of the map. The others without tasks are freed. It looks for
+    /// them when there may be many.
+    fn idle_table(&mut self) -> Option<Box<Table>> {
+        if self.tables.len() < self.at_most {
+            return None;
+        }
+        self.last = ptr::null();
+        let idle = self.tables.values().find(|table| table.is_idle());
+        let group = idle.map(|table| table.group.get());
+        let found = group.and_then(|group| self.tables.remove(&group));
+        self.tables.retain(|_, table| !table.is_idle());
+        self.at_most = FEW.max(2 * self.tables.len());
+        found
     }
 }
 
-// SAFETY: the records that an entry points to are used under the table's lock.
-unsafe impl Send for Entry {}
-
-impl Entry {
-    pub fn without_tasks() -> Self {
-        Entry { writer: ptr::null_mut(), reader: ptr::null_mut() }
+impl Table {
+    pub fn new(group: usize) -> Result<Table, NoMemory> {
+        let (index, lines, blocks) = (Index::new()?, Lines::default(), ptr::null_mut());
+        let state = UnsafeCell::new(State { index, lines, blocks, serial: 0, is_large: false });
+        Ok(Table { returned: Pad::default(), group: Cell::new(group), state })
     }
 
-    /// The tasks that a task must follow which writes, or only reads, here.
-    ///
     /// # Safety
-    /// The records of the entry exist, and the entry does not change while the result is used.
-    pub unsafe fn before(&self, writes: bool) -> impl Iterator<Item = *const ()> {
-        let readers = if writes { self.reader } else { ptr::null_mut() };
-        // SAFETY: by the caller's promise.
-        let get = |record: *mut Record| unsafe { record.as_ref() };
-        let all = std::iter::successors(get(readers), move |one| get(one.next));
-        get(self.writer).into_iter().chain(all).map(|record| record.task)
+    /// The table is locked, and the reference is not used after that.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
+    pub unsafe fn locked(&self) -> &mut State {
+        // SAFETY: by the caller's promise, this is the only reference.
+        unsafe { &mut *self.state.get() }
     }
 
-    /// Links the record of a task. `writes`: the task writes the object, and does not only read it.
+    /// True if no other thread uses the table, which is locked.
+    pub fn is_idle(&self) -> bool {
+        self.returned.is_idle()
+    }
+}
+
+/// Calls `work` with the group's table, under its lock. None: there is no memory, or `work` says so.
+pub fn with_table<R>(
+    group: usize,
+    work: impl FnOnce(&Table, &mut State) -> Option<R>,
+) -> Option<R> {
+    shard_of(group).with(|shard| {
+        let table = shard.table(group).ok()?;
+        // SAFETY: the lock is held until `work` has returned.
+        work(table, unsafe { table.locked() })
+    })
+}
+
+impl State {
+    /// Makes room for a task with `n` addresses.
+    #[inline]
+    pub fn reserve(&mut self, table: &Table, n: usize, block_lines: usize) -> Result<(), NoMemory> {
+        if !self.index.has_room_for(n) {
+            self.make_room(table, n)?;
+        }
+        // A block; an entry and a line for more readers for each address.
+        self.lines.reserve(block_lines + 2 * n)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, table: &Table, n: usize) -> Result<(), NoMemory> {
+        let State { index, lines, .. } = self;
+        let asks = index.is_many(4 * table.returned.live());
+        // SAFETY: null, or entries of this table, which is locked.
+        let soon = |entry: *mut Entry, sooner: *mut Entry| unsafe {
+            memory::prefetch(entry.cast_const().cast());
+            sooner.as_ref().inspect(|entry| entry.prefetch_writer());
+        };
+        // SAFETY: the entries are this table's, which is locked.
+        let is_over = |entry: *mut Entry| unsafe { (*entry).is_over() };
+        // SAFETY: as above; `make_room` forgets the entry.
+        let forget = |entry| unsafe { Entry::free(entry, lines) };
+        index.make_room(n, asks, soon, is_over, forget)
+    }
+
+    #[inline]
+    pub fn prefetch(&self, address: usize) {
+        self.index.prefetch(address);
+    }
+
+    /// The entry of an address, for which room was made.
+    #[inline]
+    pub fn entry(&mut self, address: usize) -> *mut Entry {
+        let lines = &mut self.lines;
+        self.index.find(address, || {
+            let entry: *mut Entry = lines.take().cast();
+            // SAFETY: the line is unused, and of an entry's size.
+            unsafe { entry.write(Entry::NEW) };
+            entry
+        })
+    }
+
+    /// A block of so many lines, for which room was made. All blocks of all tables are equally long.
+    #[inline]
+    pub fn block(&mut self, table: &Table, lines: usize) -> *mut Line {
+        if self.blocks.is_null() {
+            self.blocks = table.returned.take_all();
+        }
+        if self.blocks.is_null() {
+            return self.lines.cut(lines);
+        }
+        let block = self.blocks;
+        // SAFETY: the block came back, and nobody uses it.
+        self.blocks = unsafe { Link::next(block) };
+        block.cast()
+    }
+
+    /// The part of a new task.
+    #[inline]
+    pub fn part(&mut self, table: &Table) -> Part {
+        self.serial += 1;
+        let table = ptr::from_ref(table).cast();
+        Part { link: Link::default(), table, serial: self.serial }
+    }
+
+    /// Notes at an entry that the task writes, or only reads, there.
     ///
     /// # Safety
-    /// The records of the entry exist, and the new one is in no entry.
-    pub unsafe fn take_over(&mut self, record: &mut Record, writes: bool) {
+    /// The entry is the table's; the part is that of a new task, and room was made for it.
+    #[inline]
+    pub unsafe fn note(&mut self, entry: *mut Entry, part: *mut Part, writes: bool) {
         // SAFETY: by the caller's promise.
         unsafe {
-            if !writes {
-                let is_own_writer = self.writer.as_ref().is_some_and(|w| w.task == record.task);
-                let is_own_reader = self.reader.as_ref().is_some_and(|r| r.task == record.task);
-                if !is_own_writer && !is_own_reader {
-                    record.place = Place::Reader;
-                    record.next = self.reader;
-                    if let Some(next) = self.reader.as_mut() {
-                        next.before = record;
-                    }
-                    self.reader = record;
-                }
-                return;
+            let task = Whose::new(part);
+            if writes {
+                (*entry).write(task, &mut self.lines);
+            } else {
+                (*entry).read(task, &mut self.lines);
             }
-            while let Some(reader) = self.reader.as_mut() {
-                self.reader = reader.next;
-                reader.place = Place::None;
-            }
-            if let Some(writer) = self.writer.as_mut() {
-                writer.place = Place::None;
-            }
-            record.place = Place::Writer;
-            self.writer = record;
         }
     }
 
-    /// Unlinks a record of this entry. True if the entry is empty now.
+    /// The task has been noted, and will call `ended`.
+    #[inline]
+    pub fn enter(&mut self, table: &Table) {
+        table.returned.enter();
+        if self.lines.bytes() + self.index.bytes() >= KEPT {
+            self.set_large(table);
+        }
+    }
+
+    /// From now on the last task to end frees the table.
+    #[inline]
+    pub fn set_large(&mut self, table: &Table) {
+        if !self.is_large {
+            self.is_large = true;
+            table.returned.set_large();
+        }
+    }
+
+    /// Takes back a block whose task was not noted.
     ///
     /// # Safety
-    /// The records of the entry exist.
-    unsafe fn unlink(&mut self, record: &Record) -> bool {
-        if record.place == Place::Writer {
-            self.writer = ptr::null_mut();
-        } else {
-            // SAFETY: by the caller's promise.
-            unsafe {
-                match record.before.as_mut() {
-                    Some(before) => before.next = record.next,
-                    None => self.reader = record.next,
-                }
-                if let Some(next) = record.next.as_mut() {
-                    next.before = record.before;
-                }
-            }
-        }
-        self.is_empty()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.writer.is_null() && self.reader.is_null()
-    }
-}
-
-/// Takes a record out of the table. The table is locked.
-///
-/// # Safety
-/// The record was added to this table, for this group; the records of its entry exist.
-pub unsafe fn remove(table: &mut Table, group: usize, record: &Record) {
-    if record.place == Place::None {
-        return;
-    }
-    if let Occupied(mut entry) = table.entry(Key { group, address: record.address }) {
+    /// The block is the table's, and nobody uses it. Its task's vertex was written.
+    pub unsafe fn give_up(&mut self, block: *mut Part) {
+        let block: *mut Link = block.cast();
         // SAFETY: by the caller's promise.
-        if unsafe { entry.get_mut().unlink(record) } {
-            entry.remove();
-        }
-    }
-    if table.is_empty() && table.capacity() > KEPT {
-        table.shrink_to_fit();
+        unsafe { Link::set_next(block, self.blocks) };
+        self.blocks = block;
     }
 }
 
-/// The entries of a task's records, made if need be. None: there is no memory. The table is locked,
-/// and the pointers are valid until it changes.
+/// Gives back the block of a task that has ended. Some: the group whose table the caller frees, if it
+/// is idle.
 ///
 /// # Safety
-/// The records exist.
-pub unsafe fn find(table: &mut Table, group: usize, records: &mut [Record]) -> Option<()> {
-    table.try_reserve(records.len()).ok()?;
-    for record in records {
-        let key = Key { group, address: record.address };
-        record.entry = table.entry(key).or_insert_with(Entry::without_tasks);
+/// The task was noted, and this is the last access to it.
+#[inline]
+pub unsafe fn give_back(part: *mut Part) -> Option<usize> {
+    // SAFETY: the table lives until this task, too, has given its block back.
+    unsafe {
+        let table: *const Table = (*part).table.cast();
+        let group = (*table).group.get();
+        (*table).returned.give_back(part.cast()).then_some(group)
     }
-    Some(())
 }
 
-/// Removes the entries without tasks that `find` has made.
-pub fn give_up(table: &mut Table, group: usize, records: &[Record]) {
-    for record in records {
-        match table.entry(Key { group, address: record.address }) {
-            Occupied(entry) if entry.get().is_empty() => _ = entry.remove(),
-            _ => {}
+/// `give_back`, and frees the table if that was the last task of a large one.
+///
+/// # Safety
+/// As for `give_back`.
+pub unsafe fn ended(part: *mut Part) {
+    // SAFETY: by the caller's promise.
+    unsafe { give_back(part) }.into_iter().for_each(free_if_idle);
+}
+
+#[cold]
+#[inline(never)]
+fn free_if_idle(group: usize) {
+    let table = shard_of(group).with(|shard| {
+        let is_idle = shard.tables.get(&group).is_some_and(|table| table.is_idle());
+        if is_idle {
+            shard.last = ptr::null();
         }
-    }
+        is_idle.then(|| shard.tables.remove(&group))
+    });
+    drop(table); // without the lock
 }
 
 /// Forgets all tasks in the child of a fork: they are the parent's.
@@ -222,9 +353,9 @@ pub fn give_up(table: &mut Table, group: usize, records: &[Record]) {
 /// # Safety
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
-    for table in &TABLES {
+    for shard in &SHARD {
         // SAFETY: by the caller's promise. What the former value holds is not freed, since another
         // thread of the parent may have been changing it.
-        unsafe { table.reset(HashMap::with_hasher(BuildHasherDefault::new())) };
+        unsafe { shard.reset(Shard::EMPTY) };
     }
 }

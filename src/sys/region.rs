@@ -16,7 +16,7 @@ const MAPPED: usize = memory::LONG;
 
 /// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
 const HUGE: usize = 2 << 20;
-/// Blocks of at least this many bytes ask for huge pages; each wastes at most one huge page.
+/// Blocks of at least this many bytes ask for huge pages, since each may waste most of one.
 const HUGE_FROM: usize = 4 * HUGE;
 
 /// Room for `len` values of `T`.
@@ -35,14 +35,32 @@ impl<T> Block<T> {
     /// # Safety
     /// Any bytes must be a valid `T`; `T` has a size and nothing to drop.
     pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
+        // SAFETY: the layout's size is not zero.
+        Self::with(len, HUGE_FROM, |layout| unsafe { std::alloc::alloc(layout) })
+    }
+
+    /// A block of zero bytes, all of which will soon be used.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+        // SAFETY: the layout's size is not zero. New pages are zero.
+        Self::with(len, HUGE, |layout| unsafe { std::alloc::alloc_zeroed(layout) })
+    }
+
+    /// `huge_from`: the least number of bytes that ask for huge pages.
+    fn with(
+        len: usize,
+        huge_from: usize,
+        small: impl FnOnce(Layout) -> *mut u8,
+    ) -> Result<Self, NoMemory> {
         let layout = Self::layout(len)?;
         let start = if layout.size() >= MAPPED {
-            let pages = pages(layout.size())?;
+            let pages = pages(layout.size(), huge_from)?;
             detector::own_bytes(pages.addr(), layout.size());
             pages
         } else {
-            // SAFETY: the layout's size is not zero.
-            unsafe { std::alloc::alloc(layout) }
+            small(layout)
         };
         let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
         Ok(Block { start, len, values: PhantomData })
@@ -98,9 +116,9 @@ fn map(size: usize, access: i32) -> Result<*mut u8, NoMemory> {
 }
 
 /// Maps `size` bytes of new pages.
-fn pages(size: usize) -> Result<*mut u8, NoMemory> {
+fn pages(size: usize, huge_from: usize) -> Result<*mut u8, NoMemory> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    if size < HUGE_FROM {
+    if size < huge_from {
         return map(size, access);
     }
     // SAFETY: nobody uses the mapping yet.

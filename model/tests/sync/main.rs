@@ -8,6 +8,7 @@ mod channels;
 mod conditions;
 mod dags;
 mod deadlines;
+mod depends;
 mod groups;
 mod mutexes;
 mod semaphores;

@@ -22,6 +22,15 @@ impl<T: Default> Block<T> {
         Ok(block)
     }
 
+    /// A block of values that stand for zeroes.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+        // SAFETY: as above.
+        unsafe { Self::new(len) }
+    }
+
     pub fn start(&self) -> *mut T {
         self.memory[self.start..].as_ptr().cast_mut().cast()
     }
