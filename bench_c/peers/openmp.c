@@ -16,6 +16,7 @@ struct children {
 };
 
 #define PEER_FORKS
+#define PEER_DEPENDS
 #define PEER_SCHEDULES {"static", "dynamic", "guided"}
 
 #include "peer.h"
@@ -178,6 +179,45 @@ static uint64_t peer_reduce(size_t n)
     for (size_t i = 0; i < n; i++)
         sum += bench_mix(i);
     return sum;
+}
+
+static void peer_points(struct points *p)
+{
+    for (long i = 0; i < p->n; i++) {
+        struct point *own = &p->all[i];
+        long above = own->before[0], left = own->before[1];
+        if (above >= 0 && left >= 0) {
+#pragma omp task firstprivate(i) depend(in : p->all[above], p->all[left]) depend(inout : *own)
+            point_compute(p, i);
+        } else if (above >= 0 || left >= 0) {
+            const struct point *one = &p->all[above >= 0 ? above : left];
+#pragma omp task firstprivate(i) depend(in : *one) depend(inout : *own)
+            point_compute(p, i);
+        } else {
+#pragma omp task firstprivate(i) depend(inout : *own)
+            point_compute(p, i);
+        }
+    }
+#pragma omp taskwait
+}
+
+static void peer_lu(const struct lu *lu)
+{
+    for (long i = 0; i < lu->steps; i++) {
+        struct lu_step *st = &lu->step[i];
+        if (st->left != NULL && st->above != NULL) {
+#pragma omp task firstprivate(st) depend(in : *st->left, *st->above) depend(inout : *st->block)
+            lu_run(lu, st);
+        } else if (st->left != NULL || st->above != NULL) {
+            const double *one = st->left != NULL ? st->left : st->above;
+#pragma omp task firstprivate(st) depend(in : *one) depend(inout : *st->block)
+            lu_run(lu, st);
+        } else {
+#pragma omp task firstprivate(st) depend(inout : *st->block)
+            lu_run(lu, st);
+        }
+    }
+#pragma omp taskwait
 }
 
 static void peer_stop(void)

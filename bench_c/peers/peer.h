@@ -7,6 +7,9 @@
  *   PEER WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
  *   PEER --version
  *
+ * A peer whose tasks can be ordered by what they read and write first defines PEER_DEPENDS, and also defines what depend.h
+ * asks for.
+ *
  * A peer whose tasks can wait for others first defines PEER_FORKS, and also defines what fork.h and outside.h ask for.
  *
  * A task takes two words by value, since OpenMP's firstprivate and C++ closures copy them. If a system takes a pointer
@@ -275,6 +278,9 @@ static char **peer_words; /* main's argv */
 #include "fork.h"
 #endif
 #include "outside.h"
+#ifdef PEER_DEPENDS
+#include "depend.h"
+#endif
 
 static const struct workload {
     struct bench_about about;
@@ -287,6 +293,9 @@ static const struct workload {
     {{"wakeup", "wake-ups", 100, 1, 1000000, NULL}, wakeup_main},
     {{"idleburn", "milliseconds of sleep", 1000, 1, 1000000, NULL}, idleburn_main},
     {{"emptyrun", "runs", 1000, 1, 100000000, NULL}, emptyrun_main},
+#ifdef PEER_DEPENDS
+    DEPEND_WORKLOADS,
+#endif
 #ifdef PEER_FORKS
     FORK_WORKLOADS,
     {{"outside_beside", "bodies of 1 ms", 1000, 1, 1000000, "loop (the default) or tree"}, outside_beside_main},

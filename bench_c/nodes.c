@@ -1,0 +1,87 @@
+/* nodes.c: tasks that begin after others have ended: nodes with two edges, and tasks that name three addresses (nodes.h). The
+ * first task adds them all; serial is a plain loop. */
+
+#include "bench.h"
+#include "nodes.h"
+
+#include <sched_tasks.h>
+
+static struct points points;
+static sched_node *nodes;
+
+static void compute(void *closure, struct scheduler *s)
+{
+    (void)s;
+    point_compute(&points, (struct point *)closure - points.all);
+}
+
+static void adds_nodes(struct scheduler *s)
+{
+    for (long i = 0; i < points.n; i++) {
+        struct point *it = &points.all[i];
+        if (sched_node_init(&nodes[i], compute, it) != 0)
+            bench_die("sched_node_init");
+        for (int k = 0; k < 2; k++)
+            if (it->before[k] >= 0 && sched_after(&nodes[i], &nodes[it->before[k]]) != 0)
+                bench_die("sched_after");
+        if (sched_node_ready(&nodes[i], s) != 0)
+            bench_die("sched_node_ready");
+    }
+}
+
+static void adds_by_address(struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    for (long i = 0; i < points.n; i++) {
+        struct point *it = &points.all[i];
+        sched_dep deps[3] = {{it, SCHED_INOUT}};
+        size_t n = 1;
+        for (int k = 0; k < 2; k++)
+            if (it->before[k] >= 0)
+                deps[n++] = (sched_dep){&points.all[it->before[k]], SCHED_IN};
+        if (sched_group_spawn_after(&group, compute, it, n, deps, s) != 0)
+            bench_die("sched_group_spawn_after");
+    }
+    if (sched_group_wait(&group, s) != 0)
+        bench_die("sched_group_wait");
+}
+
+static void first_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    if (points.by_address)
+        adds_by_address(s);
+    else
+        adds_nodes(s);
+}
+
+static void serial_run(void *closure)
+{
+    (void)closure;
+    for (long i = 0; i < points.n; i++)
+        point_compute(&points, i);
+}
+
+static const struct bench_about about = {
+    "nodes", "points", 100000, 1, 1L << 28, "SHAPE-HOW-TURNS: wave or graph, node or address (default wave-node-0)",
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    points = points_new(&b);
+    nodes = bench_alloc((size_t)points.n, sizeof *nodes);
+
+    for (int r = 0; r < b.repetitions; r++) {
+        points_clear(&points);
+
+        bench_run(&b, first_task, serial_run, NULL);
+
+        uint64_t sum;
+        int right = points_right(&points, &sum);
+        bench_line(&b, points.n, sum, right);
+    }
+    free(nodes);
+    free(points.all);
+    return bench_end(&b);
+}
