@@ -255,9 +255,7 @@ impl TaskNode {
         if unsafe { self.vertex.follow(&before.vertex, edge) } {
             self.used.store(self.bits() + 1, Ordering::Relaxed);
         } else {
-            if pending::is_on() {
-                pending::remove(ptr::from_ref(self).addr(), ptr::from_ref(before).addr());
-            }
+            self.note_late(ptr::from_ref(before).addr());
             if let Some(waiters) = before.waiters() {
                 // The thread that ends the event has ended the vertex, and is about to leave.
                 while !waiters.members.is_over() {
@@ -274,6 +272,14 @@ impl TaskNode {
     fn note_pending(&self, before: &TaskNode) {
         if pending::is_on() && self.graph().is_none() {
             pending::add(ptr::from_ref(self).addr(), ptr::from_ref(before).addr());
+        }
+    }
+
+    /// Takes `note_pending` back, since the other node, at this address, had ended.
+    #[inline]
+    fn note_late(&self, before: usize) {
+        if pending::is_on() {
+            pending::remove(ptr::from_ref(self).addr(), before);
         }
     }
 
@@ -471,17 +477,20 @@ impl OwnedNode {
             }
             node.chunk.set(chunk);
         }
-        for (at, before) in before.enumerate() {
-            // SAFETY: there is room for so many edges, in the node or in the chunk.
-            unsafe {
-                let edge = match edges {
-                    0..=ROOM => node.own_edge(at),
-                    _ => Chunk::edge(node.chunk.get(), at),
-                };
-                node.note_pending(&before.node);
-                node.vertex.follow(&before.node.vertex, edge);
+        // SAFETY: there is room for so many edges, in the node or in the chunk.
+        let edge = |at| unsafe {
+            match edges {
+                0..=ROOM => node.own_edge(at),
+                _ => Chunk::edge(node.chunk.get(), at),
             }
-        }
+        };
+        let with_edge = |(at, before): (usize, &'a OwnedNode)| {
+            node.note_pending(&before.node);
+            (&before.node.vertex, edge(at))
+        };
+        let late = |before: &Vertex| node.note_late(ptr::from_ref(before).addr());
+        // SAFETY: by the caller's promise.
+        unsafe { node.vertex.follow_all(edges, before.enumerate().map(with_edge), late) };
         Some(())
     }
 

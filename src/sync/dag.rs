@@ -53,7 +53,7 @@
 //! | `follow`, `has_ended`: load of `after` | Acquire | the swap in `end` |
 //! | `release`, `make_ready`: subtractions | AcqRel | each other: the starter sees what each has written |
 //! | `make_ready_alone`: load | Acquire | the subtractions in `release` |
-//! | `follow`: addition, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
+//! | `follow`, `follow_all`: the count, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
 //! | `set_back`: store; `successors`: load | Relaxed | none: the end of each run orders the runs |
 //! | `prefetch_edges`: load of `after` | Relaxed | none: a hint |
 
@@ -148,22 +148,60 @@ impl Vertex {
     /// Only the caller adds edges to this vertex, which is not ready. The edge is unused, and lives
     /// until the vertex begins; so does the vertex. `before` has not ended, or lives during the call.
     pub unsafe fn follow(&self, before: &Vertex, edge: *mut Edge) -> bool {
-        let mut first = before.after.load(Ordering::Acquire); // pairs with `end`
-        if first == ended() {
+        if before.has_ended() {
             return false;
         }
         self.before.fetch_add(ONE, Ordering::Relaxed);
-        loop {
+        // SAFETY: by the caller's promise; the edge is counted.
+        let is_added = unsafe { self.push_edge(before, edge) };
+        if !is_added {
+            self.before.fetch_sub(ONE, Ordering::Relaxed); // not to 0: the vertex is not ready
+        }
+        is_added
+    }
+
+    /// As `follow` with each of `edges` predecessors and a place for the edge to it, but the edges are
+    /// counted at once. Calls `late` with each predecessor that has ended already.
+    ///
+    /// # Safety
+    /// As for `follow`; the vertex has no edges yet.
+    pub unsafe fn follow_all<'a>(
+        &self,
+        edges: usize,
+        before: impl Iterator<Item = (&'a Vertex, *mut Edge)>,
+        late: impl Fn(&Vertex),
+    ) {
+        // No edge, so no other thread changes it.
+        self.before.store(UNREADY + edges * ONE, Ordering::Relaxed);
+        let mut missing = 0;
+        for (before, edge) in before {
+            // SAFETY: by the caller's promise; the edge is counted.
+            if !unsafe { self.push_edge(before, edge) } {
+                late(before);
+                missing += ONE;
+            }
+        }
+        if missing > 0 {
+            self.before.fetch_sub(missing, Ordering::Relaxed); // as in `follow`
+        }
+    }
+
+    /// The edge of `follow`, which is counted. False: `before` has ended.
+    ///
+    /// # Safety
+    /// As for `follow`.
+    #[inline(always)]
+    unsafe fn push_edge(&self, before: &Vertex, edge: *mut Edge) -> bool {
+        let mut first = before.after.load(Ordering::Acquire); // pairs with `end`
+        while first != ended() {
             // SAFETY: nobody else uses the edge before the exchange.
             unsafe { Edge::set(edge, first, self) };
             let (release, acquire) = (Ordering::Release, Ordering::Acquire); // pair with `end`
             match before.after.compare_exchange_weak(first, edge, release, acquire) {
                 Ok(_) => return true,
-                Err(now) if now == ended() => break,
                 Err(now) => first = now,
             }
         }
-        self.before.fetch_sub(ONE, Ordering::Relaxed); // not to 0: the vertex is not ready
         false
     }
 

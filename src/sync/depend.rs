@@ -24,9 +24,10 @@
 //!
 //! *A table in the group.* A `sched_group` has no room for it, and would have to be destroyed.
 //!
-//! *Tasks that take themselves out of the entries when they end*, under the lock. A task with three
-//! addresses then took 450 ns instead of 140, and the thread that adds tasks waited for those that
-//! end them.
+//! *Tasks that take themselves out of the entries when they end*, under the lock, in tables of the
+//! standard library, and in memory from the heap. With 90,000 tasks of three addresses each took 450 ns
+//! instead of 165, and with a million 750 instead of 155. The thread that adds tasks waited for those
+//! that end them, and each end looked for its addresses again.
 
 pub mod entry;
 pub mod index;

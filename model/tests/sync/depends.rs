@@ -44,6 +44,7 @@ unsafe impl Send for Tasks {}
 unsafe impl Sync for Tasks {}
 
 static REUSED: Reached = Reached::not_yet();
+static WAITED: Reached = Reached::not_yet();
 static FREED: Reached = Reached::not_yet();
 
 impl Tasks {
@@ -79,14 +80,14 @@ impl Tasks {
             // SAFETY: the block is unused, and large enough. The entry is the table's.
             unsafe {
                 task.write(Block { part, vertex: Vertex::new(), edges, writes });
-                let (entry, mut used) = (state.entry(OBJECT), 0);
-                let followed = (*entry).before(writes, |part| {
-                    let before = &*part.add(1).cast::<Vertex>();
-                    let edge = (*task).edges.get().cast::<Edge>().add(used);
-                    used += usize::from((*task).vertex.follow(before, edge));
+                let (entry, mut before) = (state.entry(OBJECT), Vec::new());
+                let all = (*entry).before(writes, |part| {
+                    let edge = (*task).edges.get().cast::<Edge>().add(before.len());
+                    before.push((&*part.add(1).cast::<Vertex>(), edge));
                     Some(())
                 });
-                assert!(followed.is_some());
+                assert!(all.is_some());
+                (*task).vertex.follow_all(before.len(), before.into_iter());
                 state.note(entry, &raw mut (*task).part, writes);
             }
             state.enter(&self.table);
@@ -94,7 +95,9 @@ impl Tasks {
             task
         });
         // SAFETY: only this thread makes the vertex ready. It lives until it has ended.
-        if unsafe { (*task).vertex.make_ready() } {
+        let is_first = unsafe { (*task).vertex.make_ready() };
+        WAITED.note(!is_first);
+        if is_first {
             self.run(task);
         }
     }
@@ -146,6 +149,7 @@ fn writers_in_new_blocks() {
         join([other]);
         tasks.check(3);
     });
+    WAITED.expect("a task behind another");
     REUSED.expect("a block with a second task");
     FREED.expect("a table that is freed");
 }
