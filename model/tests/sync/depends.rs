@@ -76,7 +76,7 @@ impl Tasks {
             let task: *mut Block = state.block(&self.table, LINES).cast();
             self.note_block(task.addr());
             let part = state.part(&self.table);
-            let edges = cell::UnsafeCell::new([const { () }; MOST].map(|()| Edge::unused()));
+            let edges = cell::UnsafeCell::new(std::array::from_fn(|_| Edge::unused()));
             // SAFETY: the block is unused, and large enough. The entry is the table's.
             unsafe {
                 task.write(Block { part, vertex: Vertex::new(), edges, writes });
