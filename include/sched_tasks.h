@@ -215,10 +215,10 @@ struct sched_dep {
 struct sched_graph {
   size_t group[4];
   size_t state;
+  size_t roots;
   void *first;
   void *last;
   size_t nodes;
-  size_t roots;
 };
 
 /* The options of a pool. Each member except size may be 0, which means the default. */

@@ -87,7 +87,7 @@ impl Tasks {
                     Some(())
                 });
                 assert!(all.is_some());
-                (*task).vertex.follow_all(before.len(), before.into_iter());
+                (*task).vertex.follow_all(before.len(), before.into_iter(), |_| ());
                 state.note(entry, &raw mut (*task).part, writes);
             }
             state.enter(&self.table);
