@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <array>
+#include <chrono>
 #include <thread>
 
 /* hpp_exceptions: sched.hpp: an exception that leaves a task of spawn comes out of the run of that
@@ -407,6 +408,245 @@ CASE(hpp_group)
     sched::run(1, group_all);
     sched::run(4, group_all);
     group_all(); /* in the default pool */
+}
+
+/* hpp_graph: sched.hpp: a graph calls the function of each node after those of its predecessors, in each run; the first
+ * exception ends its run and no other; a circle, an edge between graphs and a change during a run are refused; the
+ * functions are moved, not copied, and destroyed with the graph.
+ * ctest: static debug
+ * ctest: matrix few */
+template <class F> static std::errc error_of(F f)
+{
+    try {
+        f();
+    } catch (const std::system_error &e) {
+        return std::errc(e.code().value());
+    }
+    return std::errc();
+}
+
+static void diamond()
+{
+    enum { RUNS = 20 };
+    std::atomic<int> clock{0};
+    int a_at = 0, b_at = 0, c_at = 0, d_at = 0;
+    sched::graph g;
+    CHECK(g.run()); /* it is empty */
+    sched::graph::node a = g.emplace([&] { a_at = ++clock; });
+    auto [b, c] = g.emplace([&, p = std::make_unique<int>(1)] { b_at = clock += *p; }, [&] { return c_at = ++clock; });
+    static_assert(std::is_trivially_copyable_v<decltype(c)>);
+    auto d = g.emplace([&] { d_at = ++clock; });
+    a.precede(b, c);
+    auto again = d.succeed(b, c);
+    for (int run = 0; run < RUNS; run++) {
+        clock = 0;
+        CHECK(g.run());
+        CHECK_EQ(a_at, 1);
+        CHECK_EQ(b_at + c_at, 2 + 3);
+        CHECK_EQ(d_at, 4);
+    }
+    int last = 0;
+    again.precede(g.emplace([&] { last = ++clock; }), g.emplace([counted = Counted(), n = 0]() mutable { n++; }));
+    CHECK(g.run());
+    CHECK_EQ(last, d_at + 1);
+}
+
+/* A long line: its nodes are destroyed one by one. */
+static void long_line()
+{
+    enum { NODES = 20000 / SMALLER };
+    int calls = 0;
+    sched::graph g;
+    auto last = g.emplace([&] { CHECK_EQ(calls++ % NODES, 0); });
+    for (int i = 1; i < NODES; i++) {
+        auto next = g.emplace([&, i, counted = Counted()] { CHECK_EQ(calls++ % NODES, i); });
+        next.succeed(last);
+        last = next;
+    }
+    CHECK_EQ(alive, NODES - 1);
+    CHECK(g.run());
+    CHECK(g.run());
+    CHECK_EQ(calls, 2 * NODES);
+}
+
+static void graph_throws()
+{
+    enum { NODES = 10 };
+    int thrower = 0, calls = 0;
+    sched::graph g;
+    sched::graph::node last;
+    for (int i = 0; i < NODES; i++) {
+        auto next = g.emplace([&, i] {
+            calls++;
+            if (i == thrower)
+                throw std::out_of_range(std::to_string(i));
+        });
+        if (i > 0)
+            next.succeed(last);
+        last = next;
+    }
+    for (thrower = 0; thrower <= NODES; thrower++) {
+        calls = 0;
+        try {
+            CHECK(g.run());
+            CHECK_EQ(thrower, NODES);
+        } catch (const std::out_of_range &e) {
+            CHECK_EQ(atoi(e.what()), thrower);
+            CHECK_EQ(calls, thrower + 1);
+        }
+        CHECK_EQ(std::uncaught_exceptions(), 0);
+    }
+    CHECK_EQ(calls, NODES);
+
+    sched::graph all;
+    bool throws = true;
+    for (int i = 0; i < TASKS; i++)
+        all.emplace([&throws, i] {
+            if (throws)
+                throw i;
+        });
+    try {
+        all.run();
+        CHECK(!"no exception");
+    } catch (int i) {
+        CHECK(i >= 0 && i < TASKS);
+    }
+    throws = false;
+    CHECK(all.run());
+}
+
+static void graph_cancelled()
+{
+    using namespace std::chrono_literals;
+    int calls = 0;
+    bool sleeps = false;
+    sched::graph g;
+    auto first = g.emplace([&] {
+        calls++;
+        g.cancel();
+        if (sleeps)
+            sched::sleep_for(1000h); /* throws */
+    });
+    first.precede(g.emplace([&] { calls++; }));
+    for (int i = 0; i < 4; i++) {
+        sleeps = i % 2;
+        calls = 0;
+        CHECK(!g.run());
+        CHECK_EQ(calls, 1);
+    }
+    calls = 0;
+    g.cancel(); /* the next run */
+    CHECK(!g.run());
+    CHECK_EQ(calls, 0);
+
+    /* The cancellation of the caller's group reaches the nodes, and ends the run. */
+    sched::group outer;
+    sched::graph inner;
+    std::atomic<bool> began{false};
+    inner.emplace([&] { began = true, sched::sleep_for(1000h); }).precede(inner.emplace([] { CHECK(!"called"); }));
+    outer.spawn([&] { CHECK(!inner.run()); });
+    while (!began)
+        sched::yield();
+    outer.cancel();
+    CHECK(!outer.wait());
+}
+
+static void graph_refused()
+{
+    sched::graph g, other;
+    Fragile fragile(1);
+    try {
+        g.emplace([] { CHECK(!"called"); }, Fragile(100), fragile);
+        CHECK(!"no exception");
+    } catch (const std::logic_error &) {
+    }
+    CHECK(g.run());
+    auto [a, b] = g.emplace([] {}, [&g, a_node = g.emplace([] {})] {
+        CHECK(error_of([&] { g.run(); }) == std::errc::device_or_resource_busy);
+        CHECK(error_of([&] { g.emplace([] {}); }) == std::errc::device_or_resource_busy);
+        CHECK(error_of([&] { a_node.precede(a_node); }) != std::errc());
+        CHECK(error_of([&] { g.dot(stdout); }) == std::errc::device_or_resource_busy);
+    });
+    CHECK(error_of([&, node = a] { node.precede(node); }) == std::errc::invalid_argument);
+    auto alone = other.emplace([] {});
+    CHECK(error_of([&, node = a] { node.precede(alone); }) == std::errc::invalid_argument);
+    CHECK(error_of([&, node = a] { node.succeed(alone); }) == std::errc::invalid_argument);
+    CHECK(g.run());
+    a.precede(b);
+    b.precede(a);
+    for (int i = 0; i < 2; i++)
+        CHECK(error_of([&] { g.run(); }) == std::errc::resource_deadlock_would_occur);
+    FILE *file = tmpfile();
+    CHECK(file != nullptr);
+    g.dot(file);
+    rewind(file);
+    char line[1024];
+    int boxes = 0, arrows = 0;
+    while (fgets(line, sizeof line, file)) {
+        boxes += strstr(line, "label=") != nullptr;
+        arrows += strstr(line, " -> ") != nullptr;
+    }
+    CHECK_EQ(boxes, 3);
+    CHECK_EQ(arrows, 2);
+    CHECK_EQ(fclose(file), 0);
+}
+
+/* Several threads use a graph at the same time: each call runs it, or finds that it runs. */
+static void graph_from_threads()
+{
+    sched::graph g;
+    std::atomic<int> calls{0}, throws{0};
+    auto [a, b] = g.emplace([&] { if (++calls % 3 == 0) throw 5; }, [&] { calls += 0; });
+    a.precede(b);
+    std::vector<std::thread> threads;
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 3; i++)
+        threads.emplace_back([&] {
+            for (int turn = 0; turn < 200 / SMALLER; turn++)
+                try {
+                    CHECK(g.run());
+                    ran++;
+                } catch (int five) {
+                    CHECK_EQ(five, 5);
+                    throws++;
+                } catch (const std::system_error &e) {
+                    CHECK(e.code() == std::errc::device_or_resource_busy);
+                }
+        });
+    for (auto &thread : threads)
+        thread.join();
+    CHECK_EQ(ran + throws, calls);
+    CHECK_EQ(throws, calls / 3);
+}
+
+static void in_pool()
+{
+    sched::pool pool(2);
+    sched::graph g;
+    int calls = 0;
+    g.emplace([&] { calls++; }).precede(g.emplace([&] { calls++; }));
+    CHECK(g.run(pool.scheduler()));
+    CHECK(g.run(pool.scheduler()));
+    CHECK_EQ(calls, 4);
+}
+
+static void graph_all()
+{
+    diamond();
+    long_line();
+    graph_throws();
+    graph_cancelled();
+    graph_refused();
+    in_pool();
+    CHECK_EQ(alive, 0);
+}
+
+CASE(hpp_graph)
+{
+    sched::run(1, graph_all);
+    sched::run(4, graph_all);
+    graph_all(); /* in the default pool */
+    graph_from_threads();
 }
 
 /* hpp_loops: sched.hpp: parallel_for calls its body once for each number or element; the reductions

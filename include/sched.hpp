@@ -24,6 +24,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -32,6 +33,7 @@
 #include <optional>
 #include <pthread.h>
 #include <system_error>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -337,6 +339,91 @@ public:
     /* A task that has not begun is destroyed without a call. Sleeps and waits with a deadline in the others throw. */
     void cancel() noexcept { sched_group_cancel(&tasks); }
     bool cancelled() const noexcept { return sched_group_cancelled(&tasks) != 0; }
+};
+
+/* Nodes, which are tasks, and edges between them, made once and run any number of times: sched_graph(3). The graph owns
+ * the nodes and their closures, and the destructor frees them. While the graph runs it can be neither changed, nor drawn,
+ * nor run: std::system_error with std::errc::device_or_resource_busy. */
+class graph : detail::fixed {
+    struct owned {
+        sched_node native;
+        owned *next = nullptr;
+        virtual ~owned() = default;
+    };
+    template <class F> struct task : owned {
+        graph *to;
+        F f;
+        template <class From> task(graph *of, From &&from) : to(of), f(std::forward<From>(from))
+        { detail::check(sched_node_init(&native, run, this), "sched_node_init"); }
+        static void run(void *p, ::scheduler *)
+        {
+            auto me = static_cast<task *>(p);
+            try { me->f(); } catch (...) { me->to->keep(); }
+        }
+    };
+    sched_graph native = SCHED_GRAPH_INIT;
+    owned *first = nullptr;
+    detail::first_error error;      /* of the run that is in progress */
+    std::atomic<bool> runs{false}; /* until run has returned, and not only sched_graph_run */
+    void keep() noexcept /* the exception of a node, unless it only says that something is cancelled */
+    {
+        cancel();
+        try { throw; }
+        catch (const std::system_error &e) { if (e.code() == std::errc::operation_canceled) return; }
+        catch (...) {}
+        error.keep();
+    }
+public:
+    /* A handle, which can be copied, and is valid as long as the graph. precede makes the node a predecessor of others,
+     * succeed makes it a successor of others. If one of them throws, the edges before that one were added. */
+    class node {
+        friend graph;
+        sched_node *of = nullptr;
+        explicit node(owned *from) noexcept : of(&from->native) {}
+        static void add(sched_node *n, sched_node *before) { detail::check(sched_after(n, before), "sched_after"); }
+    public:
+        node() noexcept = default; /* of no node */
+        template <class... Node> node precede(const Node &...after) const { return (add(after.of, of), ...), *this; }
+        template <class... Node> node succeed(const Node &...before) const { return (add(of, before.of), ...), *this; }
+    };
+    graph() noexcept = default;
+    ~graph()
+    {
+        sched_graph_destroy(&native);
+        while (first) delete std::exchange(first, first->next);
+    }
+    /* Adds a node that calls f(), without edges, and returns its handle. For several functions: a std::tuple of handles.
+     * If emplace throws, no node was added, and f may have been moved. Cost: an allocation for each node. */
+    template <class... F> auto emplace(F &&...f)
+    {
+        static_assert(sizeof...(F) > 0, "libsched makes a node for each function, and there is none");
+        std::tuple made{std::make_unique<task<std::decay_t<F>>>(this, std::forward<F>(f))...};
+        auto add = [this](auto &one) { /* it fails only if the graph runs, for the first one */
+            detail::check(sched_graph_add(&native, &one->native), "sched_graph_add");
+            one->next = first;
+            return node(first = one.release());
+        };
+        return std::apply([&](auto &...one) {
+            if constexpr (sizeof...(one) == 1) return (add(one), ...);
+            else return std::tuple{add(one)...};
+        }, made);
+    }
+    /* Calls the function of each node once, after those of all its predecessors, and returns when all have ended. The
+     * first exception that leaves one cancels the rest of this run, and is rethrown. False: the run was cancelled, by
+     * cancel or by std::errc::operation_canceled in a node. Throws std::system_error with
+     * std::errc::resource_deadlock_would_occur if nodes wait for each other in a circle. Cost: that of sched_graph_run. */
+    bool run(::scheduler *s = nullptr)
+    {
+        if (runs.exchange(true)) throw std::system_error(EBUSY, std::generic_category(), "sched_graph_run");
+        struct release : fixed { graph *of; explicit release(graph *g) : of(g) {} ~release() { of->runs = false; } } at_end(this);
+        bool whole = detail::whole(sched_graph_run(&native, s), "sched_graph_run");
+        return error.rethrow(), whole;
+    }
+    /* Functions that have not begun are not called in this run, and sleeps and waits with a deadline in the others throw. If
+     * the graph does not run, the next run is cancelled. */
+    void cancel() noexcept { sched_graph_cancel(&native); }
+    /* Writes the graph for graphviz's dot(1), a box for each node with the name of its function. */
+    void dot(std::FILE *file) { detail::check(sched_graph_dot(&native, file), "sched_graph_dot"); }
 };
 
 /* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
