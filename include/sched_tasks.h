@@ -1232,8 +1232,8 @@ int sched_node_init(struct sched_node *n,
  * sched_group_spawn does, until the node has ended. If the group is cancelled before the node
  * begins, its function is not called, and its successors begin as if it had ended.
  *
- * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event), EBUSY (the node was made
- * ready).
+ * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event, or in a graph), EBUSY (the
+ * node was made ready).
  * Not thread-safe: nobody may use the node at the same time. Cost: a store. */
 int sched_node_group(struct sched_node *n,
                      struct sched_group *g);
@@ -1243,9 +1243,8 @@ int sched_node_group(struct sched_node *n,
  * which are nodes and events, and of successors. The nodes of a circle never begin.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
- * both are the same, or only one belongs to a graph, or each to another one), EBUSY (n was made ready,
- * or its graph runs), ENOMEM (there is no memory; the first four calls
- * for a node need none).
+ * both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was made
+ * ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node need none).
  * Thread-safe, except that only one thread at a time may use n. before must not have been freed.
  * Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
  * seventeenth and so on allocate memory, which is freed when the node begins. */
@@ -1255,9 +1254,9 @@ int sched_after(struct sched_node *n,
 /* Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its predecessors
  * have ended. Until then the run does not end.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL or an event, or the run of
- * s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is left, and there
- * is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL, an event or in a
+ * graph, or the run of s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is
+ * left, and there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
  * predecessor has not ended, its end spawns n, which costs it an atomic operation for each

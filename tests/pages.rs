@@ -73,9 +73,10 @@ fn functions() -> BTreeMap<String, Function> {
 /// it, and the names of the parameters of a parameter that is a function.
 fn canonical(prototype: &str) -> String {
     let mut text = squeeze(prototype).replace("* ", "*");
-    for name in
-        ["task", "group", "mutex", "cond", "sem", "barrier", "timer", "node", "dep", "channel"]
-    {
+    for name in [
+        "task", "group", "mutex", "cond", "sem", "barrier", "timer", "node", "graph", "dep",
+        "channel",
+    ] {
         text = text.replace(&format!("struct sched_{name} "), &format!("sched_{name} "));
     }
     let (mut depth, mut shorter) = (0, String::new());
