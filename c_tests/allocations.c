@@ -160,6 +160,95 @@ CASE(block_no_memory)
     CHECK(n > 0 && n < BLOCK_NO_MEMORY_MOST);
 }
 
+/* graph_no_memory: Without memory the first run of a graph fails with ENOMEM, and changes nothing; with memory it runs. Later runs
+ * allocate nothing, in a task and outside, once the only worker has its queue and its stacks. An edge for which there is no memory
+ * is refused.
+ * ctest: static debug
+ * ctest: matrix idle=park threads=1 */
+enum { ROWS = 6, WIDTH = 6, LATER_RUNS = 20 };
+
+static sched_graph graph = SCHED_GRAPH_INIT;
+static struct step {
+    sched_node node;
+    int ran;
+} steps[ROWS][WIDTH];
+
+static void step(void *closure, struct scheduler *s)
+{
+    struct step *step = closure;
+    if (step >= steps[1]) {
+        size_t row = (size_t)(step - steps[0]) / WIDTH;
+        for (int i = 0; i < WIDTH; i++)
+            CHECK_EQ(steps[row - 1][i].ran, step->ran + 1);
+    }
+    step->ran++;
+}
+
+static void have_run(int times)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < WIDTH; i++)
+            CHECK_EQ(steps[row][i].ran, times);
+}
+
+static void run_without_memory(struct scheduler *s)
+{
+    int before = steps[0][0].ran;
+    failed = 0;
+    left = 0;
+    for (int i = 1; i <= LATER_RUNS; i++) {
+        CHECK_EQ(sched_graph_run(&graph, s), 0);
+        have_run(before + i);
+    }
+    left = LONG_MAX;
+    CHECK_EQ(failed, 0);
+}
+
+static void graph_no_memory_root(void *closure, struct scheduler *s)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < WIDTH; i++) {
+            struct step *here = &steps[row][i];
+            CHECK_EQ(sched_node_init(&here->node, step, here), 0);
+            CHECK_EQ(sched_graph_add(&graph, &here->node), 0);
+            for (int k = 0; row > 0 && k < WIDTH; k++) {
+                if (k == 4) {
+                    left = 0;
+                    CHECK_ERRNO(sched_after(&here->node, &steps[row - 1][k].node), ENOMEM);
+                    left = LONG_MAX;
+                }
+                CHECK_EQ(sched_after(&here->node, &steps[row - 1][k].node), 0);
+            }
+        }
+    for (int i = 0; i < 2; i++) {
+        left = 0;
+        CHECK_ERRNO(sched_graph_run(&graph, s), ENOMEM);
+        left = LONG_MAX;
+        have_run(0);
+    }
+    CHECK_EQ(sched_graph_run(&graph, s), 0);
+    have_run(1);
+    run_without_memory(s);
+}
+
+static void run_once(void *ended, struct scheduler *s)
+{
+    CHECK_EQ(sched_graph_run(&graph, s), 0);
+    CHECK_EQ(sched_sem_post(ended), 0);
+}
+
+CASE(graph_no_memory)
+{
+    sched_sem ended = SCHED_SEM_INIT(0);
+    setenv("SCHED_THREADS", "1", 1);
+    CHECK_EQ(sched_init(1, 0, graph_no_memory_root, NULL), 0);
+    CHECK_EQ(sched_spawn(run_once, &ended, NULL), 0); /* in the default pool, whose worker needs a queue */
+    CHECK_EQ(sched_sem_wait(&ended, NULL), 0);
+    CHECK_EQ(sched_graph_run(&graph, NULL), 0); /* as does this thread */
+    run_without_memory(NULL);
+    CHECK_EQ(sched_graph_destroy(&graph), 0);
+}
+
 /* pool_alloc: Each allocation of sched_pool_create fails in turn: it gives NULL, and ENOMEM, or
  * EAGAIN where it was for a thread; no thread is left and nothing hangs. When none fails the pool
  * works.
