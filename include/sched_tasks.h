@@ -68,6 +68,9 @@ typedef int64_t sched_time;
 #define SCHED_OUT 2
 #define SCHED_INOUT (SCHED_IN | SCHED_OUT)
 
+/* When a task begins: see sched_spawn_at. */
+enum { SCHED_NORMAL = 0, SCHED_URGENT = 1, SCHED_BACKGROUND = 2 };
+
 typedef struct sched_task sched_task;
 typedef struct sched_group sched_group;
 typedef struct sched_mutex sched_mutex;
@@ -1533,6 +1536,114 @@ int sched_pool_wait_until(struct sched_pool *pool,
  * in a child made by fork the memory of its parent's pool stays allocated.
  * Cost: that of waiting for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
+
+/* Adds the task f(closure, s) to the run of s with a level:
+ *
+ * SCHED_NORMAL: as sched_spawn. SCHED_URGENT: the task begins before all others that are queued in
+ * the run, as soon as one worker's task ends, joins, is suspended, or is between two parts of a loop,
+ * a reduction or a sort. Urgent tasks begin in the order in which they were added. If they are added
+ * without end, other tasks may never begin. SCHED_BACKGROUND: the task begins when a worker finds no
+ * other task; behind workers that always find one, a background task begins at least once in about a
+ * tenth of a second.
+ *
+ * The level tells when the task begins, and nothing else: the tasks that it spawns, and the rest of
+ * the task once it has waited, are as others. The run does not end before its background tasks have
+ * ended.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, f is
+ * NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
+ * holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * No suspension point, also in kind cont: the task is queued.
+ * Thread-safe. Cost: a lock and a fence; for an urgent task also some hundred nanoseconds of each
+ * worker; for the first background task a thread of the library, which lasts as long as the run.
+ *
+ * Example:
+ *
+ *     if (sched_spawn_at(SCHED_URGENT, answer, request, s) != 0)
+ *         answer(request, s); */
+SCHED_MUST_USE
+int sched_spawn_at(int level,
+                   taskfunc f,
+                   void *closure,
+                   struct scheduler *s);
+
+/* As sched_group_spawn, with a level: see sched_spawn_at. In a cancelled group the task is not run,
+ * and leaves the group when it would have begun.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, g or f is
+ * NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
+ * holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * No suspension point, also in kind cont: the task is queued.
+ * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_spawn_at, and that of a
+ * copied argument.
+ *
+ * Example:
+ *
+ *     for (int i = 0; i < n; i++)
+ *         if (sched_group_spawn_at(&g, SCHED_BACKGROUND, compress, &part[i], s) != 0)
+ *             compress(&part[i], s); */
+SCHED_MUST_USE
+int sched_group_spawn_at(struct sched_group *g,
+                         int level,
+                         taskfunc f,
+                         void *closure,
+                         struct scheduler *s);
+
+/* Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when the
+ * node is ready and its predecessors have ended. The last call before sched_node_ready counts.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EBUSY (sched_node_ready was called), EINVAL
+ * (n is NULL or an event, or level is none of the three).
+ * Not thread-safe: nobody may use the node at the same time. Cost: some loads and a store.
+ *
+ * Example:
+ *
+ *     sched_node_init(&n, show, &frame);
+ *     sched_node_level(&n, SCHED_URGENT);
+ *     if (sched_node_ready(&n, s) != 0)
+ *         show(&frame, s); */
+int sched_node_level(struct sched_node *n,
+                     int level);
+
+/* As sched_pool_submit, with a level: see sched_spawn_at.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, pool or f
+ * is NULL, or this process was made by fork after the pool was created), EAGAIN (there is no memory,
+ * or the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
+ * No suspension point, also in kind cont: the task is queued.
+ * Thread-safe. Cost: that of sched_spawn_at, and perhaps the waking of a worker.
+ *
+ * Example:
+ *
+ *     if (sched_pool_submit_at(pool, SCHED_URGENT, answer, request) != 0)
+ *         reject(request); */
+SCHED_MUST_USE
+int sched_pool_submit_at(struct sched_pool *pool,
+                         int level,
+                         taskfunc f,
+                         void *closure);
+
+/* As sched_timer_start, with a level: see sched_spawn_at. The task is queued with this level at the
+ * time deadline.
+ *
+ * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its function
+ * has not begun), EINVAL (level is none of the three, t or f is NULL, or the run of s has ended),
+ * ENOMEM (there is no memory). If there is no memory at the deadline, the task is spawned as soon as
+ * there is.
+ * Thread-safe. Cost: that of sched_timer_start, and at the deadline that of sched_spawn_at.
+ *
+ * Example:
+ *
+ *     sched_time soon = sched_now() + 10 * SCHED_MILLISECOND;
+ *     if (sched_timer_start_at(&t, SCHED_URGENT, soon, poll_device, d, s) != 0)
+ *         err(1, "sched_timer_start_at"); */
+SCHED_MUST_USE
+int sched_timer_start_at(struct sched_timer *t,
+                         int level,
+                         sched_time deadline,
+                         taskfunc f,
+                         void *closure,
+                         struct scheduler *s);
 
 /* Writes to out what all workers of the run of s have done so far. size is sizeof (struct
  * sched_stats). A later version of the struct may have more members: the library writes size

@@ -19,6 +19,16 @@ pub struct Task {
     pub closure: *mut c_void,
 }
 
+/// When a task begins, compared with the other tasks of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Normal,
+    /// Before all others that are queued.
+    Urgent,
+    /// When a worker finds nothing else.
+    Background,
+}
+
 /// The offsets of the two words and the distance to the next task, for sched_inline.h.
 pub const LAYOUT: [usize; 3] =
     [std::mem::offset_of!(Task, f), std::mem::offset_of!(Task, closure), size_of::<Task>()];

@@ -39,7 +39,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{NodeTask, call_guarded};
 use crate::sys::{detector, errno, output, time};
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::{ManuallyDrop, offset_of};
@@ -107,6 +107,9 @@ const IN_GRAPH: usize = 1 << 62;
 const EDGES: usize = (1 << 32) - 1;
 /// In debug builds, from when the node was made ready: a sum of what it must still hold when it begins.
 const SUM: usize = ((1 << 24) - 1) << 32;
+/// The level of its task; neither: normal.
+const URGENT: usize = 1 << 59;
+const BACKGROUND: usize = 1 << 60;
 
 impl TaskNode {
     /// A node that is not ready.
@@ -173,7 +176,7 @@ impl TaskNode {
             return Err(Errno(libc::EBUSY));
         }
         self.group.set(&raw const graph.group);
-        self.used.store(IN_GRAPH, Ordering::Relaxed);
+        self.used.store(self.bits() | IN_GRAPH, Ordering::Relaxed);
         self.link(ptr::null());
         Ok(())
     }
@@ -223,6 +226,28 @@ impl TaskNode {
         }
         self.group.set(group);
         0
+    }
+
+    /// The node's task has this level. Returns what `sched_node_level` returns.
+    pub fn set_level(&self, level: Level) -> c_int {
+        if let Err(Errno(error)) = self.check_unready() {
+            return errno::failed(error);
+        }
+        let bits = match level {
+            Level::Normal => 0,
+            Level::Urgent => URGENT,
+            Level::Background => BACKGROUND,
+        };
+        self.used.store(self.bits() & !(URGENT | BACKGROUND) | bits, Ordering::Relaxed);
+        0
+    }
+
+    fn level(&self) -> Level {
+        match self.bits() & (URGENT | BACKGROUND) {
+            0 => Level::Normal,
+            URGENT => Level::Urgent,
+            _ => Level::Background,
+        }
     }
 
     /// Returns what `sched_after` returns.
@@ -361,7 +386,12 @@ impl TaskNode {
         let outcome = if unsafe { self.vertex.make_ready_alone() } {
             let by = worker.mine().map_or(worker, Mine::worker);
             // SAFETY: by the caller's promise.
-            let outcome = unsafe { by.spawn(Some(task.f), task.closure) };
+            let outcome = unsafe {
+                match self.level() {
+                    Level::Normal => by.spawn(Some(task.f), task.closure),
+                    level => by.spawn_at(level, task),
+                }
+            };
             if outcome != 0 {
                 self.vertex.refused();
             }
@@ -449,9 +479,14 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
         (*node).check_seal();
         let (home, task) = (&*(*node).home.get().worker, (*node).task());
         let mine = from.and_then(|from| from.mine_in_run_of(home));
-        let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
-        if queued != Some(0) {
-            home.queue_held(task);
+        match (*node).level() {
+            Level::Normal => {
+                let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
+                if queued != Some(0) {
+                    home.queue_held(task);
+                }
+            }
+            level => home.queue_held_at(level, task),
         }
         mine.map_or(home, Mine::worker).let_go_of_run();
     }
@@ -638,8 +673,9 @@ impl TaskNode {
         let by = worker.mine().map_or(worker, Mine::worker);
         // SAFETY: by the caller's promise.
         unsafe {
-            if by.spawn(Some(task.f), task.closure) != 0 {
-                worker.queue_held(task);
+            match self.level() {
+                Level::Normal if by.spawn(Some(task.f), task.closure) == 0 => {}
+                level => worker.queue_held_at(level, task),
             }
         }
     }

@@ -32,7 +32,7 @@ use crate::sync::node::Node;
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -69,6 +69,30 @@ impl Group {
         // SAFETY: as above.
         let spawn = || unsafe { spawn_copy::spawn(run_member, arg, bytes, worker) };
         let outcome = added.unwrap_or_else(spawn);
+        if outcome != 0 {
+            // SAFETY: the task was counted above, and will not run.
+            unsafe { self.leave(Some(worker)) };
+        }
+        outcome
+    }
+
+    /// As `spawn`, for a task with a level: see `Worker::spawn_at`.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    pub unsafe fn spawn_at(
+        &self,
+        level: Level,
+        f: TaskFn,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let member = Member { group: self, f, closure };
+        self.members.enter();
+        let arg = (&raw const member).cast();
+        let bytes = size_of::<Member>();
+        // SAFETY: `run_member` accepts a copy of `member`.
+        let outcome = unsafe { spawn_copy::spawn_at(level, run_member, arg, bytes, worker) };
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(Some(worker)) };

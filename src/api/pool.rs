@@ -25,7 +25,7 @@ use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, errno, futex, memory, process};
 use crate::table;
-use crate::task::{Scheduler, TaskFn};
+use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -68,6 +68,18 @@ impl Pool {
         }
         // SAFETY: `f` accepts `closure`, by the caller's promise.
         unsafe { self.worker.spawn(Some(f), closure) }
+    }
+
+    /// As `submit`, for a task with a level: see `Worker::spawn_at`.
+    ///
+    /// # Safety
+    /// As for `submit`.
+    pub unsafe fn submit_at(&self, level: Level, f: TaskFn, closure: *mut c_void) -> c_int {
+        if !self.is_alive() {
+            return errno::failed(libc::EINVAL);
+        }
+        // SAFETY: `f` accepts `closure`, by the caller's promise.
+        unsafe { self.worker.spawn_at(level, Task { f, closure }) }
     }
 
     /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `arg_blocks::MAX_ARG`.

@@ -15,6 +15,8 @@
 //! go of the run, and calls the function. So from then on the program may start the timer again, or
 //! free its memory. The lock of the entry decides whether a timer is cancelled or due.
 //!
+//! The claim of the entry tells with which level the task is queued, so the timer has no word for it.
+//!
 //! # In debug builds
 //!
 //! `state` also has the timer's address, and a check sum of the function, its argument and the
@@ -40,7 +42,7 @@ use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::unwind::{TimerTask, call_guarded};
 use crate::sys::{detector, errno, output};
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -48,6 +50,11 @@ use std::ptr;
 const IDLE: usize = 0;
 const PENDING: usize = 1;
 const SPAWNED: usize = 2;
+
+/// The levels, as parameters of `claim`.
+const NORMAL: u8 = Level::Normal as u8;
+const URGENT: u8 = Level::Urgent as u8;
+const BACKGROUND: u8 = Level::Background as u8;
 
 /// The bits of `Timer::state` for one of these.
 const STATE: usize = 7;
@@ -81,19 +88,21 @@ impl Timer {
     /// `f` accepts `closure`. The timer lives until it is idle.
     pub unsafe fn start(
         &self,
+        level: Level,
         deadline: i64,
         f: TaskFn,
         closure: *mut c_void,
         worker: &Worker,
     ) -> c_int {
         // SAFETY: by the caller's promise.
-        detector::ignored(|| unsafe { self.start_now(deadline, f, closure, worker) })
+        detector::ignored(|| unsafe { self.start_now(level, deadline, f, closure, worker) })
     }
 
     /// # Safety
     /// As for `start`.
     unsafe fn start_now(
         &self,
+        level: Level,
         deadline: i64,
         f: TaskFn,
         closure: *mut c_void,
@@ -116,7 +125,11 @@ impl Timer {
         self.f.set(Some(f));
         self.closure.set(closure);
         self.worker.set(worker);
-        self.entry.set_claim(claim);
+        self.entry.set_claim(match level {
+            Level::Normal => claim::<NORMAL>,
+            Level::Urgent => claim::<URGENT>,
+            Level::Background => claim::<BACKGROUND>,
+        });
         if cfg!(debug_assertions) {
             self.state.store(self.whole(PENDING), Ordering::Relaxed);
         }
@@ -190,24 +203,30 @@ impl Timer {
 ///
 /// # Safety
 /// The entry is that of a [`Timer`].
-unsafe fn claim(entry: *const Entry, _why: Why) -> Option<Then> {
+unsafe fn claim<const LEVEL: u8>(entry: *const Entry, _why: Why) -> Option<Then> {
     let timer: *const Timer = entry.cast();
     // SAFETY: the timer lives until it is idle.
     unsafe {
         (*timer).check_whole(PENDING);
         (*timer).state.store((*timer).whole(SPAWNED), Ordering::Relaxed);
         let worker = (*timer).worker.get().expose_provenance();
-        Some(Then { act: spawn, with: [timer.expose_provenance(), worker] })
+        Some(Then { act: spawn::<LEVEL>, with: [timer.expose_provenance(), worker] })
     }
 }
 
 /// Queues the task of a timer that is due.
-fn spawn([timer, worker]: [usize; 2]) {
+fn spawn<const LEVEL: u8>([timer, worker]: [usize; 2]) {
     // SAFETY: records are never freed.
     let worker = unsafe { &*ptr::with_exposed_provenance::<Worker>(worker) };
     let task = Task { f: run_timer, closure: ptr::with_exposed_provenance_mut(timer) };
     // SAFETY: `run_timer` accepts the timer; the run is held.
-    unsafe { worker.queue_held(task) };
+    unsafe {
+        match LEVEL {
+            URGENT => worker.queue_held_at(Level::Urgent, task),
+            BACKGROUND => worker.queue_held_at(Level::Background, task),
+            _ => worker.queue_held(task),
+        }
+    }
 }
 
 /// The function of a timer's task.

@@ -16,6 +16,7 @@ pub mod graphs;
 pub mod groups;
 pub mod inline;
 pub mod io;
+pub mod levels;
 pub mod loops;
 pub mod nodes;
 pub mod pool;

@@ -9,7 +9,7 @@ use crate::ffi::{given, object, taskfunc, waited};
 use crate::runtime::deadlines;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
-use crate::task::Scheduler;
+use crate::task::{Level, Scheduler};
 use std::ffi::{c_int, c_void};
 
 use crate::ffi::groups::sched_group;
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn sched_timer_start(
     // SAFETY: by the caller's promise.
     match unsafe { given(s) } {
         // SAFETY: as above.
-        Ok(worker) => unsafe { timer.start(deadline, f, closure, worker) },
+        Ok(worker) => unsafe { timer.start(Level::Normal, deadline, f, closure, worker) },
         Err(Errno(error)) => errno::failed(error),
     }
 }

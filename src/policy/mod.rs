@@ -25,7 +25,8 @@ use crate::idle::quiescence::{LockedRun, Waiting};
 use crate::policy::guests::Purpose;
 use crate::policy::reliefs::Suspended;
 use crate::policy::turns::Turns;
-use crate::queue::injector::Refused;
+use crate::queue::background::Line;
+use crate::queue::injector::{Limit, Refused};
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::{Ends, RestAwaited, Rests};
 use crate::queue::{Deque, Full};
@@ -33,7 +34,7 @@ use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::{Counters, Phase};
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::memory::NoMemory;
-use crate::task::Task;
+use crate::task::{Level, Task};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -146,8 +147,23 @@ pub trait Policy: Sync + Sized + 'static {
         self.requeue(place, task)
     }
 
-    /// True if a task is queued whose blocking section has ended. A hint.
-    fn has_ended(&self) -> bool {
+    /// Adds a task of this level, as `inject` does, or as `put_back` does if the limit is waived. Not
+    /// accepted: `Full` also says that there is no memory. If the result is `Line::Begins`, the caller
+    /// has `age` called from time to time (`runtime::ageing`).
+    fn inject_at(
+        &self,
+        place: &impl Place,
+        task: Task,
+        level: Level,
+        limit: Limit,
+    ) -> Result<Line, Refused>;
+
+    /// Makes a background task that has waited for too long an ordinary task from outside: see
+    /// `queue::background`. Called by any thread. True if background tasks wait.
+    fn age(&self, place: &impl Place) -> bool;
+
+    /// True if a task is queued that goes before one whose section ends now. A hint.
+    fn has_first(&self) -> bool {
         false
     }
 
@@ -257,7 +273,9 @@ pub trait Policy: Sync + Sized + 'static {
     /// it back. Wakes a sleeper, because one that looked in between has missed the task.
     fn restored(&self, _place: Mine<'_, impl Place>) {}
 
-    /// Takes the next task for the worker at `place`, whose current task is about to be suspended.
+    /// Takes the next task for the worker at `place`, whose current task is about to be suspended, but
+    /// no background task: the caller may be ready to run (it yields), and a worker that has no other
+    /// task looks again in its loop.
     fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task>;
 
     /// Exchanges a task that yields for the next task, in place of `next_in_line` and `line_up`.
@@ -320,7 +338,7 @@ pub trait DequePolicy: Policy {
     /// The fast path of `spawn`, to `place`'s deque. If false, `finish_spawn` must follow at once.
     fn spawn_quickly(&self, deque: &Self::Deque, place: Mine<'_, impl Place>, task: Task) -> bool;
 
-    /// True if a task from outside the run waits. A hint.
+    /// True if a task from outside the run waits that is not a background task. A hint.
     fn has_injected(&self) -> bool;
 }
 

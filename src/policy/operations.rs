@@ -5,9 +5,10 @@ use crate::policy::guests::Purpose;
 use crate::policy::reliefs::Suspended;
 use crate::policy::{Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Policy};
 use crate::queue::Full;
-use crate::queue::injector::Refused;
+use crate::queue::background::Line;
+use crate::queue::injector::{Limit, Refused};
 use crate::sys::memory::NoMemory;
-use crate::task::Task;
+use crate::task::{Level, Task};
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -159,7 +160,10 @@ mod made {
         fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
         fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);
         fn requeue_ended(place, task: Task) -> Result<(), NoMemory> = requeue_ended(place, task);
-        fn has_ended(place) -> bool = has_ended();
+        fn has_first(place) -> bool = has_first();
+        fn inject_at(place, task: Task, level: Level, limit: Limit) -> Result<Line, Refused>
+            = inject_at(place, task, level, limit);
+        fn age(place) -> bool = age(place);
         fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
         fn wakes_at_spawn(place) -> Option<Duration> = wakes_at_spawn();
         fn queued(place) -> Option<usize> = queued(place.index());

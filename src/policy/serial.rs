@@ -5,6 +5,14 @@
 //! and then looks, under the injector's lock, whether a task is there or the gate is closed. A
 //! thread that adds a task or closes the gate does so under the lock, and rings afterwards. So
 //! either the worker sees the change, or the lock orders ASLEEP before the ring, which wakes it.
+//!
+//! # Urgent tasks
+//!
+//! The worker loads the word `order` before each task, for `SCHED_SEED`. A thread that has added an
+//! urgent task sets a bit there; then the worker looks at the injector before it takes its own task.
+//! The worker clears the bit *before* it looks, and sets it again if it has found a task. So if the
+//! look misses an urgent task, that task was added after the look, under the injector's lock, and its
+//! adder sets the bit after the worker has cleared it.
 
 use crate::idle::LongWait;
 use crate::idle::poller::{self, Poller};
@@ -15,23 +23,28 @@ use crate::policy::{
     TICK, UNAWAITED,
 };
 use crate::queue::Full;
-use crate::queue::injector::{Injector, Refused};
+use crate::queue::background::Line;
+use crate::queue::injector::{Injector, Limit, Refused};
 use crate::queue::length::{Length, Lengths};
 use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::run_gate::{RestAwaited, Rests};
 use crate::settings::Accepted;
 use crate::stats::Phase;
-use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
+use crate::sys::atomic::{AtomicU32, Ordering, UnsafeCell, spin_loop};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{futex, time};
-use crate::task::Task;
+use crate::task::{Level, Task};
 use std::mem::offset_of;
 use std::time::Duration;
 
 // Values of the bell.
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
+
+// The bits of `order`.
+const RANDOM: u32 = 1;
+const URGENT: u32 = 2;
 
 pub struct Serial {
     /// Used by worker 0's thread only.
@@ -40,7 +53,8 @@ pub struct Serial {
     quiescence: Quiescence,
     bell: Futex,
     limit: usize,
-    ready_order: ReadyOrder,
+    /// Which ready task is next: the youngest if no bit is set.
+    order: AtomicU32,
     warm: Duration,
     /// The worker may be the poller.
     poller: Option<&'static Poller>,
@@ -67,7 +81,10 @@ impl Policy for Serial {
             quiescence: Quiescence::new(1)?,
             bell: Futex::new(AWAKE),
             limit: plan.limit(),
-            ready_order: plan.ready_order,
+            order: AtomicU32::new(match plan.ready_order {
+                ReadyOrder::YoungestFirst => 0,
+                ReadyOrder::Random => RANDOM,
+            }),
             warm: plan.warm,
             poller: plan.poller,
             is_long: IsLong::default(),
@@ -128,6 +145,33 @@ impl Policy for Serial {
         Ok(())
     }
 
+    fn inject_at(
+        &self,
+        _place: &impl Place,
+        task: Task,
+        level: Level,
+        limit: Limit,
+    ) -> Result<Line, Refused> {
+        let mut line = Line::GoesOn;
+        match (level, limit) {
+            (Level::Normal, Limit::Applies) => _ = self.injector.push(task)?,
+            (Level::Normal, Limit::Waived) => {
+                self.injector.put_back_new(task).map_err(|NoMemory| Refused::Full)?;
+            }
+            (Level::Urgent, _) => {
+                self.injector.push_urgent(task, limit)?;
+                self.order.fetch_or(URGENT, Ordering::Relaxed);
+            }
+            (Level::Background, _) => line = self.injector.push_background(task, limit)?,
+        }
+        self.ring();
+        Ok(line)
+    }
+
+    fn age(&self, _place: &impl Place) -> bool {
+        self.injector.age(|_| self.ring())
+    }
+
     fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task> {
         let task = match first {
             LookFirst::AtHome => None,
@@ -155,6 +199,9 @@ impl Policy for Serial {
             match task {
                 Some(task) => stack.run(task),
                 None if stack.place().poll() => {}
+                None if self.injector.has_background() => {
+                    self.injector.take_background().into_iter().for_each(|task| stack.run(task));
+                }
                 None => {
                     stack.place().step(Step::Phase(Phase::Parked));
                     time::sleep(UNAWAITED); // a thread outside the run will end what is awaited
@@ -210,6 +257,11 @@ impl Policy for Serial {
                 idle = None;
                 stack.run(task);
             } else if self.is_empty() && !stack.place().poll() {
+                if let Some(task) = self.injector.take_background() {
+                    idle = None;
+                    stack.run(task);
+                    continue;
+                }
                 if self.quiescence.enter(&self.injector) {
                     return;
                 }
@@ -283,12 +335,31 @@ impl Serial {
     fn next(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: only the one worker calls this.
         let ready = unsafe { self.ready() };
-        match self.ready_order {
-            ReadyOrder::Random if !ready.is_empty() => {
-                let any = place.random_below(ready.len());
-                ready.swap_remove_back(any)
-            }
-            _ => ready.pop_back(),
+        match self.order.load(Ordering::Relaxed) {
+            0 => ready.pop_back(),
+            order => self.next_otherwise(order, ready, place),
         }
+    }
+
+    #[cold]
+    fn next_otherwise(
+        &self,
+        order: u32,
+        ready: &mut TaskQueue,
+        place: &impl Place,
+    ) -> Option<Task> {
+        if order & URGENT != 0 {
+            self.order.fetch_and(!URGENT, Ordering::Relaxed);
+            let urgent = self.injector.take_urgent();
+            if urgent.is_some() {
+                self.order.fetch_or(URGENT, Ordering::Relaxed); // there may be more
+                return urgent;
+            }
+        }
+        if order & RANDOM == 0 || ready.is_empty() {
+            return ready.pop_back();
+        }
+        let any = place.random_below(ready.len());
+        ready.swap_remove_back(any)
     }
 }

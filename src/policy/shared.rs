@@ -47,6 +47,15 @@
 //! the line of tasks from outside, because there it is behind all others. A worker checks for a
 //! turn when it takes a task from the queue and, by `outside`, at joins and between parts of loops.
 //!
+//! # Urgent and background tasks
+//!
+//! Urgent tasks are in a line of their own, from which a worker takes first, without a turn. They
+//! count among the tasks from outside, and a worker that looks for a turn finds, by `urgent`, that it
+//! has to give way at once. Background tasks are in a line from which only a worker takes that has
+//! found nothing else and has polled; the line counts when the queue is asked whether it is empty. So
+//! a worker still goes to sleep only when the queue is empty: with background tasks left, it takes
+//! one instead.
+//!
 //! # Joiners
 //!
 //! Each joiner sleeps on a word of its own, because one particular joiner must be woken. An idle
@@ -83,7 +92,8 @@ use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{
     Activity, Awaited, LookFirst, LoopStack, Mine, OnStack, Place, Plan, Policy, Step, TICK,
 };
-use crate::queue::injector::Refused;
+use crate::queue::background;
+use crate::queue::injector::{Limit, Refused};
 use crate::queue::length::{Length, Lengths};
 use crate::queue::run_gate::{RestAwaited, Rests, RunGate};
 use crate::queue::{End, Full};
@@ -93,7 +103,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering, Pad, UnsafeCell};
 use crate::sys::futex::Futex;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
-use crate::task::Task;
+use crate::task::{Level, Task};
 use std::marker::PhantomData;
 use std::mem;
 use std::time::Duration;
@@ -118,7 +128,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 Err(Refused::Full)
             } else {
                 self.add::<P>(state, task, line);
-                Ok((state.queue.len(), self.choose(state)))
+                Ok((state.queue.ready(), self.choose(state)))
             }
         });
         pushed.map(|(len, wake)| (len, self.wake(wake, place)))
@@ -180,7 +190,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     }
 
     fn take_next<P: Place>(&self, place: &P) -> Option<Task> {
-        self.with(|state| self.counted(state.queue.next::<O, P>(place), state)).map(Next::task)
+        self.with(|state| self.take_ready(state, place)).map(Next::task)
+    }
+
+    #[inline(always)]
+    fn take_ready<P: Place>(&self, state: &mut State, place: &P) -> Option<Next> {
+        self.counted(state.queue.next::<O, P>(place, &self.urgent), state)
     }
 
     /// Waits for the next task; None at the end of the run.
@@ -192,7 +207,10 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = self.counted(state.queue.next::<O, P>(place), state);
+            let mut task = self.take_ready(state, place);
+            if task.is_none() && (has_polled || !self.polls()) {
+                task = state.queue.next_background().map(Next::Own);
+            }
             if task.is_some() || state.gate.is_closed() {
                 let is_back =
                     task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle;
@@ -257,12 +275,16 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 self.wake_next(wake, place);
                 return None;
             }
-            let task = match state.queue.peek(End::Youngest) {
-                Some(youngest) if first == LookFirst::AtHome && !P::is_continuation(youngest) => {
+            let at_home = first == LookFirst::AtHome && self.urgent.load(Ordering::Relaxed) == 0;
+            let mut task = match state.queue.peek(End::Youngest) {
+                Some(youngest) if at_home && !P::is_continuation(youngest) => {
                     state.queue.pop::<P>(End::Youngest)
                 }
-                _ => self.counted(state.queue.next::<O, P>(place), state).map(Next::task),
+                _ => self.take_ready(state, place).map(Next::task),
             };
+            if task.is_none() && (has_polled || !self.polls()) {
+                task = state.queue.next_background();
+            }
             if task.is_some() {
                 let wake = self.choose_next(state, slept);
                 // SAFETY: locked.
@@ -313,6 +335,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             }),
             guests: Guests::new(plan.workers, plan.guests, plan.reliefs)?,
             outside: Pad(AtomicUsize::new(0)),
+            urgent: AtomicUsize::new(0),
             rests: Rests::new(),
             limit: plan.limit(),
             processors: plan.processors,
@@ -405,6 +428,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     fn is_turn_due(&self, place: Mine<'_, impl Place>) -> bool {
         match self.outside.load(Ordering::Relaxed) {
             0 => place.turns().end(),
+            _ if self.urgent.load(Ordering::Relaxed) > 0 => return true,
             waiting => return place.turns().is_due(waiting),
         }
         false
@@ -419,8 +443,60 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         queued.map(|wake| _ = self.wake(wake, place))
     }
 
-    fn has_ended(&self) -> bool {
-        self.with(|state| state.queue.has_ended())
+    fn has_first(&self) -> bool {
+        self.with(|state| state.queue.has_first())
+    }
+
+    fn inject_at(
+        &self,
+        place: &impl Place,
+        task: Task,
+        level: Level,
+        limit: Limit,
+    ) -> Result<background::Line, Refused> {
+        let full = |NoMemory| Refused::Full;
+        match (level, limit) {
+            (Level::Normal, Limit::Applies) => {
+                return self.inject(place, task).map(|()| background::Line::GoesOn);
+            }
+            (Level::Normal, Limit::Waived) => {
+                return self.put_back(place, task).map(|()| background::Line::GoesOn).map_err(full);
+            }
+            _ => {}
+        }
+        let queued = self.with(|state| {
+            if state.gate.is_closed() {
+                return Err(Refused::Closed);
+            }
+            if limit == Limit::Applies && state.queue.counted() >= self.limit {
+                return Err(Refused::Full);
+            }
+            let line = if level == Level::Urgent {
+                state.queue.push_urgent(task, &self.urgent).map_err(full)?;
+                self.count_outside(state);
+                background::Line::GoesOn
+            } else {
+                state.queue.push_background(task).map_err(full)?
+            };
+            Ok((line, self.choose(state)))
+        });
+        queued.map(|(line, wake)| {
+            self.wake(wake, place);
+            line
+        })
+    }
+
+    fn age(&self, place: &impl Place) -> bool {
+        let (waits, wake) = self.with(|state| {
+            let (waits, is_added) = state.queue.age();
+            if !is_added {
+                return (waits, Wake::Nobody);
+            }
+            self.count_outside(state);
+            (waits, self.choose(state))
+        });
+        self.wake(wake, place);
+        waits
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {

@@ -8,6 +8,11 @@
 //! Rejected: to serve also tasks that arrive during the turn. Tasks that yield are among them; they
 //! would run many times in a millisecond, and the own tasks never (c_tests/yields.c).
 //!
+//! An urgent task does not wait for a turn: a worker runs it as soon as it looks. It begins no turn
+//! and counts in none. So a worker that has looked because of an urgent task, and finds that another
+//! worker has taken it, must not take an ordinary task from outside instead, whose turn is not due:
+//! `only_urgent` says so.
+//!
 //! Only the worker uses its record. It reads the clock only while a task from outside waits.
 
 use crate::sys::atomic::MODEL;
@@ -28,6 +33,8 @@ pub struct Turns {
     ended: Cell<Option<Instant>>,
     /// The worker has not yet noted that the last task of the last turn has returned.
     runs: Cell<bool>,
+    /// The worker looks at the tasks from outside because of an urgent one, between two turns.
+    only_urgent: Cell<bool>,
 }
 
 impl Turns {
@@ -35,6 +42,7 @@ impl Turns {
     /// tasks from outside, at least one.
     #[cold]
     pub fn is_due(&self, waiting: usize) -> bool {
+        self.only_urgent.set(false);
         if MODEL {
             return true; // models have no clock
         }
@@ -49,6 +57,18 @@ impl Turns {
             self.runs.set(true);
         }
         due
+    }
+
+    /// An urgent task waits, and the worker is about to look for it.
+    #[cold]
+    pub fn begin_urgent(&self) {
+        self.only_urgent.set(self.begun.get().is_none());
+    }
+
+    /// True if only urgent tasks may be taken. True once for each `begin_urgent`.
+    #[cold]
+    pub fn is_only_urgent(&self) -> bool {
+        self.only_urgent.take()
     }
 
     /// True if a turn is not over yet.

@@ -16,16 +16,23 @@
 //! is the number of the run's stacks beyond those that its workers began with. A new task never
 //! takes a reserved slot. (If no slot can be reserved, the task does not leave its stack.)
 //!
-//! The tasks whose blocking section has ended are in a line of their own ([`ended`](super::ended)),
-//! from which a worker takes first.
+//! # Other lines
+//!
+//! A worker first takes the urgent tasks and those whose blocking section has ended
+//! ([`first`](super::first)). The background tasks ([`background`](super::background)) are taken only
+//! by a worker that asks for one. A task is *ready* if it is not a background task. Urgent and
+//! background tasks are new tasks, which the limit counts. `State::limit` is what they leave of it,
+//! so that a push compares one number.
 //!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | stores of `len`, under the lock | Release | `looks_empty` |
-//! | `looks_empty`: load of `len` | Acquire | these stores; a sleeper fences before its last look |
-//! | `len_hint`: load of `len` | Relaxed | none: a hint |
+//! | stores of `ready` and `background`, under the lock | Release | `looks_empty`, `has_ready` |
+//! | `looks_empty`: loads of both | Acquire | these stores; a sleeper fences before its last look |
+//! | `has_ready`: load of `ready` | Acquire | these stores |
+//! | `len_hint`, `has_background`: loads of them | Relaxed | none: hints |
+//! | `urgent` | Relaxed | as [`first`](super::first) says |
 //! | `outside`: loads and stores | Relaxed | the fences of `policy::stealing::outside` |
 //! | `exchangeable`, `ended` | Relaxed | none: hints |
 //! | all else | the lock | the lock |
@@ -34,7 +41,8 @@
 //! (`idle::eventcount`, interleaving 1), as does a sleeper between announcement and `looks_empty`.
 
 use crate::lock::mutex::Mutex;
-use crate::queue::ended::Ended;
+use crate::queue::background::{Background, Line, Look};
+use crate::queue::first::{First, Taken};
 use crate::queue::length::{Length, QUEUES_FOR_ALL};
 use crate::queue::room::{IsLong, TaskQueue};
 use crate::queue::run_gate::{Ends, RestAwaited, Rests, RunGate};
@@ -46,20 +54,24 @@ use std::mem::offset_of;
 
 pub struct Injector {
     state: Mutex<State>,
-    /// The queue's length, readable without the lock, under which a thread then takes a task.
-    len: AtomicUsize,
-    /// The number of tasks that are not spilled. Relaxed: a hint.
+    /// The number of ready tasks, readable without the lock, under which a thread then takes one.
+    ready: AtomicUsize,
+    /// The number of background tasks, as `ready`.
+    background: AtomicUsize,
+    /// The number of ready tasks that are not spilled. Relaxed: a hint.
     outside: AtomicUsize,
+    /// The number of urgent tasks. A hint.
+    urgent: AtomicUsize,
     /// The number of queued tasks for which a yielding task may be exchanged. It is 0 while a task
-    /// whose section has ended is queued, since that task goes first, and while a spilled task is
-    /// queued, since it must have its turn. A hint.
+    /// of `first` is queued, since that task goes first, and while a spilled task is queued, since
+    /// it must have its turn. A hint.
     exchangeable: AtomicUsize,
-    /// The number of tasks whose blocking section has ended. A hint.
-    ended: AtomicUsize,
+    /// The number of tasks in `State::first`. A hint.
+    first: AtomicUsize,
     rests: Rests,
     is_long: IsLong,
     is_spilled_long: IsLong,
-    limit: usize,
+    is_background_long: IsLong,
 }
 
 struct State {
@@ -70,7 +82,11 @@ struct State {
     spilled_next: bool,
     /// The capacity for tasks that have begun, in addition to the capacity for new tasks.
     reserved: usize,
-    ended: Ended,
+    first: First,
+    background: Background,
+    /// The most tasks in `queue` and `spilled` at which a new one is accepted: the limit, minus the
+    /// number of urgent and background tasks. Negative if some of these were not limited.
+    limit: isize,
     gate: RunGate,
 }
 
@@ -80,23 +96,45 @@ impl State {
     }
 
     fn is_empty(&self) -> bool {
-        self.new_tasks() == 0 && self.ended.is_empty()
+        self.others() == 0 && self.first.is_empty() && self.background.is_empty()
     }
 
-    /// The number of tasks that the limit counts.
-    fn new_tasks(&self) -> usize {
+    /// The number of tasks in `queue` and `spilled`.
+    fn others(&self) -> usize {
         self.queue.len() + self.spilled.len()
     }
 
-    fn next(&mut self) -> Option<Task> {
-        let ended = self.ended.next(self.new_tasks() > 0);
-        if ended.is_some() {
-            return ended;
+    /// The number of urgent and background tasks.
+    fn levelled(&self) -> usize {
+        self.first.urgent() + self.background.len()
+    }
+
+    fn is_full(&self) -> bool {
+        self.others() as isize >= self.limit
+    }
+
+    /// Takes the next ready task.
+    fn next(&mut self, urgent: &AtomicUsize) -> Option<Task> {
+        if let Some(first) = self.first.next(self.others() > 0, urgent) {
+            self.limit += isize::from(matches!(first, Taken::Urgent(_)));
+            return Some(first.task());
         }
+        self.next_of_others()
+    }
+
+    fn next_of_others(&mut self) -> Option<Task> {
         let spilled = self.queue.is_empty() || self.spilled_next && !self.spilled.is_empty();
         self.spilled_next = !spilled;
         if spilled { self.spilled.pop_front() } else { self.queue.pop_front() }
     }
+}
+
+/// Whether the limit of new tasks applies to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Applies,
+    /// The run has accepted the task before.
+    Waived,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +156,9 @@ impl Injector {
         [
             Length::of_vec_deque(state + offset_of!(State, queue) + TaskQueue::TASKS),
             Length::of_vec_deque(state + offset_of!(State, spilled) + TaskQueue::TASKS),
-            Ended::LENGTH.within(state + offset_of!(State, ended)),
+            First::LENGTHS[0].within(state + offset_of!(State, first)),
+            First::LENGTHS[1].within(state + offset_of!(State, first)),
+            Background::LENGTH.within(state + offset_of!(State, background)),
         ]
     }
 
@@ -129,17 +169,21 @@ impl Injector {
                 spilled: TaskQueue::new(),
                 spilled_next: false,
                 reserved: 0,
-                ended: Ended::default(),
+                first: First::default(),
+                background: Background::default(),
+                limit: isize::try_from(limit).unwrap_or(isize::MAX),
                 gate: RunGate::new(ends),
             }),
-            len: AtomicUsize::new(0),
+            ready: AtomicUsize::new(0),
+            background: AtomicUsize::new(0),
             outside: AtomicUsize::new(0),
+            urgent: AtomicUsize::new(0),
             exchangeable: AtomicUsize::new(0),
-            ended: AtomicUsize::new(0),
+            first: AtomicUsize::new(0),
             rests: Rests::new(),
             is_long: IsLong::default(),
             is_spilled_long: IsLong::default(),
-            limit,
+            is_background_long: IsLong::default(),
         }
     }
 
@@ -150,11 +194,49 @@ impl Injector {
             if state.gate.is_closed() {
                 return Err(Refused::Closed);
             }
-            if state.new_tasks() >= self.limit || state.make_room(1, &self.is_long).is_err() {
+            if state.is_full() || state.make_room(1, &self.is_long).is_err() {
                 return Err(Refused::Full);
             }
             state.queue.push_back(task);
             Ok(self.note_length(state))
+        })
+    }
+
+    /// Adds an urgent task. Returns the number of urgent tasks in the queue.
+    #[cold]
+    pub fn push_urgent(&self, task: Task, limit: Limit) -> Result<usize, Refused> {
+        self.push_levelled(limit, |state| {
+            state.first.push_urgent(task, &self.urgent)?;
+            self.note_length(state);
+            Ok(state.first.urgent())
+        })
+    }
+
+    /// Adds a background task.
+    #[cold]
+    pub fn push_background(&self, task: Task, limit: Limit) -> Result<Line, Refused> {
+        self.push_levelled(limit, |state| {
+            let line = state.background.push(task, &self.is_background_long)?;
+            self.note_background(state);
+            Ok(line)
+        })
+    }
+
+    fn push_levelled<T>(
+        &self,
+        limit: Limit,
+        push: impl FnOnce(&mut State) -> Result<T, NoMemory>,
+    ) -> Result<T, Refused> {
+        self.state.with(|state| {
+            if state.gate.is_closed() {
+                return Err(Refused::Closed);
+            }
+            if limit == Limit::Applies && state.is_full() {
+                return Err(Refused::Full);
+            }
+            let pushed = push(state).map_err(|NoMemory| Refused::Full)?;
+            state.limit -= 1;
+            Ok(pushed)
         })
     }
 
@@ -164,7 +246,7 @@ impl Injector {
             let reserved = state.reserved.saturating_add_signed(more);
             if more > 0 {
                 state.queue.make_room(reserved, &self.is_long)?;
-                state.ended.reserve(reserved)?;
+                state.first.reserve(reserved)?;
             }
             state.reserved = reserved;
             Ok(())
@@ -184,24 +266,34 @@ impl Injector {
     /// Like `put_back`, for a task whose blocking section has ended: see `queue::ended`.
     pub fn put_back_ended(&self, task: Task) -> Result<usize, NoMemory> {
         self.state.with(|state| {
-            state.ended.push(task)?;
+            state.first.push_ended(task)?;
             Ok(self.note_length(state))
         })
     }
 
-    /// True if a task whose blocking section has ended is queued. A hint.
-    pub fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed) > 0
+    /// True if a task is queued that is urgent, or whose blocking section has ended. A hint.
+    pub fn has_first(&self) -> bool {
+        self.first.load(Ordering::Relaxed) > 0
     }
 
-    /// Updates the hints. Returns the number of tasks that are not spilled.
+    /// True if an urgent task is queued. A hint.
+    #[inline(always)]
+    pub fn has_urgent(&self) -> bool {
+        self.urgent.load(Ordering::Relaxed) > 0
+    }
+
+    /// Updates the hints. Returns the number of ready tasks that are not spilled.
     fn note_length(&self, state: &State) -> usize {
-        let (others, ended, spilled) = (state.queue.len(), state.ended.len(), state.spilled.len());
-        self.exchangeable.store(if ended + spilled > 0 { 0 } else { others }, Ordering::Relaxed);
-        self.outside.store(others + ended, Ordering::Relaxed);
-        self.ended.store(ended, Ordering::Relaxed);
-        self.len.store(others + ended + spilled, Ordering::Release);
-        others + ended
+        let (others, first, spilled) = (state.queue.len(), state.first.len(), state.spilled.len());
+        self.exchangeable.store(if first + spilled > 0 { 0 } else { others }, Ordering::Relaxed);
+        self.outside.store(others + first, Ordering::Relaxed);
+        self.first.store(first, Ordering::Relaxed);
+        self.ready.store(others + first + spilled, Ordering::Release);
+        others + first
+    }
+
+    fn note_background(&self, state: &State) {
+        self.background.store(state.background.len(), Ordering::Release);
     }
 
     /// Adds spilled tasks, whether or not the gate is open; they take no reserved slots. Calls
@@ -215,7 +307,7 @@ impl Injector {
         give: impl FnOnce(usize, &mut dyn FnMut(Task)),
     ) -> Result<(), Full> {
         self.state.with(|state| {
-            let n = n.min(limit.saturating_sub(state.new_tasks()));
+            let n = n.min(limit.saturating_sub(state.others() + state.levelled()));
             if n == 0 || state.spilled.make_room(n, &self.is_spilled_long).is_err() {
                 return Err(Full);
             }
@@ -234,11 +326,11 @@ impl Injector {
         })
     }
 
-    /// Takes the oldest task, and then offers the others to `keep`, from the end `from`, until
-    /// `keep` refuses one. `keep` is called under the queue's lock.
+    /// Takes the next ready task, and then offers those of `queue` and `spilled` to `keep`, from the
+    /// end `from`, until `keep` refuses one. `keep` is called under the queue's lock.
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.state.with(|state| {
-            let first = state.next();
+            let first = state.next(&self.urgent);
             let mut queues = [&mut state.queue, &mut state.spilled];
             if from == End::Youngest {
                 queues.reverse();
@@ -262,21 +354,79 @@ impl Injector {
         })
     }
 
+    /// Takes the next ready task.
     #[inline(never)]
     pub fn take(&self) -> Option<Task> {
         self.state.with(|state| {
-            let task = state.next();
+            let task = state.next(&self.urgent);
             self.note_length(state);
             task
         })
     }
 
-    /// Takes the oldest task that is not spilled.
+    #[cold]
+    #[inline(never)]
+    pub fn take_urgent(&self) -> Option<Task> {
+        self.state.with(|state| {
+            let task = state.first.next_urgent(&self.urgent)?;
+            state.limit += 1;
+            self.note_length(state);
+            Some(task)
+        })
+    }
+
+    /// As `take`, but leaves the urgent tasks.
+    #[cold]
+    #[inline(never)]
+    pub fn take_normal(&self) -> Option<Task> {
+        self.state.with(|state| {
+            let ended = state.first.next_ended(state.others() > 0);
+            let task = ended.or_else(|| state.next_of_others());
+            self.note_length(state);
+            task
+        })
+    }
+
+    /// Takes the oldest background task.
+    #[cold]
+    #[inline(never)]
+    pub fn take_background(&self) -> Option<Task> {
+        self.state.with(|state| {
+            let task = state.background.take()?;
+            state.limit += 1;
+            self.note_background(state);
+            Some(task)
+        })
+    }
+
+    /// Looks at the line of background tasks. An overdue task becomes the next one from outside: then
+    /// `added` is called after the unlocking, with what `push` returns. True if background tasks wait.
+    #[cold]
+    pub fn age(&self, added: impl FnOnce(usize)) -> bool {
+        let (waits, waiting) = self.state.with(|state| match state.background.look() {
+            Look::Empty => (false, None),
+            Look::Waits => (true, None),
+            Look::Overdue(task) if state.make_room(1, &self.is_long).is_err() => {
+                state.background.put_back(task);
+                (true, None)
+            }
+            Look::Overdue(task) => {
+                state.limit += 1;
+                state.queue.push_front(task);
+                self.note_background(state);
+                (true, Some(self.note_length(state)))
+            }
+        });
+        waiting.map(added);
+        waits
+    }
+
+    /// Takes the oldest task that is neither spilled nor urgent.
     #[cold]
     #[inline(never)]
     pub fn take_outside(&self) -> Option<Task> {
         self.state.with(|state| {
-            let ended = state.ended.next(!state.queue.is_empty());
+            let ended = state.first.next_ended(!state.queue.is_empty());
             let task = ended.or_else(|| state.queue.pop_front());
             self.note_length(state);
             task
@@ -346,7 +496,18 @@ impl Injector {
     }
 
     pub fn looks_empty(&self) -> bool {
-        self.len.load(Ordering::Acquire) == 0
+        !self.has_ready() && self.background.load(Ordering::Acquire) == 0
+    }
+
+    /// True if a task is queued that is not a background task.
+    #[inline(always)]
+    pub fn has_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire) > 0
+    }
+
+    /// True if a background task is queued. A hint.
+    pub fn has_background(&self) -> bool {
+        self.background.load(Ordering::Relaxed) > 0
     }
 
     /// True if the queue is empty and the gate open, both seen under the lock.
@@ -377,21 +538,24 @@ impl Injector {
     pub fn when_open(&self, then: impl FnOnce(usize, usize)) {
         self.state.with(|state| {
             if !state.gate.is_closed() {
-                then(state.new_tasks() + state.ended.len(), state.gate.awaited());
+                let queued = state.others() + state.first.len() + state.background.len();
+                then(queued, state.gate.awaited());
             }
         });
     }
 
     /// True if a queue still has the memory of an earlier peak. A hint.
     pub fn keeps_memory(&self) -> bool {
-        self.is_long.get() || self.is_spilled_long.get()
+        let lines = [&self.is_long, &self.is_spilled_long, &self.is_background_long];
+        lines.into_iter().any(IsLong::get)
     }
 
     /// Returns the memory of an earlier peak to the system, if the queues are empty.
     pub fn give_back(&self) {
-        let (long, spilled) = self.state.with(|state| {
+        let (long, spilled, background) = self.state.with(|state| {
             let long = state.queue.take_long(state.reserved, &self.is_long);
-            (long, state.spilled.take_long(0, &self.is_spilled_long))
+            let spilled = state.spilled.take_long(0, &self.is_spilled_long);
+            (long, spilled, state.background.take_long(&self.is_background_long))
         });
         if let Some(mut long) = long {
             long.discard();
@@ -401,15 +565,19 @@ impl Injector {
             long.discard();
             self.state.with(|state| state.spilled.keep(long));
         }
+        if let Some(mut long) = background {
+            long.discard();
+            self.state.with(|state| state.background.keep(long));
+        }
     }
 
-    /// The number of tasks that are not spilled. A hint.
+    /// The number of ready tasks that are not spilled. A hint.
     pub fn outside(&self) -> &AtomicUsize {
         &self.outside
     }
 
     pub fn len_hint(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        self.ready.load(Ordering::Relaxed) + self.background.load(Ordering::Relaxed)
     }
 
     /// The rests of the run, for a thread that waits for one.

@@ -145,7 +145,7 @@ pub struct Lengths {
     pub for_all: [Length; QUEUES_FOR_ALL],
 }
 
-pub const QUEUES_FOR_ALL: usize = 3;
+pub const QUEUES_FOR_ALL: usize = 5;
 
 /// The names and offsets of the fields, for the debugger.
 pub const LAYOUT: [(&str, usize); 17] = [

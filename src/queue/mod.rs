@@ -8,7 +8,7 @@
 //! | [`ring`] | ring of 256 slots, first in, first out | lock-free, a swap in pop |
 //! | [`locked`] | ring under a lock; the lock and the owner's end are parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
-//! | [`ended`] | part of the queue for all workers: tasks whose blocking section has ended | |
+//! | [`first`], [`ended`], [`background`] | parts of the queue for all workers: urgent tasks, tasks whose blocking section has ended, background tasks | |
 //!
 //! [`length`] tells a debugger where it finds the length of each queue; [`room`] manages the memory
 //! of the queues that are a `VecDeque`. [`run_gate`] is the gate of a run, and [`run_waits`] the
@@ -28,8 +28,10 @@
 //! the capability names [`Infallible`](std::convert::Infallible), a type without values, so the
 //! compiler drops the code for `Some`.
 
+pub mod background;
 pub mod chaselev;
 pub mod ended;
+pub mod first;
 mod infallible;
 pub mod injector;
 pub mod length;

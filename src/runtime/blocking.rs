@@ -239,11 +239,11 @@ fn claim_vacant(fiber: &Fiber) -> Option<&'static Worker> {
 }
 
 /// Called when a task whose section has ended has a worker. If tasks whose sections ended earlier
-/// stand in line, this task joins the line, and the first one there continues.
+/// stand in line, or an urgent task waits, this task joins the line, and the first one continues.
 fn give_way(fiber: &Fiber) {
     // SAFETY: the calling thread occupies the worker.
     let mine = unsafe { fiber.mine() };
-    if !mine.operations().has_ended() {
+    if !mine.operations().has_first() {
         return;
     }
     let first = if mine.own_turn() { LookFirst::AtHome } else { LookFirst::Outside };

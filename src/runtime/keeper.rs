@@ -1,8 +1,8 @@
 //! The keeper: the thread of `threads::watcher`, for what happens at a time (`deadlines`), for
-//! descriptors that nobody polls (`descriptors`), and for tasks that wait behind workers which
-//! compute for long (`relief`).
+//! descriptors that nobody polls (`descriptors`), for tasks that wait behind workers which compute
+//! for long (`relief`), and for background tasks that wait behind busy workers (`ageing`).
 
-use crate::runtime::{beside, deadlines, descriptors, registry, relief};
+use crate::runtime::{ageing, beside, deadlines, descriptors, registry, relief};
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::futex;
 use crate::threads::watcher::Reason;
@@ -31,5 +31,5 @@ pub fn look(reason: Reason) -> Duration {
         }
     }
     WANTED.store(wanted, Ordering::Relaxed);
-    next.min(poll).min(if wanted { SOON } else { futex::LONGEST })
+    next.min(poll).min(ageing::look()).min(if wanted { SOON } else { futex::LONGEST })
 }

@@ -1,5 +1,6 @@
 //! The part that all policies share: workers, fibers, suspension, blocking sections, runs.
 
+pub mod ageing;
 pub mod arg_blocks;
 pub mod beside;
 pub mod blocking;
@@ -17,6 +18,7 @@ pub mod guest;
 pub mod host;
 pub mod identity;
 pub mod keeper;
+pub mod levels;
 pub mod life;
 pub mod observed;
 pub mod outside;

@@ -44,8 +44,8 @@ impl Worker {
     /// True if the relief that has come to this worker first looks at the queue for all workers.
     pub(super) fn relief_looks_outside(&self) -> bool {
         // SAFETY: the run does not end before its relief has come.
-        let has_ended = unsafe { self.operations_for_any() }.has_ended();
-        if has_ended { !self.own_turn() } else { self.tick() }
+        let has_first = unsafe { self.operations_for_any() }.has_first();
+        if has_first { !self.own_turn() } else { self.tick() }
     }
 
     /// Queues a suspended task of this run: for this `turn` if the calling thread is a worker of
@@ -178,7 +178,10 @@ impl Worker {
 
     /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since
     /// `retire` takes `run_lock` as well.
-    fn with_open_run<R>(&self, work: impl FnOnce(&Run, Operations<'_>) -> R) -> Option<R> {
+    pub(super) fn with_open_run<R>(
+        &self,
+        work: impl FnOnce(&Run, Operations<'_>) -> R,
+    ) -> Option<R> {
         if !process::is_known() {
             // The child of a fork that ran no handlers: a thread of the parent may hold the lock.
             return None;

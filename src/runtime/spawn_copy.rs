@@ -9,7 +9,7 @@ use crate::sys::errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::memory::copy_few;
 use crate::sys::unwind::{CopyTask, call_guarded};
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
 
@@ -96,6 +96,25 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
     let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
     // SAFETY: `f` accepts a pointer to a copy, which `fill` writes.
     unsafe { spawn_filled(f, bytes, fill, worker) }
+}
+
+/// As `spawn`, for a task with a level: see `Worker::spawn_at`.
+///
+/// # Safety
+/// As for `spawn`.
+pub unsafe fn spawn_at(
+    level: Level,
+    f: TaskFn,
+    arg: *const c_void,
+    bytes: usize,
+    worker: &Worker,
+) -> c_int {
+    // SAFETY: as in `spawn`.
+    let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
+    // SAFETY: `run_block` accepts the block.
+    let put = |task| unsafe { worker.spawn_at(level, task) };
+    // SAFETY: as in `spawn`.
+    unsafe { spawn_by(f, bytes, fill, worker.mine(), put) }
 }
 
 /// `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the argument.

@@ -17,7 +17,7 @@ const TASKS: (&str, &[&str]) = (
     "tasks.toml",
     &[
         "tasks", "groups", "loops", "scan", "block", "sync", "time", "channel", "nodes", "graphs",
-        "pool", "stats",
+        "pool", "levels", "stats",
     ],
 );
 const IO: (&str, &[&str]) = ("io.toml", &["io"]);

@@ -3,9 +3,11 @@
 use crate::policy::Place;
 use crate::policy::reliefs::MOST_LOOKS;
 use crate::queue::End;
-use crate::queue::ended::Ended;
+use crate::queue::background::{self, Background, Look};
+use crate::queue::first::{First, Taken};
 use crate::queue::length::{Length, QUEUES_FOR_ALL};
 use crate::queue::room::{IsLong, Long, QueueOf, TaskQueue};
+use crate::sys::atomic::AtomicUsize;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
@@ -66,11 +68,12 @@ struct FromOutside {
     added: usize,
 }
 
-/// Long buffers of the two lines, taken out to be discarded.
+/// Long buffers of the lines, taken out to be discarded.
 #[derive(Default)]
 pub(super) struct Buffers {
     own: Option<Long>,
     outside: Option<Long<FromOutside>>,
+    background: Option<Long>,
 }
 
 impl Buffers {
@@ -78,6 +81,7 @@ impl Buffers {
     pub(super) fn discard(&mut self) {
         self.own.iter_mut().for_each(Long::discard);
         self.outside.iter_mut().for_each(Long::discard);
+        self.background.iter_mut().for_each(Long::discard);
     }
 }
 
@@ -89,15 +93,19 @@ pub(super) struct SharedQueue {
     outside: QueueOf<FromOutside>,
     /// How many of the run's own tasks were ever added.
     added: usize,
-    /// How many of the queued tasks were suspended. The limit does not count them; otherwise tasks
+    /// How many of the tasks in the two lines were suspended, minus the number of urgent and
+    /// background tasks, modulo 2^64. The limit does not count the suspended ones; otherwise tasks
     /// that yield could fill the queue, and each of their spawns would be refused forever.
-    suspended: usize,
+    uncounted: usize,
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
     is_long: IsLong,
     is_outside_long: IsLong,
-    /// The tasks whose blocking section has ended. They are next in every order.
-    ended: Ended,
+    is_background_long: IsLong,
+    /// The urgent tasks, and those whose blocking section has ended. They are next in every order.
+    first: First,
+    /// They are last in every order: only `next_background` takes one.
+    background: Background,
 }
 
 impl SharedQueue {
@@ -108,26 +116,34 @@ impl SharedQueue {
             Length::of_vec_deque(at + tasks + TaskQueue::TASKS),
             Length::of_vec_deque(at + outside + QueueOf::<FromOutside>::TASKS)
                 .with_slots_of(size_of::<FromOutside>()),
-            Ended::LENGTH.within(at + offset_of!(SharedQueue, ended)),
+            First::LENGTHS[0].within(at + offset_of!(SharedQueue, first)),
+            First::LENGTHS[1].within(at + offset_of!(SharedQueue, first)),
+            Background::LENGTH.within(at + offset_of!(SharedQueue, background)),
         ]
     }
 
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
-        self.tasks.len() + self.outside.len() - self.suspended
+        (self.tasks.len() + self.outside.len()).wrapping_sub(self.uncounted)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of tasks that are not background tasks.
+    pub(super) fn ready(&self) -> usize {
         self.tasks.len() + self.outside()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.outside() == 0
+    pub(super) fn len(&self) -> usize {
+        self.ready() + self.background.len()
     }
 
-    /// The number of tasks from outside the run, and of those whose blocking section has ended.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of tasks from outside the run, of urgent ones, and of those whose blocking section
+    /// has ended.
     pub(super) fn outside(&self) -> usize {
-        self.outside.len() + self.ended.len()
+        self.outside.len() + self.first.len()
     }
 
     /// Makes room for one task in addition to the reserved slots.
@@ -155,14 +171,15 @@ impl SharedQueue {
         if more > 0 {
             self.make_room_for(reserved, Line::Own)?;
             self.make_room_for(reserved, Line::Outside)?;
-            self.ended.reserve(reserved)?;
+            self.first.reserve(reserved)?;
         }
         self.reserved = reserved;
         Ok(())
     }
 
     pub(super) fn keeps_memory(&self) -> bool {
-        self.is_long.get() || self.is_outside_long.get()
+        let lines = [&self.is_long, &self.is_outside_long, &self.is_background_long];
+        lines.into_iter().any(IsLong::get)
     }
 
     /// See `TaskQueue::take_long`.
@@ -170,6 +187,7 @@ impl SharedQueue {
         Buffers {
             own: self.tasks.take_long(self.reserved, &self.is_long),
             outside: self.outside.take_long(self.reserved, &self.is_outside_long),
+            background: self.background.take_long(&self.is_background_long),
         }
     }
 
@@ -180,12 +198,15 @@ impl SharedQueue {
         if let Some(long) = buffers.outside {
             self.outside.keep(long);
         }
+        if let Some(long) = buffers.background {
+            self.background.keep(long);
+        }
     }
 
     /// Adds a task as the youngest of its line, in which the caller has made room.
     #[inline(always)]
     pub(super) fn push<P: Place>(&mut self, task: Task, line: Line) {
-        self.suspended += usize::from(P::is_continuation(task));
+        self.uncounted = self.uncounted.wrapping_add(usize::from(P::is_continuation(task)));
         match line {
             Line::Own => {
                 self.added = self.added.wrapping_add(1);
@@ -197,11 +218,55 @@ impl SharedQueue {
 
     /// Adds a task whose blocking section has ended. Succeeds if a slot was reserved for the task.
     pub(super) fn push_ended(&mut self, task: Task) -> Result<(), NoMemory> {
-        self.ended.push(task)
+        self.first.push_ended(task)
     }
 
-    pub(super) fn has_ended(&self) -> bool {
-        !self.ended.is_empty()
+    /// Adds an urgent task. `urgent`: the hint of `queue::first`.
+    #[cold]
+    pub(super) fn push_urgent(&mut self, task: Task, urgent: &AtomicUsize) -> Result<(), NoMemory> {
+        self.first.push_urgent(task, urgent)?;
+        self.uncounted = self.uncounted.wrapping_sub(1);
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn push_background(&mut self, task: Task) -> Result<background::Line, NoMemory> {
+        let line = self.background.push(task, &self.is_background_long)?;
+        self.uncounted = self.uncounted.wrapping_sub(1);
+        Ok(line)
+    }
+
+    /// Takes the oldest background task. The caller has found no other task.
+    #[cold]
+    pub(super) fn next_background(&mut self) -> Option<Task> {
+        let task = self.background.take()?;
+        self.uncounted = self.uncounted.wrapping_add(1);
+        Some(task)
+    }
+
+    /// Looks at the line of background tasks. An overdue task becomes the next one from outside; then
+    /// the second result is true. The first is true if background tasks wait.
+    #[cold]
+    pub(super) fn age(&mut self) -> (bool, bool) {
+        match self.background.look() {
+            Look::Empty => (false, false),
+            Look::Waits => (true, false),
+            Look::Overdue(task) if self.make_room(Line::Outside).is_err() => {
+                self.background.put_back(task);
+                (true, false)
+            }
+            Look::Overdue(task) => {
+                self.uncounted = self.uncounted.wrapping_add(1);
+                // The number of own tasks that have left the queue: in order, this task is next.
+                let added = self.added.wrapping_sub(self.tasks.len());
+                self.outside.push_front(FromOutside { task, added });
+                (true, true)
+            }
+        }
+    }
+
+    pub(super) fn has_first(&self) -> bool {
+        !self.first.is_empty()
     }
 
     /// True if the next task is the first of `outside`.
@@ -224,14 +289,14 @@ impl SharedQueue {
             End::Oldest => self.tasks.pop_front(),
             End::Youngest => self.tasks.pop_back(),
         }?;
-        self.suspended -= usize::from(P::is_continuation(task));
+        self.uncounted = self.uncounted.wrapping_sub(usize::from(P::is_continuation(task)));
         Some(task)
     }
 
     fn pop_outside<P: Place>(&mut self, place: &P) -> Option<Task> {
         let FromOutside { task, .. } = self.outside.pop_front()?;
         place.turns().took(self.outside() > 0);
-        self.suspended -= usize::from(P::is_continuation(task));
+        self.uncounted = self.uncounted.wrapping_sub(usize::from(P::is_continuation(task)));
         Some(task)
     }
 
@@ -244,7 +309,7 @@ impl SharedQueue {
     /// Takes the oldest task from outside that was suspended, if it is among the first.
     pub(super) fn take_suspended<P: Place>(&mut self) -> Option<Task> {
         let at = self.find_suspended::<P>()?;
-        self.suspended -= 1;
+        self.uncounted = self.uncounted.wrapping_sub(1);
         self.outside.remove(at).map(|next| next.task)
     }
 
@@ -252,10 +317,15 @@ impl SharedQueue {
         self.outside.iter().take(MOST_LOOKS).position(|next| P::is_continuation(next.task))
     }
 
+    /// Takes the next task, but no background task.
     #[inline(always)]
-    pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Next> {
+    pub(super) fn next<O: Order, P: Place>(
+        &mut self,
+        place: &P,
+        urgent: &AtomicUsize,
+    ) -> Option<Next> {
         if self.outside() > 0 {
-            if let Some(task) = self.next_of_others::<O, P>(place) {
+            if let Some(task) = self.next_of_others::<O, P>(place, urgent) {
                 return Some(Next::Outside(task));
             }
         }
@@ -268,18 +338,29 @@ impl SharedQueue {
     /// Takes the next task, if it is not in the run's own line.
     #[cold]
     #[inline(never)]
-    fn next_of_others<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+    fn next_of_others<O: Order, P: Place>(
+        &mut self,
+        place: &P,
+        urgent: &AtomicUsize,
+    ) -> Option<Task> {
         let others_wait = !self.tasks.is_empty() || !self.outside.is_empty();
-        if let Some(task) = self.ended.next(others_wait) {
-            place.turns().took(self.outside() > 0);
-            return Some(task);
+        match self.first.next(others_wait, urgent) {
+            Some(Taken::Urgent(task)) => {
+                self.uncounted = self.uncounted.wrapping_add(1);
+                return Some(task); // it counts in no turn
+            }
+            Some(Taken::Ended(task)) => {
+                place.turns().took(self.outside() > 0);
+                return Some(task);
+            }
+            None => {}
         }
         if self.is_outside_next::<O>(place) { self.pop_outside(place) } else { None }
     }
 
-    /// Takes the next task, if it was suspended and no task of `ended` waits.
+    /// Takes the next task, if it was suspended and no task of `first` waits.
     pub(super) fn next_suspended<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
-        if self.has_ended() {
+        if self.has_first() {
             return None;
         }
         if self.is_outside_next::<O>(place) {

@@ -25,6 +25,8 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) guests: Guests,
     /// The number of queued tasks from outside. Written under the lock, read as a hint (Relaxed).
     pub(super) outside: Pad<AtomicUsize>,
+    /// The number of queued urgent tasks, as `outside`: see `queue::first`.
+    pub(super) urgent: AtomicUsize,
     pub(super) rests: Rests,
     pub(super) limit: usize,
     pub(super) processors: usize,
@@ -306,7 +308,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// Queues tasks whose descriptors are ready. False: no task waits for a descriptor. Otherwise
     /// the queue was unlocked meanwhile.
     pub(super) fn poll(&self, place: &impl Place) -> bool {
-        let is_used = self.poller.is_some_and(Poller::is_used);
+        let is_used = self.polls();
         if is_used {
             // SAFETY: the caller has locked.
             unsafe { self.monitor.unlock() };
@@ -314,6 +316,11 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             self.monitor.lock();
         }
         is_used
+    }
+
+    /// True if tasks wait for descriptors: see `poll`.
+    pub(super) fn polls(&self) -> bool {
+        self.poller.is_some_and(Poller::is_used)
     }
 
     /// Waits for a while.

@@ -35,6 +35,8 @@
 //!    exchange, not a batch. A batch would contain all yielding tasks except this one, so the last
 //!    task of each batch would miss the next batch.
 //!
+//! Urgent and background tasks are in no batch, since a deque knows no levels.
+//!
 //! Without either rule some tasks get more turns than others (c_tests/yields.c). A deque that is
 //! popped at the oldest end needs neither rule, because there the tasks of a batch come before the
 //! tasks that yield later. But a worker that waits in the middle of a task (`help`) pops every
@@ -45,6 +47,8 @@ use crate::policy::Place;
 use crate::policy::stealing::amounts::Spills;
 use crate::policy::stealing::state::Stealing;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Owner, Portion, Steal};
+use crate::stats::Counter;
+use crate::sys::atomic::Pad;
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
@@ -86,7 +90,10 @@ impl<D: Deque> Stealing<D> {
     /// worker pops its own deque now.
     pub(super) fn take_overdue(&self, place: Mine<'_, impl Place>, popped: End) -> Option<Task> {
         let batch = self.amounts.batches.get(place.index());
-        if let Some(batch) = batch.filter(|batch| popped == End::Youngest && batch.get() > 0) {
+        let looks_at_own = |batch: &&Pad<Counter>| {
+            popped == End::Youngest && batch.get() > 0 && !self.injector.has_urgent()
+        };
+        if let Some(batch) = batch.filter(looks_at_own) {
             batch.set(batch.get() - 1);
             if let Some(mut own) = self.own(place).private_part() {
                 own.publish(Portion::HalfOrLone);

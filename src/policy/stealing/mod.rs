@@ -14,6 +14,11 @@
 //! other workers, until the awaited task is over. Unlike ForkJoinPool, the join turns first to the
 //! worker that runs the awaited task, and looks at the injector once in `TICK` tasks. By default
 //! the injector comes before the victims, as in Go and Tokio: its tasks have waited longest.
+//!
+//! An urgent task is in the injector, before all others, and its adder has each worker look there
+//! ([`outside`]). A background task is in the injector, in a line of its own; a search takes one only
+//! if it has found nothing, has polled, and has raided the other workers' private tasks (`search`).
+//! So neither is ever in a deque: a deque knows no levels.
 
 mod amounts;
 mod batches;
@@ -30,7 +35,7 @@ pub use self::state::Stealing;
 use self::amounts::Amounts;
 use self::demands::{Demands, RaidCost, Reach, Requests};
 use self::eager::Eagerness;
-use self::search::Until;
+use self::search::{Levels, Until};
 use self::state::Token;
 use crate::idle::eventcount::{EventCount, Role};
 use crate::idle::quiescence::{LockedRun, Quiescence, Waiting};
@@ -41,7 +46,8 @@ use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, Step, TICK,
 };
 use crate::policy::{Mine, OnStack};
-use crate::queue::injector::{Injector, Refused};
+use crate::queue::background::Line;
+use crate::queue::injector::{Injector, Limit, Refused};
 use crate::queue::length::Lengths;
 use crate::queue::run_gate::{RestAwaited, Rests};
 use crate::queue::{Deque, End, Full, Portion, PrivatePart};
@@ -51,7 +57,7 @@ use crate::sys::atomic::{AtomicUsize, MODEL, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
-use crate::task::Task;
+use crate::task::{Level, Task};
 use std::any::Any;
 use std::mem::offset_of;
 use std::ptr;
@@ -83,7 +89,7 @@ impl<D: Deque> Stealing<D> {
         reach: Reach,
     ) -> Found {
         let place = stack.place();
-        let found = self.search_until(&Until::Over(awaited), place, reach);
+        let found = self.search_until(&Until::Over(awaited), place, reach, Levels::Normal);
         let Some(task) = found else { return Found::Nothing };
         let put = || self.spawn(place, task).is_ok() || self.put_back(&*place, task).is_ok();
         if !is_part(task) && put() {
@@ -139,7 +145,7 @@ impl<D: Deque> Stealing<D> {
                     LookFirst::AtHome => Reach::Ask,
                     LookFirst::Outside => Reach::Raid,
                 };
-                self.search(place, reach, || (), || ())
+                self.search(place, reach, Levels::Ready, || (), || ())
             })
     }
 }
@@ -342,7 +348,8 @@ impl<D: Deque> Policy for Stealing<D> {
         place.step(Step::Phase(Phase::Searching));
         let (mut begun, most) = (Instant::now(), Patience::usual(self.sleepers.wake_cost()));
         let mut demands = Demands::new(begun + SUSPENSION / 2);
-        while !awaited.over() && !self.surplus() {
+        // (An urgent task begins when this one is suspended.)
+        while !awaited.over() && !self.surplus() && !self.injector.has_urgent() {
             let (waited, others) = (begun.elapsed(), self.waiting_awake());
             // A queued task is left to other workers that search, for as long as a suspension
             // takes. If no worker searches, this one waits half as long. (Rejected: no wait, with
@@ -383,8 +390,39 @@ impl<D: Deque> Policy for Stealing<D> {
         Ok(())
     }
 
-    fn has_ended(&self) -> bool {
-        self.injector.has_ended()
+    fn inject_at(
+        &self,
+        place: &impl Place,
+        task: Task,
+        level: Level,
+        limit: Limit,
+    ) -> Result<Line, Refused> {
+        match (level, limit) {
+            (Level::Normal, Limit::Applies) => self.inject(place, task)?,
+            (Level::Normal, Limit::Waived) => {
+                self.put_back(place, task).map_err(|NoMemory| Refused::Full)?;
+            }
+            (Level::Urgent, _) => {
+                let waiting = self.injector.push_urgent(task, limit)?;
+                self.added_urgent(place, waiting);
+            }
+            (Level::Background, _) => {
+                let line = self.injector.push_background(task, limit)?;
+                if self.parks() {
+                    self.sleepers.published(|worker| place.start(worker));
+                }
+                return Ok(line);
+            }
+        }
+        Ok(Line::GoesOn)
+    }
+
+    fn age(&self, place: &impl Place) -> bool {
+        self.injector.age(|waiting| self.added_outside(place, waiting))
+    }
+
+    fn has_first(&self) -> bool {
+        self.injector.has_first()
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {
@@ -446,12 +484,15 @@ impl<D: Deque> Policy for Stealing<D> {
         let until = Until::Over(awaited);
         let mut countdown = TICK;
         while !awaited.over() {
-            if self.has_outside() && self.is_due(stack.place()) {
+            let has_outside = self.has_outside();
+            if has_outside && self.is_due(stack.place()) {
                 stack.give_way();
             }
             let place = stack.place();
             countdown -= 1;
-            let injected = if countdown == 0 {
+            let injected = if has_outside && self.injector.has_urgent() {
+                self.injected(place)
+            } else if countdown == 0 {
                 countdown = TICK;
                 self.take_overdue(place, End::Youngest)
             } else {
@@ -460,8 +501,9 @@ impl<D: Deque> Policy for Stealing<D> {
             // The worker's own tasks come first: the awaited task may be among them, and the task
             // that waits has added the younger ones.
             let task = injected.or_else(|| self.own(place).pop_youngest());
-            let found =
-                task.or_else(|| self.search_until(&until, place, Reach::Ask)).or_else(|| {
+            let found = task
+                .or_else(|| self.search_until(&until, place, Reach::Ask, Levels::All))
+                .or_else(|| {
                     place.step(Step::Phase(Phase::Searching));
                     let task = self.wait_for_work(&until, place, &mut naps);
                     place.step(Step::Phase(Phase::Busy));
@@ -553,6 +595,11 @@ impl<D: Deque> Policy for Stealing<D> {
             }
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
+                // The worker may have run a task from elsewhere since its last pop.
+                if self.looks_each_time(deque) && !deque.looks_empty() && self.is_due(place) {
+                    self.serve_outside(stack);
+                    continue 'fiber;
+                }
                 // SAFETY: the caller is on the worker's stack, so it owns the deque. Each pop takes
                 // the owner's end anew, because a task that runs in the pop also uses it.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {

@@ -27,6 +27,22 @@
 //! In each pair of these steps, one sees what the other has written. If the injector already has
 //! tasks, the thread that adds one relies on the step that is due for those tasks.
 //!
+//! # Urgent tasks
+//!
+//! An urgent task is the next one that a worker takes from the injector, and no turn has to be due for
+//! it. Its adder fences and then sets the alarms, even if a worker searches, or other tasks wait: a
+//! searcher may doze. So, between two steps: *if an urgent task is in the injector, the deque of each
+//! worker has an alarm.* An owner removes its alarm only in `is_due` and `take_for_turn`. Both fence
+//! afterwards, and set the alarm again if a task from outside is left. Suppose that one does not: it
+//! has found the count of these tasks to be 0. The count includes the urgent ones, so the urgent task
+//! was added later, or is taken. If it was added later, its adder's fence follows the owner's, and so
+//! does the alarm.
+//!
+//! A worker that dozes beside guests, or because its processor has other workers, is called, as if a
+//! processor were free. A worker that waits awake in the middle of a task (`wait_awake`) is suspended
+//! at once. Guests and reliefs take no urgent tasks: they do not take tasks of others that have not
+//! begun.
+//!
 //! # The price
 //!
 //! An alarm that is set before a turn is due stays set. Then each pop takes its slow path, some 40
@@ -52,16 +68,8 @@ impl<D: Deque> Stealing<D> {
     /// Makes workers take the `waiting` tasks of the injector soon, after any thread has added one.
     /// The place's counters do not belong to the caller.
     pub(super) fn added_outside(&self, place: &impl Place, waiting: usize) {
-        if self.parks() {
-            if self.sleepers.published(|worker| place.start(worker)) {
-                return;
-            }
-            let searching = self.sleepers.searching();
-            if self.sleepers.has_sleepers() && waiting > searching {
-                // There are more tasks than searchers. (Rejected: the first searcher wakes the next
-                // one. Jobs of 10 µs from three threads waited for 27 µs instead of 16.)
-                self.sleepers.wake_another(searching, |worker| place.start(worker));
-            }
+        if self.parks() && self.wake_for(place, waiting) {
+            return;
         }
         if waiting > 1 {
             return; // the step that is due for the earlier tasks serves this one
@@ -70,6 +78,32 @@ impl<D: Deque> Stealing<D> {
         if !self.parks() || self.sleepers.searching() == 0 {
             self.alarm_all();
         }
+    }
+
+    /// Wakes a worker for one of `waiting` tasks, if necessary. True if no worker has searched before.
+    fn wake_for(&self, place: &impl Place, waiting: usize) -> bool {
+        if self.sleepers.published(|worker| place.start(worker)) {
+            return true;
+        }
+        let searching = self.sleepers.searching();
+        if self.sleepers.has_sleepers() && waiting > searching {
+            // There are more tasks than searchers. (Rejected: the first searcher wakes the next
+            // one. Jobs of 10 µs from three threads waited for 27 µs instead of 16.)
+            self.sleepers.wake_another(searching, |worker| place.start(worker));
+        }
+        false
+    }
+
+    /// Makes workers take the `waiting` urgent tasks at once, after any thread has added one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn added_urgent(&self, place: &impl Place, waiting: usize) {
+        if self.parks() {
+            self.wake_for(place, waiting);
+            self.sleepers.call_surplus();
+        }
+        fence(Ordering::SeqCst); // with the fence in `silence`
+        self.alarm_all();
     }
 
     /// Sets the alarm of each worker's deque that has one. (Guests run no tasks from outside.) The
@@ -109,6 +143,10 @@ impl<D: Deque> Stealing<D> {
             place.turns().end();
             return false;
         }
+        if self.injector.has_urgent() {
+            place.turns().begin_urgent();
+            return true;
+        }
         place.turns().is_due(self.injector.outside().load(Ordering::Relaxed))
     }
 
@@ -119,13 +157,16 @@ impl<D: Deque> Stealing<D> {
         if let Some(private) = private.as_mut().filter(|private| private.is_alarmed()) {
             private.silence();
         }
-        let mut task = None;
-        while task.is_none() && self.has_outside() {
-            let Some(outside) = self.injector.take_outside() else { break };
-            task = self.resolved(outside, place); // None for the token of a place without tasks
+        let only_urgent = place.turns().is_only_urgent();
+        let mut task = if self.injector.has_urgent() { self.injector.take_urgent() } else { None };
+        if task.is_none() && !only_urgent {
+            while task.is_none() && self.has_outside() {
+                let Some(outside) = self.injector.take_outside() else { break };
+                task = self.resolved(outside, place); // None for the token of a place without tasks
+            }
+            place.turns().took(task.is_some());
         }
-        place.turns().took(task.is_some());
-        if task.is_some() && self.has_outside() {
+        if self.has_outside() {
             if let Some(private) = &mut private {
                 private.alarm();
             }
@@ -158,7 +199,8 @@ impl<D: Deque> Stealing<D> {
         let place = stack.place();
         while let Some(task) = self.take_for_turn(place) {
             stack.run_from_outside(task);
-            if !ptr::eq(&raw const *stack.place(), &raw const *place) || !place.turns().lasts() {
+            let stays = ptr::eq(&raw const *stack.place(), &raw const *place);
+            if !stays || !self.injector.has_urgent() && !place.turns().lasts() {
                 break;
             }
         }

@@ -58,6 +58,17 @@ pub(super) enum Until<'a> {
     Over(&'a dyn Awaited),
 }
 
+/// Which tasks of the injector a search takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Levels {
+    /// Neither urgent nor background tasks: the caller may put the task into its deque.
+    Normal,
+    /// All but background tasks.
+    Ready,
+    /// All; background tasks only if there is no other task, not even a private one.
+    All,
+}
+
 impl<D: Deque> Stealing<D> {
     /// Searches once, from a random victim on. Calls `before` before each attempt to take a task
     /// from a queue that seems to have one, and `failed` after an attempt that failed.
@@ -65,11 +76,12 @@ impl<D: Deque> Stealing<D> {
         &self,
         place: Mine<'_, impl Place>,
         reach: Reach,
+        levels: Levels,
         before: impl Fn(),
         failed: impl Fn(),
     ) -> Option<Task> {
-        if !self.outside_last {
-            if let Some(task) = self.search_outside(place, &before, &failed) {
+        if !self.outside_last || self.injector.has_urgent() {
+            if let Some(task) = self.search_outside(place, levels, &before, &failed) {
                 return Some(task);
             }
         }
@@ -81,10 +93,16 @@ impl<D: Deque> Stealing<D> {
                 return task;
             }
         }
-        let mut task =
-            if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
+        let mut task = if self.outside_last {
+            self.search_outside(place, levels, &before, &failed)
+        } else {
+            None
+        };
         if task.is_none() && place.poll() {
-            task = self.search_outside(place, &before, &failed);
+            task = self.search_outside(place, levels, &before, &failed);
+        }
+        if task.is_none() && levels == Levels::All && self.injector.has_background() {
+            task = self.search_background(place, reach, &before, &failed);
         }
         if task.is_none() {
             place.step(Step::FailedSearch);
@@ -96,14 +114,48 @@ impl<D: Deque> Stealing<D> {
     fn search_outside(
         &self,
         place: Mine<'_, impl Place>,
+        levels: Levels,
         before: &impl Fn(),
         failed: &impl Fn(),
     ) -> Option<Task> {
-        if self.injector.looks_empty() {
+        if !self.injector.has_ready() {
             return None;
         }
         before();
-        let task = self.take_injected(place);
+        let task = match levels {
+            Levels::Normal => {
+                self.injector.take_normal().and_then(|task| self.resolved(task, place))
+            }
+            Levels::Ready | Levels::All => self.take_injected(place),
+        };
+        match task {
+            Some(_) => self.sleepers.took(place.index(), Source::Outside),
+            None => failed(),
+        }
+        task
+    }
+
+    /// Takes a background task, after a search that has found nothing: see `search`. First raids the
+    /// victims, if that search has not.
+    #[cold]
+    #[inline(never)]
+    fn search_background(
+        &self,
+        place: Mine<'_, impl Place>,
+        reach: Reach,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        if reach != Reach::Raid {
+            for victim in (0..self.guests.seen()).filter(|&k| k != place.index()) {
+                let task = self.steal_from(victim, place, Reach::Raid, before, failed);
+                if task.is_some() {
+                    return task;
+                }
+            }
+        }
+        before();
+        let task = self.injector.take_background();
         match task {
             Some(_) => self.sleepers.took(place.index(), Source::Outside),
             None => failed(),
@@ -194,6 +246,7 @@ impl<D: Deque> Stealing<D> {
         until: &Until,
         place: Mine<'_, impl Place>,
         reach: Reach,
+        levels: Levels,
     ) -> Option<Task> {
         match until {
             Until::Ended => {
@@ -201,7 +254,7 @@ impl<D: Deque> Stealing<D> {
                     self.quiescence.leave();
                     place.step(Step::Activity(Activity::Active));
                 };
-                self.search(place, reach, leave, || self.enter(place))
+                self.search(place, reach, levels, leave, || self.enter(place))
             }
             Until::Over(awaited) => {
                 // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
@@ -209,7 +262,7 @@ impl<D: Deque> Stealing<D> {
                 let thief = awaited.thief().filter(|&k| k != place.index());
                 thief
                     .and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
-                    .or_else(|| self.search(place, reach, || (), || ()))
+                    .or_else(|| self.search(place, reach, levels, || (), || ()))
             }
         }
     }
@@ -234,7 +287,7 @@ impl<D: Deque> Stealing<D> {
         if activity == Activity::Active {
             // An active worker searches before it becomes idle: if it finds a task, the shared
             // count of idle workers does not change.
-            if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
+            if let Some(task) = self.search(place, Reach::Request, Levels::All, || (), || ()) {
                 place.step(Step::Phase(Phase::Busy));
                 naps.success();
                 return Some(task);
@@ -271,9 +324,9 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Takes a task from outside the run, if there is one.
+    /// Takes a task from outside the run, if there is one that is not a background task.
     pub(super) fn injected(&self, place: Mine<'_, impl Place>) -> Option<Task> {
-        while !self.injector.looks_empty() {
+        while self.injector.has_ready() {
             let task = self.injector.take()?;
             if let Some(task) = self.resolved(task, place) {
                 return Some(task);
@@ -327,7 +380,7 @@ impl<D: Deque> Stealing<D> {
                 } else {
                     Reach::Raid
                 };
-                let task = self.search_until(until, place, reach);
+                let task = self.search_until(until, place, reach, Levels::All);
                 if task.is_some() {
                     if was_woken {
                         self.wake_others(place, 1);

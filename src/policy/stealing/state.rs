@@ -65,7 +65,7 @@ impl<D: Deque> DequePolicy for Stealing<D> {
     }
 
     fn has_injected(&self) -> bool {
-        !self.injector.looks_empty()
+        self.injector.has_ready()
     }
 }
 
@@ -154,7 +154,7 @@ impl<D: Deque> Stealing<D> {
 
     /// True if at least `n` tasks are visible in the queues. A hint.
     pub(super) fn has_tasks(&self, n: usize) -> bool {
-        let mut seen = usize::from(self.has_injected());
+        let mut seen = usize::from(!self.injector.looks_empty());
         seen >= n
             || self.seen_deques().any(|deque| {
                 seen += deque.len_hint();
@@ -164,6 +164,6 @@ impl<D: Deque> Stealing<D> {
 
     /// True if a task is visible in a queue. A hint.
     pub(super) fn work_visible(&self) -> bool {
-        self.has_injected() || self.seen_deques().any(|deque| !deque.looks_empty())
+        !self.injector.looks_empty() || self.seen_deques().any(|deque| !deque.looks_empty())
     }
 }

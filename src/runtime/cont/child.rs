@@ -150,7 +150,9 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // SAFETY: only the caller has the published task; it is on this fiber and owns its worker.
         unsafe {
             let policy = worker.policy::<P>();
-            if f == 0 && is_turn_due::<P>(worker) {
+            // (A deque with alarms fails the quick pop if a turn may be due.)
+            let looks = f == 0 || worker.deque::<P::Deque>().private_part().is_none();
+            if looks && is_turn_due::<P>(worker) {
                 fiber
                     .first_task
                     .set(next.filter(|&next| policy.spawn(worker.owned(), next).is_err()));

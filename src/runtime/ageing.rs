@@ -1,0 +1,75 @@
+//! Ageing: background tasks that wait behind busy workers start in time (`queue::background`).
+//!
+//! The keeper (`runtime::keeper`) looks at the lines of all runs, once in [`PERIOD`] while background
+//! tasks wait in any of them. It has this duty from the first background task in a run until the end
+//! of that run. So programs without such tasks have no thread for them, and workers never read a
+//! clock for them. If the thread cannot be made, no task ages.
+//!
+//! # Protocol
+//!
+//! A thread that adds a background task to an empty line sets `REQUESTED`, and then calls the keeper.
+//! The keeper takes the request before it looks at the lines. It forgets all lines (`NEXT` is
+//! `u64::MAX`) when it has found each of them empty.
+//!
+//! *While a line is not empty, and no thread is between two steps of this file, the keeper will look.*
+//! Suppose that the keeper has found the line empty, and forgets it. A task that comes afterwards
+//! finds the line empty as well, under the same lock. So its adder requests, and calls the keeper. The
+//! keeper takes that request at its next look, or has taken it just before it looked at the lines; in
+//! the second case the adder's release and the keeper's acquire order the task before the look, which
+//! has then not found the line empty.
+//!
+//! A request does not hasten a look at other lines, and a new line is *fresh* at its first look. So a
+//! task waits for one to two periods before it ages.
+//!
+//! # Life
+//!
+//! The keeper looks at a run under the lock of worker 0, which the run's end takes before the policy
+//! is freed (`Worker::with_run_of_first`), as it does for reliefs.
+
+use crate::queue::background::Line;
+use crate::runtime::record::Run;
+use crate::runtime::registry;
+use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::{futex, time};
+use crate::threads::watcher;
+use std::time::Duration;
+
+/// The time between two looks at the lines of background tasks.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// A line is not empty any more.
+#[unsafe(link_section = "sched_words")]
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// The time of the next look; `u64::MAX`: none. Only the keeper uses it.
+#[unsafe(link_section = "sched_words")]
+static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Called when a background task was added to the run, which has not ended.
+pub(super) fn added(run: &Run, line: Line) {
+    if line == Line::Begins {
+        run.keep_deadlines();
+        REQUESTED.swap(true, Ordering::Release); // pairs with `look`
+        watcher::call();
+    }
+}
+
+/// For the keeper: looks at the lines of all runs, if that is due. Returns how long it may sleep.
+pub(super) fn look() -> Duration {
+    let requested = REQUESTED.swap(false, Ordering::Acquire); // pairs with `added`
+    let (now, period) = (time::nanos(), PERIOD.as_nanos() as u64);
+    let mut next = NEXT.load(Ordering::Relaxed);
+    if next <= now {
+        let mut waits = false;
+        for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
+            // SAFETY: the run does not end during the call.
+            let age = |run: &Run| unsafe { run.worker(0).operations_for_any() }.age();
+            worker.with_run_of_first(&mut |run| waits |= age(run));
+        }
+        next = if waits { now + period } else { u64::MAX };
+    } else if requested && next == u64::MAX {
+        next = now + period;
+    }
+    NEXT.store(next, Ordering::Relaxed);
+    if next == u64::MAX { futex::LONGEST } else { Duration::from_nanos(next - now) }
+}

@@ -1,0 +1,89 @@
+//! Tasks with a level: how they are added. An urgent task begins before all others that are queued, a
+//! background task when a worker finds nothing else; the policies keep both in the queue for all
+//! workers. They go there from any thread, so in kind `cont` too the caller continues.
+//!
+//! A task with the level `Normal` is queued as well: in kind `cont` it is not called at once, as one
+//! of `sched_spawn` is.
+
+use crate::queue::Full;
+use crate::queue::background::Line;
+use crate::queue::injector::{Limit, Refused};
+use crate::runtime::outsider::retry_until_memory;
+use crate::runtime::record::{Run, Worker};
+use crate::runtime::{ageing, observed};
+use crate::sys::memory::NoMemory;
+use crate::sys::{detector, errno, unwind};
+use crate::task::{Level, Task};
+use std::ffi::c_int;
+
+impl Worker {
+    /// Adds a task of this level to this worker's run, from any thread. Returns what `sched_spawn`
+    /// returns.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure.
+    pub unsafe fn spawn_at(&self, level: Level, task: Task) -> c_int {
+        // SAFETY: by the caller's promise.
+        match detector::ignored(|| unsafe { self.spawn_at_now(level, task) }) {
+            Ok(()) => 0,
+            Err(Refused::Full) => errno::failed(libc::EAGAIN),
+            Err(Refused::Closed) => errno::failed(libc::EINVAL),
+        }
+    }
+
+    /// # Safety
+    /// As for `spawn_at`.
+    unsafe fn spawn_at_now(&self, level: Level, task: Task) -> Result<(), Refused> {
+        let Some(mine) = self.mine() else {
+            // SAFETY: by the caller's promise.
+            let added = self.with_open_run(|run, _| unsafe {
+                let task = observed::wrap_outside(run, task);
+                self.add(run, level, task, Limit::Applies)
+                    .inspect_err(|_| _ = observed::unwrap(task, None))
+            });
+            return added.unwrap_or(Err(Refused::Closed));
+        };
+        let is_observed = mine.row().plain.is_some();
+        let function = mine.worker().function_of(task);
+        let task =
+            if is_observed { observed::wrap::<unwind::Task>(mine, task, function) } else { task };
+        let added = match level {
+            Level::Normal => mine.operations().spawn(task).map_err(|Full| Refused::Full),
+            // SAFETY: the run does not end while the caller occupies a place of it.
+            _ => unsafe { mine.add(&*mine.run.get(), level, task, Limit::Applies) },
+        };
+        // SAFETY: a task that was refused has not left this thread.
+        added.inspect_err(|_| _ = unsafe { observed::unwrap(task, Some(mine)) })
+    }
+
+    /// Queues a task of this level in a run that is held, from any thread. If there is no memory,
+    /// this waits.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure.
+    pub unsafe fn queue_held_at(&self, level: Level, task: Task) {
+        retry_until_memory(|| {
+            let queued = self.with_open_run(|run, _| {
+                let task = observed::wrap_outside(run, task);
+                // SAFETY: a task that was refused has not left this thread.
+                unsafe {
+                    self.add(run, level, task, Limit::Waived)
+                        .inspect_err(|_| _ = observed::unwrap(task, None))
+                }
+            });
+            // None, or closed: the run is a parent process's.
+            if queued == Some(Err(Refused::Full)) { Err(NoMemory) } else { Ok(()) }
+        });
+    }
+
+    /// Adds a task to the queue for all workers.
+    ///
+    /// # Safety
+    /// The run is this worker's, and does not end during the call.
+    unsafe fn add(&self, run: &Run, level: Level, task: Task, limit: Limit) -> Result<(), Refused> {
+        // SAFETY: by the caller's promise.
+        let line: Line = unsafe { self.operations_for_any() }.inject_at(task, level, limit)?;
+        ageing::added(run, line);
+        Ok(())
+    }
+}
