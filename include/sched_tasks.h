@@ -1592,7 +1592,7 @@ int sched_group_spawn_at(struct sched_group *g,
 /* Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when the
  * node is ready and its predecessors have ended. The last call before sched_node_ready counts.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EBUSY (sched_node_ready was called), EINVAL
+ * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the node was made ready), EINVAL
  * (n is NULL or an event, or level is none of the three).
  * Not thread-safe: nobody may use the node at the same time. Cost: some loads and a store.
  *

@@ -15,6 +15,7 @@ use sched::policy::stealing::Stealing;
 use sched::policy::turns::Turns;
 use sched::policy::{Activity, Awaited, LoopStack, Mine, OnStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
+use sched::queue::injector::Limit;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::{Ends, RestAwaited, no_limit};
 use sched::queue::split::Split;
@@ -22,7 +23,7 @@ use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::stats::Counters;
 use sched::sys::fence::Asymmetric;
-use sched::task::{Scheduler, Task, TaskFn};
+use sched::task::{Level, Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -343,6 +344,12 @@ impl<P: Policy> WorkerOf<P> {
     /// Spawns like a thread that is not a worker of the run, while a task runs at this place.
     pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
         self.scheduler().inject(self, Task { f, closure }).expect("the run goes on");
+    }
+
+    /// As `inject`, for a task with this level.
+    pub fn inject_at(&self, level: Level, f: TaskFn, closure: *mut c_void) {
+        let queued = self.scheduler().inject_at(self, Task { f, closure }, level, Limit::Applies);
+        queued.expect("the run goes on");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tasks from outside the run, beside a worker with tasks of its own: between two steps, a task in
-//! the injector has a worker that searches, or an alarm (`policy::stealing::outside`).
+//! the injector has a worker that searches, or an alarm (`policy::stealing::outside`). An urgent one
+//! has an alarm, and is the next that the worker takes.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -9,6 +10,7 @@ use sched::policy::{LookFirst, Policy};
 use sched::queue::PrivatePart;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
+use sched::task::Level;
 use sched_model::{Reached, count, explore, join};
 
 type Scene = sched_model::Scene<Split<Asymmetric>>;
@@ -17,6 +19,13 @@ type Scene = sched_model::Scene<Split<Asymmetric>>;
 fn stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
     Scene::thread(scene, move |scene| {
         scene.places[0].inject(count, scene.cells[i].closure());
+    })
+}
+
+/// Another thread adds the urgent task of cell `i`.
+fn urgent_stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
+    Scene::thread(scene, move |scene| {
+        scene.places[0].inject_at(Level::Urgent, count, scene.cells[i].closure());
     })
 }
 
@@ -80,6 +89,64 @@ fn a_task_beside_an_owner_that_looks() {
         SILENCED.note(!due);
         stranger.join().unwrap();
         assert!(is_alarmed(&scene), "nobody looks for the task");
+        assert!(run_next(&scene) && !run_next(&scene));
+    });
+    SILENCED.expect("an owner that sees no task");
+}
+
+/// The urgent task has an alarm, whether or not a worker still searches.
+#[test]
+fn an_urgent_task_beside_the_last_searcher() {
+    explore("outside, an urgent task, and the last searcher stops", 4, 20, || {
+        let scene = Scene::new(2, 1);
+        let finder = finder(&scene);
+        urgent_stranger(&scene, 0).join().unwrap();
+        assert!(is_alarmed(&scene), "nobody looks for the urgent task");
+        finder.join().unwrap();
+        assert!(is_alarmed(&scene), "nobody looks for the urgent task");
+    });
+}
+
+/// The owner pops while an ordinary task and an urgent one come. When both are there, the urgent one
+/// is the next.
+#[test]
+fn an_urgent_task_beside_an_ordinary_one() {
+    static LATE: Reached = Reached::not_yet();
+    static EARLY: Reached = Reached::not_yet();
+    explore("outside, an urgent task beside an ordinary one", 2, 1000, || {
+        let scene = Scene::new(2, 4);
+        scene.places[0].spawn(count, scene.cells[2].closure());
+        scene.places[0].spawn(count, scene.cells[3].closure());
+        let threads = [stranger(&scene, 0), urgent_stranger(&scene, 1)];
+        assert!(run_next(&scene));
+        join(threads);
+        EARLY.note(scene.cells[1].get() == 1);
+        if scene.cells[1].get() == 0 {
+            LATE.note(true);
+            assert!(is_alarmed(&scene), "nobody looks for the urgent task");
+            assert!(run_next(&scene));
+            assert_eq!(scene.cells[1].get(), 1, "another task has gone before the urgent one");
+        }
+        while run_next(&scene) {}
+        assert!(scene.cells.iter().all(|cell| cell.get() == 1));
+    });
+    EARLY.expect("an urgent task before an own one");
+    LATE.expect("an urgent task after an own one");
+}
+
+/// The owner removes its alarm, since it sees no task, while an urgent one comes.
+#[test]
+fn an_urgent_task_beside_an_owner_that_looks() {
+    static SILENCED: Reached = Reached::not_yet();
+    explore("outside, an urgent task and an owner that looks", 4, 100, || {
+        let scene = Scene::new(2, 2);
+        scene.places[0].inject(count, scene.cells[0].closure());
+        assert!(run_next(&scene)); // the alarm stays: it may stand for more than one task
+        let stranger = urgent_stranger(&scene, 1);
+        let due = scene.scheduler.is_turn_due(scene.places[0].mine());
+        SILENCED.note(!due);
+        stranger.join().unwrap();
+        assert!(is_alarmed(&scene), "nobody looks for the urgent task");
         assert!(run_next(&scene) && !run_next(&scene));
     });
     SILENCED.expect("an owner that sees no task");

@@ -11,8 +11,8 @@ use loom::thread::JoinHandle;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{self, Shared};
 use sched::policy::{Awaited, Place};
-use sched::queue::injector::Refused;
-use sched::task::{Scheduler, Task, TaskFn};
+use sched::queue::injector::{Limit, Refused};
+use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
     models, saw, wait_for_rest,
@@ -206,16 +206,28 @@ fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least
 
 /// A task from outside comes in before the run's end, or is refused.
 fn foreign<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
-    let name = format!("{}, {workers} workers, a foreign task", P::NAME);
+    foreign_at::<P>(Level::Normal, workers, preemptions, at_least);
+}
+
+fn urgent<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    foreign_at::<P>(Level::Urgent, workers, preemptions, at_least);
+}
+
+fn background<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    foreign_at::<P>(Level::Background, workers, preemptions, at_least);
+}
+
+fn foreign_at<P: Named>(level: Level, workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a foreign task ({level:?})", P::NAME);
     explore_seeing("the task was never accepted", &name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::new(workers, 2);
         let first = Task { f: count, closure: scene.cells[0].closure() };
         scene.scheduler.spawn(scene.places[0].mine(), first).expect("there is memory");
         let others = start(&scene, 1..workers);
-        let foreign = SceneOf::thread(&scene, |scene| {
+        let foreign = SceneOf::thread(&scene, move |scene| {
             let task = Task { f: count, closure: scene.cells[1].closure() };
-            match scene.scheduler.inject(&scene.places[0], task) {
-                Ok(()) => saw(1),
+            match scene.scheduler.inject_at(&scene.places[0], task, level, Limit::Applies) {
+                Ok(_) => saw(1),
                 Err(refused) => {
                     assert_eq!(refused, Refused::Closed);
                     scene.cells[1].add();
@@ -353,6 +365,8 @@ models! {
         children: children(2, 5, 300);
         chain: chain(3, 3, 3700);
         foreign: foreign(2, 3, 400);
+        urgent: urgent(2, 3, 400);
+        background: background(2, 3, 400);
         meeting: meeting(3, 2, 1200);
         helper: helper(2, 4, 600);
         rest: rest(1, 4, 150);
@@ -362,6 +376,8 @@ models! {
     }
     serial: Serial {
         foreign: foreign(1, 4, 10);
+        urgent: urgent(1, 4, 10);
+        background: background(1, 4, 10);
         rest: rest(1, 3, 600);
         released: released(1, 3, 200);
         polled: polled(1, 3, 20);

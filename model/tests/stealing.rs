@@ -6,10 +6,10 @@ use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
-use sched::queue::injector::Refused;
+use sched::queue::injector::{Limit, Refused};
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
-use sched::task::{Scheduler, Task, TaskFn};
+use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join, models};
 use std::ffi::c_void;
 
@@ -156,8 +156,20 @@ fn one_child_three_workers<D: Modelled>(preemptions: usize, at_least: usize) {
 }
 
 fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, a foreign spawn against the end", D::NAME);
-    explore(&name, preemptions, at_least, || {
+    a_foreign_task_at::<D>(Level::Normal, preemptions, at_least);
+}
+
+fn an_urgent_task<D: Modelled>(preemptions: usize, at_least: usize) {
+    a_foreign_task_at::<D>(Level::Urgent, preemptions, at_least);
+}
+
+fn a_background_task<D: Modelled>(preemptions: usize, at_least: usize) {
+    a_foreign_task_at::<D>(Level::Background, preemptions, at_least);
+}
+
+fn a_foreign_task_at<D: Modelled>(level: Level, preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a foreign spawn ({level:?}) against the end", D::NAME);
+    explore(&name, preemptions, at_least, move || {
         let scene = Scene::<D>::new(2, 1);
         let cell = Arc::new(Cell::new());
         first(&scene, count, scene.cells[0].closure());
@@ -165,8 +177,8 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
             let (scene, cell) = (Arc::clone(&scene), Arc::clone(&cell));
             thread::spawn(move || {
                 let task = Task { f: count, closure: cell.closure() };
-                match scene.scheduler.inject(&scene.places[0], task) {
-                    Ok(()) => 1,
+                match scene.scheduler.inject_at(&scene.places[0], task, level, Limit::Applies) {
+                    Ok(_) => 1,
                     Err(Refused::Closed) => 0,
                     Err(Refused::Full) => panic!("there is memory"),
                 }
@@ -198,6 +210,8 @@ models! {
         one_child_two_workers(2, 4_000);
         three_children_two_workers(1, 7_000);
         a_foreign_task(2, 30_000);
+        an_urgent_task(1, 200);
+        a_background_task(2, 5_000);
     }
     split: Split<Asymmetric> {
         a_blocked_parent(2, 10_000);
@@ -207,5 +221,7 @@ models! {
         a_chain_on_two_workers(1, 1_500);
         one_child_three_workers(1, 8_000);
         a_foreign_task(1, 5_000);
+        an_urgent_task(1, 500);
+        a_background_task(2, 1_000);
     }
 }
