@@ -335,31 +335,27 @@ impl Serial {
     fn next(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: only the one worker calls this.
         let ready = unsafe { self.ready() };
-        match self.order.load(Ordering::Relaxed) {
-            0 => ready.pop_back(),
-            order => self.next_otherwise(order, ready, place),
+        let order = self.order.load(Ordering::Relaxed);
+        if order != 0 {
+            self.arrange(order, ready, place);
         }
+        ready.pop_back()
     }
 
+    /// Moves the next task to the back of `ready`, if it is not there.
     #[cold]
-    fn next_otherwise(
-        &self,
-        order: u32,
-        ready: &mut TaskQueue,
-        place: &impl Place,
-    ) -> Option<Task> {
-        if order & URGENT != 0 {
+    #[inline(never)]
+    fn arrange(&self, order: u32, ready: &mut TaskQueue, place: &impl Place) {
+        if order & URGENT != 0 && ready.make_room(1, &self.is_long).is_ok() {
             self.order.fetch_and(!URGENT, Ordering::Relaxed);
-            let urgent = self.injector.take_urgent();
-            if urgent.is_some() {
+            if let Some(urgent) = self.injector.take_urgent() {
                 self.order.fetch_or(URGENT, Ordering::Relaxed); // there may be more
-                return urgent;
+                return ready.push_back(urgent);
             }
         }
-        if order & RANDOM == 0 || ready.is_empty() {
-            return ready.pop_back();
+        if order & RANDOM != 0 && !ready.is_empty() {
+            let (any, last) = (place.random_below(ready.len()), ready.len() - 1);
+            ready.swap(any, last);
         }
-        let any = place.random_below(ready.len());
-        ready.swap_remove_back(any)
     }
 }

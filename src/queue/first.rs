@@ -75,7 +75,6 @@ impl First {
     }
 
     #[cold]
-    #[inline(never)]
     fn next_of_some(&mut self, others_wait: bool, hint: &AtomicUsize) -> Option<Taken> {
         self.next_urgent(hint).map(Taken::Urgent).or_else(|| {
             let ended = self.next_ended(others_wait);

@@ -114,14 +114,25 @@ impl State {
     }
 
     /// Takes the next ready task.
+    #[inline(always)]
     fn next(&mut self, urgent: &AtomicUsize) -> Option<Task> {
-        if let Some(first) = self.first.next(self.others() > 0, urgent) {
-            self.limit += isize::from(matches!(first, Taken::Urgent(_)));
-            return Some(first.task());
+        if !self.first.is_empty() {
+            if let Some(task) = self.next_of_first(urgent) {
+                return Some(task);
+            }
         }
         self.next_of_others()
     }
 
+    #[cold]
+    #[inline(never)]
+    fn next_of_first(&mut self, urgent: &AtomicUsize) -> Option<Task> {
+        let first = self.first.next(self.others() > 0, urgent)?;
+        self.limit += isize::from(matches!(first, Taken::Urgent(_)));
+        Some(first.task())
+    }
+
+    #[inline]
     fn next_of_others(&mut self) -> Option<Task> {
         let spilled = self.queue.is_empty() || self.spilled_next && !self.spilled.is_empty();
         self.spilled_next = !spilled;

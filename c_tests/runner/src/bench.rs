@@ -26,6 +26,7 @@ const SIZES: &[(&str, &str)] = &[
     ("emptyrun", "20"),
     ("wakeup", "3"),
     ("latetask", "5"),
+    ("urgent", "2000"),
     ("yield", "10000"),
     ("suspend", "2000"),
     ("blocking", "50"),

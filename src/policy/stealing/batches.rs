@@ -47,8 +47,6 @@ use crate::policy::Place;
 use crate::policy::stealing::amounts::Spills;
 use crate::policy::stealing::state::Stealing;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Owner, Portion, Steal};
-use crate::stats::Counter;
-use crate::sys::atomic::Pad;
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
@@ -90,16 +88,15 @@ impl<D: Deque> Stealing<D> {
     /// worker pops its own deque now.
     pub(super) fn take_overdue(&self, place: Mine<'_, impl Place>, popped: End) -> Option<Task> {
         let batch = self.amounts.batches.get(place.index());
-        let looks_at_own = |batch: &&Pad<Counter>| {
-            popped == End::Youngest && batch.get() > 0 && !self.injector.has_urgent()
-        };
-        if let Some(batch) = batch.filter(looks_at_own) {
-            batch.set(batch.get() - 1);
-            if let Some(mut own) = self.own(place).private_part() {
-                own.publish(Portion::HalfOrLone);
-            }
-            if let Steal::Taken(task) = self.deques[place.index()].steal() {
-                return Some(task);
+        if let Some(batch) = batch.filter(|batch| popped == End::Youngest && batch.get() > 0) {
+            if !self.injector.has_urgent() {
+                batch.set(batch.get() - 1);
+                if let Some(mut own) = self.own(place).private_part() {
+                    own.publish(Portion::HalfOrLone);
+                }
+                if let Steal::Taken(task) = self.deques[place.index()].steal() {
+                    return Some(task);
+                }
             }
         }
         self.injected(place)

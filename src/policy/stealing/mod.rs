@@ -587,6 +587,8 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut activity = stack.activity();
         if stack.begins_outside() && stack.place().index() < self.reliefs {
             self.serve_outside(stack);
+        } else if self.looks_each_time(self.deque_at(stack.place())) {
+            self.look_outside(stack);
         }
         'fiber: loop {
             let place = stack.place();
@@ -595,11 +597,6 @@ impl<D: Deque> Policy for Stealing<D> {
             }
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
-                // The worker may have run a task from elsewhere since its last pop.
-                if self.looks_each_time(deque) && !deque.looks_empty() && self.is_due(place) {
-                    self.serve_outside(stack);
-                    continue 'fiber;
-                }
                 // SAFETY: the caller is on the worker's stack, so it owns the deque. Each pop takes
                 // the owner's end anew, because a task that runs in the pop also uses it.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
@@ -635,6 +632,9 @@ impl<D: Deque> Policy for Stealing<D> {
             match self.find(place, &mut naps, activity) {
                 Some(task) => stack.run(task),
                 None => return,
+            }
+            if self.looks_each_time(self.deque_at(stack.place())) {
+                self.look_outside(stack);
             }
             activity = Activity::Active;
         }

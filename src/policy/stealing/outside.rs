@@ -208,6 +208,18 @@ impl<D: Deque> Stealing<D> {
         stack.place().turns().returned();
     }
 
+    /// Serves tasks from outside that go before the next pop, if a turn is due: the worker has run a
+    /// task that it did not pop, and its deque has no alarm.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_outside(&self, stack: OnStack<'_, impl LoopStack>) {
+        let place = stack.place();
+        if place.index() < self.reliefs && !self.deque_at(place).looks_empty() && self.is_due(place)
+        {
+            self.serve_outside(stack);
+        }
+    }
+
     /// An alarm has stopped the worker's loop. False: its deque is empty, so the worker searches.
     #[cold]
     #[inline(never)]
