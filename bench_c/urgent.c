@@ -1,7 +1,7 @@
 /* urgent.c: tasks that a thread adds beside a flood of n tasks of 1 us, one every 200 us.
  *
- * The first task spawns the flood at once; then, until its end, a thread of the program's own adds a task that notes
- * when it begins. -d: the level of these tasks. start_us, p90_us, p99_us and most_us: the median time from the call to
+ * The first task spawns the flood at once. Until the end of it all, a thread of the program's own adds tasks that note
+ * when they begin. -d: the level of these tasks. start_us, p90_us, p99_us and most_us: the median time from the call to
  * the task's start, and other quantiles; `tasks` is their number. Serially the thread's tasks are called where they
  * would be added: the time of a look at the clock. */
 
@@ -59,9 +59,9 @@ static void *probe(void *closure)
 static void first_task(void *closure, struct scheduler *s)
 {
     (void)closure;
+    __atomic_store_n(&of_run, s, __ATOMIC_RELEASE);
     for (long i = 0; i < flood.n; i++)
         bench_spawn(drop, (void *)(intptr_t)i, s);
-    __atomic_store_n(&of_run, s, __ATOMIC_RELEASE);
 }
 
 static void serial_run(void *closure)

@@ -260,6 +260,7 @@ impl<D: Deque> Stealing<D> {
                 // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
                 // implementing efficient futures", 1993).
                 let thief = awaited.thief().filter(|&k| k != place.index());
+                let thief = thief.filter(|_| !self.injector.has_urgent());
                 thief
                     .and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
                     .or_else(|| self.search(place, reach, levels, || (), || ()))
