@@ -165,7 +165,7 @@ CASE(block_no_memory)
  * is refused.
  * ctest: static debug
  * ctest: matrix idle=park threads=1 */
-enum { ROWS = 6, WIDTH = 6, LATER_RUNS = 20 };
+enum { ROWS = 8, WIDTH = 3, LATER_RUNS = 20 }; /* a queue that has had a task has room for so many */
 
 static sched_graph graph = SCHED_GRAPH_INIT;
 static struct step {
@@ -211,13 +211,14 @@ static void graph_no_memory_root(void *closure, struct scheduler *s)
             struct step *here = &steps[row][i];
             CHECK_EQ(sched_node_init(&here->node, step, here), 0);
             CHECK_EQ(sched_graph_add(&graph, &here->node), 0);
-            for (int k = 0; row > 0 && k < WIDTH; k++) {
+            for (int k = 0; k < 2 * WIDTH && k < row * WIDTH; k++) { /* those of the two rows before */
+                sched_node *before = &steps[row - 1 - k / WIDTH][k % WIDTH].node;
                 if (k == 4) {
                     left = 0;
-                    CHECK_ERRNO(sched_after(&here->node, &steps[row - 1][k].node), ENOMEM);
+                    CHECK_ERRNO(sched_after(&here->node, before), ENOMEM);
                     left = LONG_MAX;
                 }
-                CHECK_EQ(sched_after(&here->node, &steps[row - 1][k].node), 0);
+                CHECK_EQ(sched_after(&here->node, before), 0);
             }
         }
     for (int i = 0; i < 2; i++) {
