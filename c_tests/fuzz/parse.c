@@ -19,6 +19,7 @@ static const struct {
     [GROUP] = {"group", 0, 1, MOST_BLOCKS, 0, 0},
     [CROWD] = {"crowd", 1, 1, MOST_BLOCKS, 0, 1},
     [MEANWHILE] = {"meanwhile", 0, 1, MOST_BLOCKS, 0, 0},
+    [ORDER] = {"order", 2, 1, MOST_BLOCKS, 0, 0},
     [CANCEL] = {"cancel", 1, 1, MOST_BLOCKS, 0, 0},
     [FOR] = {"for", 2, 1, 1, 0, 0},
     [REDUCE] = {"reduce", 2, 0, 0, 0, 0},

@@ -1,5 +1,5 @@
 /* predict.c: the value of a program, without the library: each statement in its turn, in one thread. */
-#include "program.h"
+#include "order.h"
 
 /* A part that is a task. */
 static uint64_t predict_task(const struct block *block, uint64_t path, struct totals *totals)
@@ -51,6 +51,37 @@ static uint64_t predict_foreign(const struct statement *now, uint64_t path, stru
     }
 }
 
+/* The tasks in the order of their places. */
+static uint64_t predict_nodes(const struct statement *now, uint64_t path, struct totals *totals)
+{
+    struct shape shape = shape_of(now);
+    uint64_t value = path, left[MOST_BLOCKS];
+    for (size_t run = 0; run < shape.runs; run++)
+        for (int i = 0; i < now->blocks; i++) {
+            int block = shape.block[i];
+            uint64_t own = predict_task(&now->block[block], part(part(path, (size_t)block), run), totals);
+            left[i] = left_at(own, before_in_run(&shape, i, run), left);
+            value += left[i];
+        }
+    return value;
+}
+
+/* The tasks in the order of the calls that add them. */
+static uint64_t predict_users(const struct statement *now, uint64_t path, struct totals *totals)
+{
+    uint64_t value = path, cell[CELLS] = {0};
+    for (int i = 0; i < now->blocks; i++) {
+        struct use use[MOST_USES];
+        int uses = uses_of(now, i, use);
+        uint64_t own = predict_task(&now->block[i], part(path, (size_t)i), totals);
+        write_cells(cells_read(use, uses, cell) + own, use, uses, cell);
+        value += own;
+    }
+    for (int i = 0; i < CELLS; i++)
+        value = mix(value + cell[i]);
+    return value;
+}
+
 static uint64_t predict_statement(const struct statement *now, uint64_t path, struct totals *totals)
 {
     uint64_t value = path;
@@ -93,6 +124,8 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         totals->tasks += now->n[0];
         return path + sum * (now->n[0] + 1);
     }
+    case ORDER:
+        return by_what(now) == BY_ADDRESSES ? predict_users(now, path, totals) : predict_nodes(now, path, totals);
     case CANCEL: /* which of its tasks run is open */
         return path;
     case FOR:

@@ -1,5 +1,5 @@
 /* program.h: a small language of tasks, and what its interpreter shares between its files. Each file calls those above
- * it alone: parse.c, predict.c, task.c, loops.c, together.c, meet.c, outside.c, statements.c, main.c. From below a
+ * it alone: parse.c, predict.c, task.c, loops.c, together.c, order.c, meet.c, outside.c, statements.c, main.c. From below a
  * statement is executed by `execute_statement`.
  *
  * A program is a block. A block is statements between braces; a statement is a word, its numbers, and its blocks:
@@ -18,6 +18,8 @@
  *     crowd W {...}...          a group with a task for each block, for which W tasks wait, too           leaves only
  *     meanwhile {...}...        a task for each block, which all begin while this one and they compute, if there are workers;
  *                               this one has joined another task by then, which ended before the others were added
+ *     order HOW SEED {...}...   a task for each block, in an acyclic order that SEED gives: nodes (0), tasks of a group that
+ *                               read and write at few addresses (1), or the nodes of a graph that runs twice (2)
  *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
  *     for N GRAIN {...}         a loop
  *     reduce N GRAIN            a reduction or a scan whose combination does not commute
@@ -53,13 +55,21 @@
  *   The tasks of a run that compute at one time are fewer than the workers of the run, and they hold nothing. So each other
  *   worker either ends its task, or takes another task while its own one waits. A worker that has nothing else to do
  *   finds the tasks that have not begun.
+ * - A task of `order` that has not begun needs those before it, and perhaps a task that ends an event for it. One task creates
+ *   all of these and makes them ready. Until then it waits for none of them, and needs only what runs on top of it. If
+ *   sched_node_ready is refused because the queue is full, the creator adds an event as a further predecessor of the
+ *   node, and ends it when all nodes are ready. No other call refuses such a task: if the queue is full, it goes to the
+ *   tasks from outside, which any worker takes. Therefore the first task in the order that has not ended has begun, or
+ *   is in a queue; the task that ends the event counts as the first of all. Only the creator waits for these tasks, and
+ *   they began later than it. A task of the order that has begun needs none of the others, so it does not matter which
+ *   of them run on top of each other.
  * - A task that waits for a mutex, a unit, a round or an item needs the holders of the mutex or the unit, those who have
  *   not come to the barrier, or the other side of the pipe. These execute leaves: no task runs on top of them, and they
  *   wait for nothing but mutexes, in the order of their numbers. Those who have not begun are in a queue, because the
  *   task that creates them opens a gate only when the last of them is queued. The creator itself waits for nothing
  *   before, and the number of those that meet is the number of those that were accepted.
  *
- * A cycle has no arrow of the third sort, since it would have to go on from a task that needs only holders of higher
+ * A cycle has no arrow of the last sort, since it would have to go on from a task that needs only holders of higher
  * mutexes. Along the other arrows the time of the beginning grows. So there is no cycle, and some task can go on. A
  * worker is there to do so: a thread of a run is kept only by another run or pool that a task waits for, whose tasks
  * began later, too, and use none of the objects of the run around: each run has mutexes of its own.
@@ -71,6 +81,8 @@
  * of the program must be those predicted. The program also checks:
  * - A task begins once. It has ended when another task has waited for it.
  * - One task at a time holds a mutex, and one at a time has the index of a worker.
+ * - A task of `order` begins after those before it have ended, and sees what they have left in plain memory. Where tasks
+ *   read and write at addresses, they leave there what they leave if they are called one after the other.
  * - At most as many tasks hold units of a semaphore as the semaphore has units.
  * - At a barrier no task is a round ahead of the others.
  * - If a group is cancelled, its tasks that have not begun do not begin. A sleep or a wait fails with ECANCELED only in
@@ -85,7 +97,7 @@
 enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
 
 enum word {
-    WORK, YIELD, SLEEP, ALARM, LOCK, WITHIN, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM,
+    WORK, YIELD, SLEEP, ALARM, LOCK, WITHIN, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, ORDER, CANCEL, FOR, REDUCE, SORT, SEM,
     BARRIER, PIPE, CHANNEL, STREAM, FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 
@@ -192,12 +204,12 @@ extern struct totals unread;
 /* Whether a call with a deadline has succeeded. If not, its deadline has passed, or the task's group is cancelled. */
 int in_time(int result, const struct task *task);
 
-/* The statements, by file: loops.c, together.c, meet.c, outside.c, statements.c. */
+/* The statements, by file: loops.c, together.c, order.c, meet.c, outside.c, statements.c. */
 /* Executes the blocks, in turn, as the bodies of a loop; the sum of their values. */
 uint64_t loop_over(const struct statement *now, struct range range, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
-statement_function do_crowd, do_meanwhile, do_sem, do_barrier, do_pipe, do_channel, do_stream, do_foreign, do_pool, do_run, do_statement;
+statement_function do_crowd, do_meanwhile, do_order, do_sem, do_barrier, do_pipe, do_channel, do_stream, do_foreign, do_pool, do_run, do_statement;
 
 /* The value of the block, without the library; adds to the totals what its execution adds. */
 uint64_t predict(const struct block *block, uint64_t path, struct totals *totals);

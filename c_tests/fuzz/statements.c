@@ -178,6 +178,8 @@ uint64_t do_statement(const struct statement *now, uint64_t path, struct task *t
         return do_crowd(now, path, task, s);
     case MEANWHILE:
         return do_meanwhile(now, path, task, s);
+    case ORDER:
+        return do_order(now, path, task, s);
     case CANCEL:
         return do_cancel(now, path, task, s);
     case FOR:

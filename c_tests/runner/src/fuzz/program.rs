@@ -86,6 +86,7 @@ impl Statement {
             });
         let times = match self.word {
             "for" | "repeat" | "barrier" => number(0),
+            "order" if number(0) % 3 == 2 => 2,          // runs
             "foreign" if number(1) > 2 => 3 * number(0), // a loop
             "foreign" => number(0),
             _ => 1,
@@ -172,6 +173,7 @@ fn any_statement(depth: usize) -> Statements {
             (6, many("meanwhile", &[])),
             (6, many("fork", &[0..6])),
             (4, many("group", &[])),
+            (5, statement("order", &[0..3, 0..1_000], inside.clone(), 1..9)),
             (2, many("cancel", &[0..6])),
             (3, one("for", &[0..24, 0..5])),
             (2, one("repeat", &[1..5])),
@@ -234,7 +236,7 @@ mod tests {
         let generator = Generator::new();
         let all: Vec<String> =
             (0..300).map(|seed| generator.program(seed).current().to_string()).collect();
-        for word in "work yield sleep alarm lock within block spawn copy fork group crowd meanwhile cancel for \
+        for word in "work yield sleep alarm lock within block spawn copy fork group crowd meanwhile order cancel for \
                      reduce sort sem barrier pipe channel stream foreign pool run up repeat"
             .split_whitespace()
         {

@@ -61,6 +61,7 @@ impl Interpreter {
             "task.c",
             "loops.c",
             "together.c",
+            "order.c",
             "meet.c",
             "outside.c",
             "statements.c",
