@@ -35,6 +35,8 @@ libsched spawn 8@$2 8@$3 8@$5
 libsched spawn 8@$3 8@$4 8@$2
 libsched spawn 8@$3 8@$4 8@$5
 libsched spawn 8@$3 8@$4 8@$6
+libsched spawn 8@$4 8@$5 8@$2
+libsched spawn 8@$4 8@$5 8@$6
 libsched start 8@register 8@register 8@register
 libsched steal 8@register 8@register
 libsched suspend 8@register 8@register
