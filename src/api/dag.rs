@@ -146,11 +146,10 @@ impl TaskNode {
 
     /// EINVAL: it is an event, or in a graph. EBUSY: it was made ready.
     fn check_unready(&self) -> Result<(), Errno> {
-        match (self.f.get(), self.graph(), self.vertex.is_unready()) {
-            (None, ..) | (_, Some(_), _) => Err(Errno(libc::EINVAL)),
-            (.., false) => Err(Errno(libc::EBUSY)),
-            _ => Ok(()),
+        if self.f.get().is_none() || self.bits() & IN_GRAPH != 0 {
+            return Err(Errno(libc::EINVAL));
         }
+        if self.vertex.is_unready() { Ok(()) } else { Err(Errno(libc::EBUSY)) }
     }
 
     fn bits(&self) -> usize {
@@ -265,12 +264,9 @@ impl TaskNode {
         if ptr::eq(self, before) {
             return errno::failed(libc::EINVAL);
         }
-        let may_follow = match (self.graph(), before.graph()) {
-            (None, None) => self.check_unready(),
-            (Some(graph), Some(other)) if ptr::eq(graph, other) => graph.begin_change(),
-            _ => Err(Errno(libc::EINVAL)),
-        };
-        if let Err(Errno(error)) = may_follow {
+        let is_in_graph = (self.bits() | before.bits()) & IN_GRAPH != 0;
+        let checked = if is_in_graph { self.check_graph(before) } else { self.check_unready() };
+        if let Err(Errno(error)) = checked {
             return errno::failed(error);
         }
         detector::own(self);
@@ -290,6 +286,15 @@ impl TaskNode {
             detector::acquire(before);
         }
         0
+    }
+
+    /// EINVAL: the nodes are not in the same graph. EBUSY: the graph runs.
+    #[cold]
+    fn check_graph(&self, before: &TaskNode) -> Result<(), Errno> {
+        match (self.graph(), before.graph()) {
+            (Some(graph), Some(other)) if ptr::eq(graph, other) => graph.begin_change(),
+            _ => Err(Errno(libc::EINVAL)),
+        }
     }
 
     /// Tells observers of a new edge. (The end of the other node removes it, perhaps at once.)
