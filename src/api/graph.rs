@@ -104,28 +104,23 @@ impl Graph {
         if self.state.roots.get() > 0 || nodes == 0 {
             return Ok(());
         }
-        let (mut sorted, mut left) = (Vec::new(), Map::new());
+        let mut sorted = Vec::new();
         sorted.try_reserve_exact(nodes).map_err(|_| Refusal::NoMemory)?;
-        left.try_reserve(nodes).map_err(|_| Refusal::NoMemory)?;
         for node in self.nodes() {
-            match node.edges() {
-                0 => sorted.push(node),
-                edges => _ = left.insert(ptr::from_ref(node), edges),
+            node.vertex().set_back(node.edges());
+            if node.edges() == 0 {
+                sorted.push(node);
             }
         }
         let (roots, mut at) = (sorted.len(), 0);
         while let Some(&node) = sorted.get(at) {
             at += 1;
-            for after in successors(node) {
-                let edges = left.entry(after).and_modify(|edges| *edges -= 1).or_default();
-                if *edges == 0 {
-                    left.remove(&ptr::from_ref(after));
-                    sorted.push(after); // within the capacity
-                }
-            }
+            let ready = successors(node).filter(|after| after.vertex().count_down());
+            sorted.extend(ready); // within the capacity
         }
-        if let Some(first) = self.nodes().find(|&node| left.contains_key(&ptr::from_ref(node))) {
-            return Err(circle(first, &left).map_or(Refusal::NoMemory, Refusal::Circle));
+        let left = nodes - sorted.len();
+        if left > 0 {
+            return Err(self.circle(left).map_or(Refusal::NoMemory, Refusal::Circle));
         }
         self.last.set(ptr::null());
         for node in sorted {
@@ -135,6 +130,30 @@ impl Graph {
         }
         self.state.roots.set(roots);
         Ok(())
+    }
+
+    /// The nodes of a circle, in the order of its edges. `left` nodes were not counted down to 0: each of
+    /// them has one of them as a predecessor. None: there is no memory.
+    fn circle(&self, left: usize) -> Option<Vec<&TaskNode>> {
+        let mut before: Map<&TaskNode> = Map::new();
+        let mut path: Vec<&TaskNode> = Vec::new();
+        before.try_reserve(left).ok()?;
+        path.try_reserve_exact(left).ok()?;
+        let mut is_left = self.nodes().filter(|node| node.vertex().is_counted());
+        let mut node = is_left.next()?;
+        for one in iter::once(node).chain(is_left) {
+            let left = successors(one).filter(|after| after.vertex().is_counted());
+            left.for_each(|after| _ = before.insert(ptr::from_ref(after), one));
+        }
+        for _ in 0..left {
+            node = before[&ptr::from_ref(node)]; // at last on a circle
+        }
+        while !path.first().is_some_and(|&first| ptr::eq(first, node)) {
+            path.push(node);
+            node = before[&ptr::from_ref(node)];
+        }
+        path.reverse();
+        Some(path)
     }
 
     /// Returns what `sched_graph_run` returns.
@@ -243,33 +262,6 @@ impl Graph {
 fn successors(node: &TaskNode) -> impl Iterator<Item = &TaskNode> {
     // SAFETY: an edge leads to a node of the same graph, whose nodes live as long as it is used.
     unsafe { node.vertex().successors().ends().map(|vertex| TaskNode::of(vertex)) }
-}
-
-/// A circle of nodes. Each node in `left`, which has `first`, has a predecessor there. None: there
-/// is no memory.
-fn circle<'a>(first: &'a TaskNode, left: &Map<usize>) -> Option<Vec<&'a TaskNode>> {
-    let (mut before, mut path) = (Map::new(), Vec::new());
-    before.try_reserve(left.len()).ok()?;
-    path.try_reserve_exact(left.len()).ok()?;
-    for &node in left.keys() {
-        // SAFETY: a node of the graph.
-        for after in successors(unsafe { &*node }) {
-            before.insert(ptr::from_ref(after), node);
-        }
-    }
-    let back = |node: &TaskNode| -> &'a TaskNode {
-        // SAFETY: as above.
-        unsafe { &*before[&ptr::from_ref(node)] }
-    };
-    let on_circle = (0..left.len()).fold(first, |node, _| back(node));
-    path.push(on_circle);
-    let mut node = back(on_circle);
-    while !ptr::eq(node, on_circle) {
-        path.push(node);
-        node = back(node);
-    }
-    path.reverse();
-    Some(path)
 }
 
 /// The most nodes of a circle that the message shows.

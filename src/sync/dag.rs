@@ -54,7 +54,7 @@
 //! | `release`, `make_ready`: subtractions | AcqRel | each other: the starter sees what each has written |
 //! | `make_ready_alone`: load | Acquire | the subtractions in `release` |
 //! | `follow`, `follow_all`: the count, and what takes it back; `refused` | Relaxed | none: the caller makes ready |
-//! | `set_back`: store; `successors`: load | Relaxed | none: the end of each run orders the runs |
+//! | `set_back`, `count_down`, `is_counted`; `successors`: load | Relaxed | none: the end of each run orders the runs |
 //! | `prefetch_edges`: load of `after` | Relaxed | none: a hint |
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
@@ -235,6 +235,19 @@ impl Vertex {
     /// graph is.
     pub fn set_back(&self, predecessors: usize) {
         self.before.store(ONE * predecessors, Ordering::Relaxed);
+    }
+
+    /// Takes back the count of one edge, while the graph is checked and does not run. True: it was the
+    /// last one.
+    pub fn count_down(&self) -> bool {
+        let left = self.before.load(Ordering::Relaxed) - ONE;
+        self.before.store(left, Ordering::Relaxed);
+        left == 0
+    }
+
+    /// False if `count_down` has returned true.
+    pub fn is_counted(&self) -> bool {
+        self.before.load(Ordering::Relaxed) > 0
     }
 
     /// The edges to the successors of a vertex of a graph that runs again, while no edge is added.
