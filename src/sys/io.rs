@@ -7,7 +7,8 @@
 //! its flag stays: it is used when it is ready, as the kernel says just before.
 
 use crate::sys::errno::{self, Errno};
-use crate::sys::time;
+use crate::sys::thread::Uncancelled;
+use crate::sys::{detector, time};
 use std::ffi::{c_int, c_long, c_short, c_void};
 use std::mem::{self, MaybeUninit};
 use std::ptr;
@@ -232,7 +233,14 @@ pub fn take_error(fd: c_int) -> Result<c_int, Errno> {
 }
 
 pub fn close(fd: c_int) -> Result<(), Errno> {
-    // SAFETY: the program gives the descriptor up.
+    if detector::is_present() {
+        // ThreadSanitizer must see it: otherwise it takes the next use of the number for a race. (The
+        // C library's function is a cancellation point.)
+        let _uncancelled = Uncancelled::begin();
+        // SAFETY: the program gives the descriptor up.
+        return done(unsafe { libc::close(fd) }.into()).map(|_| ());
+    }
+    // SAFETY: as above.
     done(unsafe { libc::syscall(libc::SYS_close, fd) }).map(|_| ())
 }
 
