@@ -61,8 +61,10 @@ static void *foreign(void *arg)
     holds = 1;
     for (;;) {
         for (int i = 0; i < WANTS; i++)
-            for (; wanted[i] > 0; wanted[i]--)
+            while (wanted[i] > 0) {
+                wanted[i]--; /* before it is supplied: then the next one may be wanted at once */
                 supply((enum want)i);
+            }
         if (got) { /* not waited for above: the task may lie below one that waits for this thread */
             got = 0;
             CHECK_EQ(sched_mutex_lock(&held, NULL), 0);
