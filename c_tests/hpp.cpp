@@ -1611,3 +1611,34 @@ CASE(hpp_sync)
         });
     together();
 }
+
+/* hpp_levels: sched.hpp: tasks with a level are called once each, with what they have captured; the run, or the group's wait, lasts
+ * until they have ended; and their exceptions come out there.
+ * ctest: static debug
+ * ctest: matrix few idle=park threads=1,2 */
+CASE(hpp_levels)
+{
+    std::atomic<int> called{0};
+    auto owns = [&](int n) { return [&called, n, text = std::make_unique<std::string>("12345")] { called += n * (int)text->size(); }; };
+    sched::run(2, [&] {
+        for (sched::level level : {sched::level::normal, sched::level::urgent, sched::level::background})
+            sched::spawn_at(level, owns(1));
+        sched::group group;
+        for (sched::level level : {sched::level::background, sched::level::urgent, sched::level::normal})
+            group.spawn_at(level, owns(100));
+        CHECK(group.wait());
+        CHECK(called >= 1500);
+        group.cancel();
+        group.spawn_at(sched::level::urgent, owns(10000));
+        CHECK(!group.wait());
+        group.spawn_at(sched::level::background, [] { throw std::runtime_error("from a group"); });
+        try {
+            group.wait();
+            CHECK(false);
+        } catch (const std::runtime_error &e) {
+            CHECK_EQ(std::string(e.what()) == "from a group", 1);
+        }
+    });
+    CHECK_EQ(called, 1515);
+    CHECK(out_of_run(2, [] { sched::spawn_at(sched::level::urgent, [] { throw std::runtime_error("urgent"); }); }) == "urgent");
+}

@@ -91,15 +91,19 @@ struct fork_guard : fixed {
  * libstdc++'s string may not), and the library has no place in which to construct one. */
 template <class Call> inline constexpr bool by_copy =
     std::is_trivially_copyable_v<Call> && sizeof(Call) <= SCHED_COPY_MAX && alignof(Call) <= 16;
+template <class Call, class Spawn> void add_owned(Call &&call, const char *name, Spawn spawn) /* on the heap */
+{
+    auto owned = std::make_unique<Call>(std::move(call));
+    auto run = [](void *p, ::scheduler *) { (*std::unique_ptr<Call>(static_cast<Call *>(p)))(); };
+    check(spawn(run, owned.get()), name);
+    owned.release(); /* it belongs to the task, which may have ended */
+}
 template <class Call, class Copy, class Spawn> void add(Call &&call, const char *name, Copy copy, Spawn spawn)
 {
     if constexpr (by_copy<Call>) {
         check(copy([](void *p, ::scheduler *) { (*static_cast<Call *>(p))(); }, &call, sizeof call), name);
     } else {
-        auto owned = std::make_unique<Call>(std::move(call));
-        auto run = [](void *p, ::scheduler *) { (*std::unique_ptr<Call>(static_cast<Call *>(p)))(); };
-        check(spawn(run, owned.get()), name);
-        owned.release(); /* it belongs to the task, which may have ended */
+        add_owned(std::move(call), name, spawn);
     }
 }
 /* A call of run, which rethrows. The list of the calls that have begun has no destructor, since a run may begin in the
@@ -135,6 +139,10 @@ struct root : first_error {
         while (run && sched_worker_index(run->s) < 0) run = run->older;
         run ? run->keep() : std::terminate();
     }
+};
+template <class F> struct spawned {
+    F f;
+    void operator()() { try { f(); } catch (...) { root::keep_in_run(); } }
 };
 /* into = f(into, x), or f(into, x), which changes into. */
 template <class F, class T, class X> void fold(F &f, T &into, X &&x)
@@ -209,12 +217,17 @@ template <class F> auto run(F &&f) { return run(0, f); }
  * and an allocation if f is not trivially copyable or has more than SCHED_COPY_MAX bytes. */
 template <class F> void spawn(F &&f, ::scheduler *s = nullptr)
 {
-    struct task {
-        std::decay_t<F> f;
-        void operator()() { try { f(); } catch (...) { detail::root::keep_in_run(); } }
-    };
-    detail::add(task{std::forward<F>(f)}, "sched_spawn", [s](auto... a) { return sched_spawn_copy(a..., s); },
-                [s](auto... a) { return sched_spawn(a..., s); });
+    detail::add(detail::spawned<std::decay_t<F>>{std::forward<F>(f)}, "sched_spawn",
+                [s](auto... a) { return sched_spawn_copy(a..., s); }, [s](auto... a) { return sched_spawn(a..., s); });
+}
+
+/* When a task begins: before all others that are queued, or when a worker finds nothing else. See sched_spawn_at(3). */
+enum class level { normal = SCHED_NORMAL, urgent = SCHED_URGENT, background = SCHED_BACKGROUND };
+/* As spawn, for a task of this level. Cost: that of sched_spawn_at, and an allocation. */
+template <class F> void spawn_at(level at, F &&f, ::scheduler *s = nullptr)
+{
+    detail::add_owned(detail::spawned<std::decay_t<F>>{std::forward<F>(f)}, "sched_spawn_at",
+                      [=](auto... a) { return sched_spawn_at(static_cast<int>(at), a..., s); });
 }
 
 /* Calls f() here, and g() here or on another worker. When both have ended, returns nothing, the value of the one that
@@ -293,10 +306,11 @@ class group : detail::fixed {
         queued *all = (std::lock_guard<std::mutex>(lock), std::exchange(first, nullptr));
         while (all) delete std::exchange(all, all->next);
     }
-    int add(taskfunc run, queued *it, void *p)
+    int add(taskfunc run, queued *it, void *p, level at = level::normal)
     {
         link(it);
-        int result = sched_group_spawn(&tasks, run, p, s);
+        int result = at == level::normal ? sched_group_spawn(&tasks, run, p, s)
+                                         : sched_group_spawn_at(&tasks, static_cast<int>(at), run, p, s);
         if (result != 0) unlink(it);
         return result;
     }
@@ -318,6 +332,11 @@ public:
         detail::add(std::move(call), "sched_group_spawn",
                     [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., s); },
                     [this](taskfunc run, auto *p) { return add(run, p, p); });
+    }
+    template <class F> void spawn_at(level at, F &&f) /* as sched::spawn_at, for the group */
+    {
+        detail::add_owned(owned_task<std::decay_t<F>>(task<std::decay_t<F>>{this, std::forward<F>(f)}), "sched_group_spawn_at",
+                          [=](taskfunc run, auto *p) { return add(run, p, p, at); });
     }
     bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
     {
