@@ -77,10 +77,18 @@ unsafe extern "C" fn spawn_and_block<D: Modelled>(closure: *mut c_void, s: *mut 
     // SAFETY: the model passes its latch, and `s` is a worker of the model.
     let (latch, worker) = unsafe { (&*closure.cast::<Latch>(), Worker::<D>::of(s)) };
     worker.spawn(open, closure);
-    let mut opened = latch.opened.lock().unwrap();
-    while !*opened {
-        opened = latch.bell.wait(opened).unwrap();
-    }
+    latch.wait();
+}
+
+/// As `spawn_and_block`, for a background task.
+unsafe extern "C" fn add_background_and_block<D: Modelled>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: the model passes its latch, and `s` is a worker of the model.
+    let (latch, worker) = unsafe { (&*closure.cast::<Latch>(), Worker::<D>::of(s)) };
+    worker.inject_at(Level::Background, open, closure);
+    latch.wait();
 }
 
 unsafe extern "C" fn open(closure: *mut c_void, _s: *mut Scheduler) {
@@ -95,16 +103,34 @@ struct Latch {
     bell: loom::sync::Condvar,
 }
 
+impl Latch {
+    fn wait(&self) {
+        let mut opened = self.opened.lock().unwrap();
+        while !*opened {
+            opened = self.bell.wait(opened).unwrap();
+        }
+    }
+}
+
 fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a parent that blocks for its child", D::NAME);
-    explore(&name, preemptions, at_least, || {
+    blocked_parent::<D>(&name, spawn_and_block::<D>, preemptions, at_least);
+}
+
+fn a_parent_of_a_background_task<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a parent that blocks for a background task", D::NAME);
+    blocked_parent::<D>(&name, add_background_and_block::<D>, preemptions, at_least);
+}
+
+fn blocked_parent<D: Modelled>(name: &str, parent: TaskFn, preemptions: usize, at_least: usize) {
+    explore(name, preemptions, at_least, move || {
         let scene = Scene::<D>::new(2, 0);
         let latch = Arc::new(Latch {
             opened: loom::sync::Mutex::new(false),
             bell: loom::sync::Condvar::new(),
         });
         let closure = std::ptr::from_ref(&*latch).cast_mut().cast();
-        first(&scene, spawn_and_block::<D>, closure);
+        first(&scene, parent, closure);
         let others = others(&scene);
         work(&scene, 0);
         join(others);
@@ -223,5 +249,6 @@ models! {
         a_foreign_task(1, 5_000);
         an_urgent_task(1, 500);
         a_background_task(2, 1_000);
+        a_parent_of_a_background_task(2, 1_000);
     }
 }
