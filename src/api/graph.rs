@@ -24,6 +24,7 @@ use crate::api::group::Group;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::{guest, profiled};
+use crate::sys::demangle::demangled;
 use crate::sys::errno::Errno;
 use crate::sys::names::Names;
 use crate::sys::symbol::Caller;
@@ -272,13 +273,24 @@ fn tell_circle(nodes: &[&TaskNode]) {
     let _ = write!(out, "libsched: sched_graph_run: nodes wait for each other in a circle: ");
     for node in nodes.iter().take(MOST_SHOWN) {
         let (f, closure) = node.call();
-        let _ = write!(out, "{}({closure:p}) -> ", names.get(f));
+        let _ = write_name(&mut out, &mut names, f);
+        let _ = write!(out, "({closure:p}) -> ");
     }
-    match nodes.len().saturating_sub(MOST_SHOWN) {
-        0 => _ = write!(out, "{}", names.get(nodes[0].call().0)),
-        more => _ = write!(out, "{more} more"),
-    }
+    let _ = match nodes.len().saturating_sub(MOST_SHOWN) {
+        0 => write_name(&mut out, &mut names, nodes[0].call().0),
+        more => write!(out, "{more} more"),
+    };
     let _ = writeln!(out, "{}", Caller);
+}
+
+/// Writes the name of a function, which needs no escape between quotes.
+fn write_name(out: &mut impl Write, names: &mut Names, function: usize) -> fmt::Result {
+    let mut outcome = Ok(());
+    demangled(names.get(function), &mut |name| {
+        let plain = |c| if matches!(c, '"' | '\\') { '?' } else { c };
+        outcome = name.chars().map(plain).try_for_each(|c| out.write_char(c));
+    });
+    outcome
 }
 
 /// Writes the graph in graphviz's language.
@@ -295,8 +307,9 @@ fn write_dot(
     for node in graph.nodes() {
         let (f, closure) = node.call();
         let color = if place(node).is_some() { ", color=red" } else { "" };
-        let (number, name) = (number(node), names.get(f));
-        writeln!(out, "    n{number} [label=\"{name}\", tooltip=\"{closure:p}\"{color}];")?;
+        write!(out, "    n{} [label=\"", number(node))?;
+        write_name(out, &mut names, f)?;
+        writeln!(out, "\", tooltip=\"{closure:p}\"{color}];")?;
     }
     for node in graph.nodes() {
         for after in successors(node) {

@@ -25,9 +25,9 @@
 //! *An edge is added while its predecessor ends.* `follow` exchanges, and `end` swaps, the same word. If
 //! `follow` is first, `end` gets the edge; if `end` is first, `follow` finds ENDED.
 //!
-//! *A vertex starts twice, or too early.* `follow` counts an edge before `end` can see it, so no edge is
-//! missing in the number. The program's 1 lasts until all edges are counted. Each count is taken back
-//! once, and only one subtraction gives 0.
+//! *A vertex starts twice, or too early.* The program's 1 lasts until all edges are counted: until then
+//! the word is odd, and no subtraction gives 0. Each count is taken back once, and only one subtraction
+//! gives 0.
 //!
 //! *`end` follows an edge whose memory is gone.* The successor may begin, end and be freed as soon as
 //! the count of its edge is taken back. So `end` reads the link to the next edge before that.

@@ -111,7 +111,7 @@ impl fmt::Display for Caller {
                 let inner = beside_us && (name.starts_with("_ZN") || name.starts_with("_R"));
                 // (This code takes the functions of sched_inline.h for the program's.)
                 if !inner && !name.starts_with("sched_") {
-                    outcome = Some(write!(f, " (in {name})"));
+                    demangled(name, &mut |name| outcome = Some(write!(f, " (in {name})")));
                 }
             });
             match outcome {
