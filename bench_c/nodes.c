@@ -1,5 +1,5 @@
 /* nodes.c: tasks that begin after others have ended: nodes with two edges, and tasks that name three addresses (nodes.h). The
- * first task adds them all; serial is a plain loop. */
+ * first task adds them all, or runs a graph of them that has run before; serial is a plain loop. */
 
 #include "bench.h"
 #include "nodes.h"
@@ -8,6 +8,7 @@
 
 static struct points points;
 static sched_node *nodes;
+static sched_graph graph = SCHED_GRAPH_INIT;
 
 static void compute(void *closure, struct scheduler *s)
 {
@@ -46,10 +47,29 @@ static void adds_by_address(struct scheduler *s)
         bench_die("sched_group_wait");
 }
 
-static void first_task(void *closure, struct scheduler *s)
+static void makes_graph(void)
+{
+    for (long i = 0; i < points.n; i++)
+        if (sched_node_init(&nodes[i], compute, &points.all[i]) != 0 || sched_graph_add(&graph, &nodes[i]) != 0)
+            bench_die("sched_graph_add");
+    for (long i = 0; i < points.n; i++)
+        for (int k = 0; k < 2; k++)
+            if (points.all[i].before[k] >= 0 && sched_after(&nodes[i], &nodes[points.all[i].before[k]]) != 0)
+                bench_die("sched_after");
+}
+
+static void runs_graph(void *closure, struct scheduler *s)
 {
     (void)closure;
-    if (points.by_address)
+    if (sched_graph_run(&graph, s) != 0)
+        bench_die("sched_graph_run");
+}
+
+static void first_task(void *closure, struct scheduler *s)
+{
+    if (points.again)
+        runs_graph(closure, s);
+    else if (points.by_address)
         adds_by_address(s);
     else
         adds_nodes(s);
@@ -63,7 +83,7 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    "nodes", "points", 100000, 1, 1L << 28, "SHAPE-HOW-TURNS: wave or graph, node or address (default wave-node-0)",
+    "nodes", "points", 100000, 1, 1L << 28, "SHAPE-HOW-TURNS: wave or graph; node, again or address (default wave-node-0)",
 };
 
 int main(int argc, char **argv)
@@ -72,6 +92,11 @@ int main(int argc, char **argv)
     points = points_new(&b);
     nodes = bench_alloc((size_t)points.n, sizeof *nodes);
 
+    if (points.again && !b.serial) {
+        makes_graph();
+        if (sched_init(1, 1, runs_graph, NULL) != 0)
+            bench_die("sched_init");
+    }
     for (int r = 0; r < b.repetitions; r++) {
         points_clear(&points);
 
@@ -81,6 +106,7 @@ int main(int argc, char **argv)
         int right = points_right(&points, &sum);
         bench_line(&b, points.n, sum, right);
     }
+    sched_graph_destroy(&graph);
     free(nodes);
     free(points.all);
     return bench_end(&b);

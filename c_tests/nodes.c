@@ -487,7 +487,7 @@ static void ends_changed_node(void *change, struct scheduler *s)
         node.closure = &node;
         break;
     case 2:
-        memset(&node.f, 0, sizeof node - offsetof(sched_node, f));
+        memset(&node.room, 0, sizeof node - offsetof(sched_node, room));
         break;
     }
     CHECK_EQ(sched_event_end(&event), 0);

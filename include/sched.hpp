@@ -336,7 +336,7 @@ public:
     template <class F> void spawn_at(level at, F &&f) /* as sched::spawn_at, for the group */
     {
         detail::add_owned(owned_task<std::decay_t<F>>(task<std::decay_t<F>>{this, std::forward<F>(f)}), "sched_group_spawn_at",
-                          [=](taskfunc run, auto *p) { return add(run, p, p, at); });
+                          [this, at](taskfunc run, auto *p) { return add(run, p, p, at); });
     }
     bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
     {

@@ -191,13 +191,13 @@ struct sched_timer {
 struct sched_node {
   size_t before;
   void *after;
+  void *room[8];
   void *f;
   void *closure;
   void *worker;
   void *group;
   size_t edges;
   void *chunk;
-  void *room[8];
 };
 
 /* A node without a function, which the program ends by sched_event_end. sched_event_init makes one.

@@ -23,13 +23,13 @@ pub struct sched_node {
     // For the library only.
     before: usize,
     after: *mut c_void,
+    room: [*mut c_void; 8],
     f: *mut c_void,
     closure: *mut c_void,
     worker: *mut c_void,
     group: *mut c_void,
     edges: usize,
     chunk: *mut c_void,
-    room: [*mut c_void; 8],
 }
 
 /// A node without a function, which the program ends by sched_event_end. sched_event_init makes one.

@@ -11,7 +11,7 @@
 
 use crate::lock::mutex::Mutex;
 use crate::settings;
-use crate::sync::dag::Vertex;
+use crate::sync::dag::{Edge, Vertex};
 use crate::sys::memory::{self, NoMemory};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::{self, offset_of};
@@ -21,7 +21,7 @@ use std::{ptr, slice};
 const SHARDS: usize = 16;
 
 // Where an observer finds these in a node (`api::dag`), which begins with its vertex.
-pub const FUNCTION: usize = size_of::<Vertex>();
+pub const FUNCTION: usize = size_of::<Vertex>() + 4 * size_of::<Edge>();
 pub const CLOSURE: usize = FUNCTION + size_of::<usize>();
 /// The number of edges that lead to it, in the bits of `MOST_EDGES`.
 pub const EDGES: usize = CLOSURE + 3 * size_of::<usize>();
