@@ -208,7 +208,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             let mut task = self.take_ready(state, place);
-            if task.is_none() && (has_polled || !self.polls()) {
+            let polls = !has_polled && self.polls(); // read once: other runs change it
+            if task.is_none() && !polls {
                 task = state.queue.next_background().map(Next::Own);
             }
             if task.is_some() || state.gate.is_closed() {
@@ -228,10 +229,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
-            if !has_polled && self.poll(place) {
+            if polls {
+                self.poll(place);
                 has_polled = true;
                 continue; // the queue was unlocked, so it may have tasks now
             }
+            debug_assert!(state.queue.is_empty());
             has_polled = false;
             slept = true;
             if mem::replace(activity, Activity::Idle) == Activity::Active {
@@ -282,7 +285,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 }
                 _ => self.take_ready(state, place).map(Next::task),
             };
-            if task.is_none() && (has_polled || !self.polls()) {
+            let polls = !has_polled && self.polls(); // as in `next`
+            if task.is_none() && !polls {
                 task = state.queue.next_background();
             }
             if task.is_some() {
@@ -296,7 +300,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
-            if !has_polled && self.poll(place) {
+            if polls {
+                self.poll(place);
                 has_polled = true;
                 continue; // as in `next`
             }

@@ -3,7 +3,8 @@
 //! The keeper (`runtime::keeper`) looks at the lines of all runs, once in [`PERIOD`] while background
 //! tasks wait in any of them. It has this duty from the first background task in a run until the end
 //! of that run. So programs without such tasks have no thread for them, and workers never read a
-//! clock for them. If the thread cannot be made, no task ages.
+//! clock for them. If the thread cannot be made, no task ages: then a task that
+//! yields until a background task has run may yield for ever.
 //!
 //! # Protocol
 //!
@@ -18,16 +19,18 @@
 //! the second case the adder's release and the keeper's acquire order the task before the look, which
 //! has then not found the line empty.
 //!
-//! A request does not hasten a look at other lines, and a new line is *fresh* at its first look. So a
-//! task waits for one to two periods before it ages.
+//! A request does not hasten a look at other lines, and a new line is *fresh* at its first look. So the
+//! oldest task waits for one to two periods before it ages, and then one in each period.
 //!
 //! # Life
 //!
 //! The keeper looks at a run under the lock of worker 0, which the run's end takes before the policy
-//! is freed (`Worker::with_run_of_first`), as it does for reliefs.
+//! is freed (`Worker::with_run_of_first`), as it does for reliefs. The thread that ends the keeper
+//! waits for it under the lock of `threads::watcher`. So nobody may want that lock under the lock of a
+//! record: the keeper is called, and made, without one.
 
 use crate::queue::background::Line;
-use crate::runtime::record::Run;
+use crate::runtime::record::{Run, Worker};
 use crate::runtime::registry;
 use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::{futex, time};
@@ -45,10 +48,10 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = "sched_words")]
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Called when a background task was added to the run, which has not ended.
-pub(super) fn added(run: &Run, line: Line) {
+/// Called when a background task was added to the run of the worker, from any thread, without a lock.
+pub(super) fn added(worker: &Worker, line: Line) {
     if line == Line::Begins {
-        run.keep_deadlines();
+        worker.keep_deadlines();
         REQUESTED.swap(true, Ordering::Release); // pairs with `look`
         watcher::call();
     }

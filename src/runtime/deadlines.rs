@@ -9,7 +9,7 @@
 //! until then.
 
 use crate::deadline::{Deadlines, Entry, FOREVER, Served};
-use crate::runtime::record::{Run, Worker};
+use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
@@ -47,7 +47,7 @@ pub fn now() -> i64 {
 pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
     DEADLINES.prepare()?;
     CUT.store(cut as *mut (), Ordering::Release);
-    worker.with_run(Run::keep_deadlines);
+    worker.keep_deadlines();
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::queue::Full;
 use crate::queue::background::Line;
 use crate::queue::injector::{Limit, Refused};
 use crate::runtime::outsider::retry_until_memory;
-use crate::runtime::record::{Run, Worker};
+use crate::runtime::record::Worker;
 use crate::runtime::{ageing, observed};
 use crate::sys::memory::NoMemory;
 use crate::sys::{detector, errno, unwind};
@@ -38,22 +38,26 @@ impl Worker {
             // SAFETY: by the caller's promise.
             let added = self.with_open_run(|run, _| unsafe {
                 let task = observed::wrap_outside(run, task);
-                self.add(run, level, task, Limit::Applies)
+                self.add(level, task, Limit::Applies)
                     .inspect_err(|_| _ = observed::unwrap(task, None))
             });
-            return added.unwrap_or(Err(Refused::Closed));
+            let added = added.unwrap_or(Err(Refused::Closed));
+            return added.map(|line| ageing::added(self, line));
         };
         let is_observed = mine.row().plain.is_some();
         let function = mine.worker().function_of(task);
         let task =
             if is_observed { observed::wrap::<unwind::Task>(mine, task, function) } else { task };
         let added = match level {
-            Level::Normal => mine.operations().spawn(task).map_err(|Full| Refused::Full),
+            Level::Normal => {
+                mine.operations().spawn(task).map_err(|Full| Refused::Full).map(|()| Line::GoesOn)
+            }
             // SAFETY: the run does not end while the caller occupies a place of it.
-            _ => unsafe { mine.add(&*mine.run.get(), level, task, Limit::Applies) },
+            _ => unsafe { mine.add(level, task, Limit::Applies) },
         };
         // SAFETY: a task that was refused has not left this thread.
-        added.inspect_err(|_| _ = unsafe { observed::unwrap(task, Some(mine)) })
+        let added = added.inspect_err(|_| _ = unsafe { observed::unwrap(task, Some(mine)) });
+        added.map(|line| ageing::added(self, line))
     }
 
     /// Queues a task of this level in a run that is held, from any thread. If there is no memory,
@@ -62,28 +66,32 @@ impl Worker {
     /// # Safety
     /// `task.f` accepts its closure.
     pub unsafe fn queue_held_at(&self, level: Level, task: Task) {
+        let mut line = Line::GoesOn;
         retry_until_memory(|| {
             let queued = self.with_open_run(|run, _| {
                 let task = observed::wrap_outside(run, task);
                 // SAFETY: a task that was refused has not left this thread.
                 unsafe {
-                    self.add(run, level, task, Limit::Waived)
+                    self.add(level, task, Limit::Waived)
                         .inspect_err(|_| _ = observed::unwrap(task, None))
                 }
             });
-            // None, or closed: the run is a parent process's.
-            if queued == Some(Err(Refused::Full)) { Err(NoMemory) } else { Ok(()) }
+            match queued {
+                Some(Err(Refused::Full)) => return Err(NoMemory),
+                Some(Ok(added)) => line = added,
+                None | Some(Err(Refused::Closed)) => {} // the run is a parent process's
+            }
+            Ok(())
         });
+        ageing::added(self, line);
     }
 
     /// Adds a task to the queue for all workers.
     ///
     /// # Safety
-    /// The run is this worker's, and does not end during the call.
-    unsafe fn add(&self, run: &Run, level: Level, task: Task, limit: Limit) -> Result<(), Refused> {
+    /// The run of this worker does not end during the call.
+    unsafe fn add(&self, level: Level, task: Task, limit: Limit) -> Result<Line, Refused> {
         // SAFETY: by the caller's promise.
-        let line: Line = unsafe { self.operations_for_any() }.inject_at(task, level, limit)?;
-        ageing::added(run, line);
-        Ok(())
+        unsafe { self.operations_for_any() }.inject_at(task, level, limit)
     }
 }

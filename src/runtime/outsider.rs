@@ -166,6 +166,21 @@ impl Worker {
         });
     }
 
+    /// Has the deadlines of this worker's run kept until its end, from any thread, which has no lock
+    /// of a record (`runtime::ageing` says why).
+    pub fn keep_deadlines(&self) {
+        if let Some(mine) = self.mine() {
+            // SAFETY: the run does not end while the caller's task runs.
+            return unsafe { &*mine.run.get() }.keep_deadlines();
+        }
+        let is_needed = self.with_open_run(|run, _| !run.keeps_deadlines()) == Some(true);
+        if is_needed && self.hold_run() {
+            // SAFETY: the run is held.
+            unsafe { &*self.run.get() }.keep_deadlines();
+            self.let_go_of_run();
+        }
+    }
+
     /// Calls `look` with this worker's run, if the run has not ended and this is its worker 0. The
     /// caller occupies no worker of the run, or holds no lock of the run.
     pub fn with_run_of_first(&self, look: &mut dyn FnMut(&Run)) {
@@ -212,7 +227,7 @@ impl Worker {
 
 /// Repeats `queue` until it succeeds. A suspended task is queued at the first try: `take_stack`, or
 /// the beginning of its blocking section, has reserved a slot for it.
-pub(super) fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
+pub(super) fn retry_until_memory(mut queue: impl FnMut() -> Result<(), NoMemory>) {
     while queue().is_err() {
         time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then
     }

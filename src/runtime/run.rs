@@ -215,13 +215,17 @@ impl Run {
     }
 
     /// Has the run's deadlines kept (`runtime::deadlines`) until its end.
-    pub fn keep_deadlines(&self) {
-        if self.has_keeper.load(Ordering::Acquire) {
-            return; // the load pairs with the store
+    pub(super) fn keep_deadlines(&self) {
+        if self.keeps_deadlines() {
+            return;
         }
         let begin = || Attended::begin(self.worker(0).row().doctor, Duty::Clock);
         self.keeper.with(|keeper| _ = keeper.get_or_insert_with(begin));
         self.has_keeper.store(true, Ordering::Release);
+    }
+
+    pub(super) fn keeps_deadlines(&self) -> bool {
+        self.has_keeper.load(Ordering::Acquire) // pairs with the store in `keep_deadlines`
     }
 
     /// Waits for the end of the run, after which no thread can wake a worker, and so no thread is

@@ -6,8 +6,8 @@
 //! the nodes that wait. A node would need 32 bytes more, and two operations under a lock.
 //!
 //! The edges are in [`SHARDS`] tables with open addressing, each under a lock. An edge is added before
-//! it can be released, and removed before the predecessor releases it; so each edge in a table is one
-//! whose two nodes exist. If there is no memory, edges are missing.
+//! it can be released, and removed before the predecessor releases it, or when that has been found to
+//! have ended; so each edge in a table is one whose two nodes exist. If there is no memory, edges are missing.
 
 use crate::lock::mutex::Mutex;
 use crate::settings;
@@ -74,7 +74,8 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
 #[unsafe(link_section = "sched_words")]
 static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// No edge was left out for want of memory. Relaxed, since an edge is removed after it was added.
+/// No edge was left out for want of memory, or forgotten in a child of fork. Relaxed, since an edge is
+/// removed after it was added.
 #[unsafe(link_section = "sched_words")]
 static IS_COMPLETE: AtomicBool = AtomicBool::new(true);
 
@@ -209,6 +210,7 @@ pub unsafe fn forget() {
         // thread of the parent may have been changing it.
         unsafe { table.reset(Table::without_edges()) };
     }
+    IS_COMPLETE.store(false, Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -305,17 +305,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.monitor.lock();
     }
 
-    /// Queues tasks whose descriptors are ready. False: no task waits for a descriptor. Otherwise
-    /// the queue was unlocked meanwhile.
-    pub(super) fn poll(&self, place: &impl Place) -> bool {
-        let is_used = self.polls();
-        if is_used {
-            // SAFETY: the caller has locked.
-            unsafe { self.monitor.unlock() };
-            place.poll();
-            self.monitor.lock();
-        }
-        is_used
+    /// Queues tasks whose descriptors are ready. The queue is unlocked meanwhile.
+    pub(super) fn poll(&self, place: &impl Place) {
+        // SAFETY: the caller has locked.
+        unsafe { self.monitor.unlock() };
+        place.poll();
+        self.monitor.lock();
     }
 
     /// True if tasks wait for descriptors: see `poll`.
