@@ -208,9 +208,13 @@ pub unsafe fn forget() {
     for table in &TABLES {
         // SAFETY: by the caller's promise. What the former value holds is not freed, since another
         // thread of the parent may have been changing it.
-        unsafe { table.reset(Table::without_edges()) };
+        unsafe {
+            if table.locked().number > 0 {
+                IS_COMPLETE.store(false, Ordering::Relaxed);
+            }
+            table.reset(Table::without_edges());
+        }
     }
-    IS_COMPLETE.store(false, Ordering::Relaxed);
 }
 
 #[cfg(test)]
