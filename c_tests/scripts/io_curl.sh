@@ -20,10 +20,11 @@ get() { curl -q -s -S --noproxy '*' --max-time 50 "$@"; }
 status() { get -o got -w '%{http_code}' --path-as-is "$@"; }
 
 for kind in steal cont $(more lifo fifo serial); do
+    rm -f said # of the kind before: the shell empties it only when the server is about to start
     SCHED_KIND=$kind ./fileserver tree > said &
     server=$!
     trap 'kill $server' EXIT
-    while ! grep -q / said; do kill -0 $server 2> error || fail "$kind: the server has ended"; sleep 0.01; done
+    while ! grep -q / said 2> error; do kill -0 $server 2> error || fail "$kind: the server has ended"; sleep 0.01; done
     url=$(cat said)
 
     for path in large empty 'a%20name%3F' '%6carge' 'large?query' folder/ //large; do
