@@ -45,8 +45,8 @@ pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
 
 /// Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
 /// group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them.
-/// sched_node_ready and sched_node_group are not for nodes of a graph. The node must live as long as
-/// the graph is used.
+/// A node of a graph must not be passed to sched_node_ready or sched_node_group, and must live as long
+/// as the graph is used.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an event,
 /// or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made ready).
@@ -75,8 +75,8 @@ pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some nodes
 /// were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s has
-/// ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (there is no memory; only
-/// the first run after a change needs any).
+/// ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (memory could not be
+/// allocated; only the first run after a change allocates).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for each
 /// node, and an atomic operation for each edge. The first run after a change also sorts the nodes.

@@ -156,6 +156,27 @@ pub trait Policy: Sync + Sized + 'static {
         task: Task,
         level: Level,
         limit: Limit,
+    ) -> Result<Line, Refused> {
+        match (level, limit) {
+            (Level::Normal, Limit::Applies) => self.inject(place, task)?,
+            (Level::Normal, Limit::Waived) => {
+                self.put_back(place, task).map_err(|NoMemory| Refused::Full)?;
+            }
+            (Level::Urgent, _) => self.inject_urgent(place, task, limit)?,
+            (Level::Background, _) => return self.inject_background(place, task, limit),
+        }
+        Ok(Line::GoesOn)
+    }
+
+    /// `inject_at` for an urgent task.
+    fn inject_urgent(&self, place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused>;
+
+    /// `inject_at` for a background task.
+    fn inject_background(
+        &self,
+        place: &impl Place,
+        task: Task,
+        limit: Limit,
     ) -> Result<Line, Refused>;
 
     /// Makes a background task that has waited for too long an ordinary task from outside: see

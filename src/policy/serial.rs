@@ -34,7 +34,7 @@ use crate::sys::atomic::{AtomicU32, Ordering, UnsafeCell, spin_loop};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{futex, time};
-use crate::task::{Level, Task};
+use crate::task::Task;
 use std::mem::offset_of;
 use std::time::Duration;
 
@@ -145,25 +145,20 @@ impl Policy for Serial {
         Ok(())
     }
 
-    fn inject_at(
+    fn inject_urgent(&self, _place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused> {
+        self.injector.push_urgent(task, limit)?;
+        self.order.fetch_or(URGENT, Ordering::Relaxed);
+        self.ring();
+        Ok(())
+    }
+
+    fn inject_background(
         &self,
         _place: &impl Place,
         task: Task,
-        level: Level,
         limit: Limit,
     ) -> Result<Line, Refused> {
-        let mut line = Line::GoesOn;
-        match (level, limit) {
-            (Level::Normal, Limit::Applies) => _ = self.injector.push(task)?,
-            (Level::Normal, Limit::Waived) => {
-                self.injector.put_back_new(task).map_err(|NoMemory| Refused::Full)?;
-            }
-            (Level::Urgent, _) => {
-                self.injector.push_urgent(task, limit)?;
-                self.order.fetch_or(URGENT, Ordering::Relaxed);
-            }
-            (Level::Background, _) => line = self.injector.push_background(task, limit)?,
-        }
+        let line = self.injector.push_background(task, limit)?;
         self.ring();
         Ok(line)
     }

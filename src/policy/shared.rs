@@ -103,7 +103,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering, Pad, UnsafeCell};
 use crate::sys::futex::Futex;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
-use crate::task::{Level, Task};
+use crate::task::Task;
 use std::marker::PhantomData;
 use std::mem;
 use std::time::Duration;
@@ -132,6 +132,28 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             }
         });
         pushed.map(|(len, wake)| (len, self.wake(wake, place)))
+    }
+
+    /// Adds an urgent or a background task by `add`.
+    fn push_special<R>(
+        &self,
+        place: &impl Place,
+        limit: Limit,
+        add: impl FnOnce(&mut State) -> Result<R, NoMemory>,
+    ) -> Result<R, Refused> {
+        let added = self.with(|state| {
+            if state.gate.is_closed() {
+                return Err(Refused::Closed);
+            }
+            if limit == Limit::Applies && state.queue.counted() >= self.limit {
+                return Err(Refused::Full);
+            }
+            let result = add(state).map_err(|NoMemory| Refused::Full)?;
+            Ok((result, self.choose(state)))
+        });
+        let (result, wake) = added?;
+        self.wake(wake, place);
+        Ok(result)
     }
 
     #[inline(always)]
@@ -452,43 +474,21 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.with(|state| state.queue.has_first())
     }
 
-    fn inject_at(
+    fn inject_urgent(&self, place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused> {
+        self.push_special(place, limit, |state| {
+            state.queue.push_urgent(task, &self.urgent)?;
+            self.count_outside(state);
+            Ok(())
+        })
+    }
+
+    fn inject_background(
         &self,
         place: &impl Place,
         task: Task,
-        level: Level,
         limit: Limit,
     ) -> Result<background::Line, Refused> {
-        let full = |NoMemory| Refused::Full;
-        match (level, limit) {
-            (Level::Normal, Limit::Applies) => {
-                return self.inject(place, task).map(|()| background::Line::GoesOn);
-            }
-            (Level::Normal, Limit::Waived) => {
-                return self.put_back(place, task).map(|()| background::Line::GoesOn).map_err(full);
-            }
-            _ => {}
-        }
-        let queued = self.with(|state| {
-            if state.gate.is_closed() {
-                return Err(Refused::Closed);
-            }
-            if limit == Limit::Applies && state.queue.counted() >= self.limit {
-                return Err(Refused::Full);
-            }
-            let line = if level == Level::Urgent {
-                state.queue.push_urgent(task, &self.urgent).map_err(full)?;
-                self.count_outside(state);
-                background::Line::GoesOn
-            } else {
-                state.queue.push_background(task).map_err(full)?
-            };
-            Ok((line, self.choose(state)))
-        });
-        queued.map(|(line, wake)| {
-            self.wake(wake, place);
-            line
-        })
+        self.push_special(place, limit, |state| state.queue.push_background(task))
     }
 
     fn age(&self, place: &impl Place) -> bool {

@@ -104,13 +104,7 @@ impl Background {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr;
-
-    unsafe extern "C" fn nothing(_: *mut std::ffi::c_void, _: *mut crate::task::Scheduler) {}
-
-    fn task(number: usize) -> Task {
-        Task { f: nothing, closure: ptr::without_provenance_mut(number) }
-    }
+    use crate::queue::tests::task;
 
     #[test]
     fn a_task_is_overdue_at_the_second_look() {

@@ -68,13 +68,7 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr;
-
-    unsafe extern "C" fn nothing(_: *mut std::ffi::c_void, _: *mut crate::task::Scheduler) {}
-
-    fn task(number: usize) -> Task {
-        Task { f: nothing, closure: ptr::without_provenance_mut(number) }
-    }
+    use crate::queue::tests::task;
 
     #[test]
     fn the_oldest_goes_first() {

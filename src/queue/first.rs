@@ -117,13 +117,7 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr;
-
-    unsafe extern "C" fn nothing(_: *mut std::ffi::c_void, _: *mut crate::task::Scheduler) {}
-
-    fn task(number: usize) -> Task {
-        Task { f: nothing, closure: ptr::without_provenance_mut(number) }
-    }
+    use crate::queue::tests::task;
 
     #[test]
     fn urgent_tasks_go_before_those_whose_section_has_ended() {

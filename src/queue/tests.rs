@@ -18,7 +18,8 @@ use std::ffi::c_void;
 
 unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
 
-fn task(n: usize) -> Task {
+/// A task that does nothing, with a number.
+pub(super) fn task(n: usize) -> Task {
     Task { f: nothing, closure: std::ptr::without_provenance_mut(n) }
 }
 

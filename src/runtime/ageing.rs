@@ -13,11 +13,11 @@
 //! `u64::MAX`) when it has found each of them empty.
 //!
 //! *While a line is not empty, and no thread is between two steps of this file, the keeper will look.*
-//! Suppose that the keeper has found the line empty, and forgets it. A task that comes afterwards
-//! finds the line empty as well, under the same lock. So its adder requests, and calls the keeper. The
-//! keeper takes that request at its next look, or has taken it just before it looked at the lines; in
-//! the second case the adder's release and the keeper's acquire order the task before the look, which
-//! has then not found the line empty.
+//! Proof: suppose that the keeper finds a line empty and forgets it, and that a task is added to this
+//! line later. The adder finds the line empty under the same lock, so it sets `REQUESTED` and calls the
+//! keeper. Either the keeper takes this request at a later look; or it has taken the request already,
+//! before it looked at the lines. In the second case the adder's Release and the keeper's Acquire order
+//! the addition before the look, so the look finds the task, which contradicts the supposition.
 //!
 //! A request does not hasten a look at other lines, and a new line is *fresh* at its first look. So the
 //! oldest task waits for one to two periods before it ages, and then one in each period.

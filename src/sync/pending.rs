@@ -39,7 +39,7 @@ pub struct Pending {
 const FREE: Pending = Pending { to: 0, from: 0 };
 const REMOVED: Pending = Pending { to: 0, from: 1 };
 
-/// A table. At most half of its places are not free; their number is a power of two, or 0.
+/// A hash table. The number of its places is a power of two, or 0, and at least half of them are free.
 #[repr(C)]
 struct Table {
     places: *mut Pending,
@@ -70,12 +70,14 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
     ("node.most_edges", MOST_EDGES),
 ];
 
-/// Whether edges are added: unknown, no, yes. Relaxed: each thread finds the same.
+/// Whether the library records edges; UNKNOWN until a thread has read the environment. Relaxed: all
+/// threads read the same environment, so all store the same value.
 #[unsafe(link_section = "sched_words")]
 static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// No edge was left out for want of memory, or forgotten in a child of fork. Relaxed, since an edge is
-/// removed after it was added.
+/// False if an edge is missing in the tables: there was no memory for it, or this process is a child
+/// of fork. Relaxed: the thread that removes an edge has synchronised with the one that added it
+/// (`sync::dag`: `follow` and `end`).
 #[unsafe(link_section = "sched_words")]
 static IS_COMPLETE: AtomicBool = AtomicBool::new(true);
 

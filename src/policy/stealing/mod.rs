@@ -57,7 +57,7 @@ use crate::sys::atomic::{AtomicUsize, MODEL, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
-use crate::task::{Level, Task};
+use crate::task::Task;
 use std::any::Any;
 use std::mem::offset_of;
 use std::ptr;
@@ -390,31 +390,23 @@ impl<D: Deque> Policy for Stealing<D> {
         Ok(())
     }
 
-    fn inject_at(
+    fn inject_urgent(&self, place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused> {
+        let waiting = self.injector.push_urgent(task, limit)?;
+        self.added_urgent(place, waiting);
+        Ok(())
+    }
+
+    fn inject_background(
         &self,
         place: &impl Place,
         task: Task,
-        level: Level,
         limit: Limit,
     ) -> Result<Line, Refused> {
-        match (level, limit) {
-            (Level::Normal, Limit::Applies) => self.inject(place, task)?,
-            (Level::Normal, Limit::Waived) => {
-                self.put_back(place, task).map_err(|NoMemory| Refused::Full)?;
-            }
-            (Level::Urgent, _) => {
-                let waiting = self.injector.push_urgent(task, limit)?;
-                self.added_urgent(place, waiting);
-            }
-            (Level::Background, _) => {
-                let line = self.injector.push_background(task, limit)?;
-                if self.parks() {
-                    self.sleepers.published(|worker| place.start(worker));
-                }
-                return Ok(line);
-            }
+        let line = self.injector.push_background(task, limit)?;
+        if self.parks() {
+            self.sleepers.published(|worker| place.start(worker));
         }
-        Ok(Line::GoesOn)
+        Ok(line)
     }
 
     fn age(&self, place: &impl Place) -> bool {

@@ -15,9 +15,10 @@
 //! problem, as in `sync::dag`.) A table whose count is 0, seen under the lock, is used by nobody: all
 //! blocks have come back, and only `enter` would change that.
 //!
-//! Who takes the count of a large table to 0 locks, looks for the table again, and frees it if the
-//! count is still 0. LARGE is in the same word, since a task that read it before could miss that the
-//! table has become large since, and no other thread would free it.
+//! The thread that takes the count of a large table to 0 locks, looks the table up again, and frees it
+//! if the count is still 0. LARGE is in the word of the count, because a thread must learn both at one
+//! moment. If LARGE were a word of its own, the last thread could read it, the table could become large,
+//! and then the thread could take the count to 0: nobody would free the table.
 //!
 //! # Orderings
 //!
