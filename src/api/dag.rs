@@ -493,14 +493,10 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
         (*node).check_seal();
         let (home, task) = (&*(*node).home.get().worker, (*node).task());
         let mine = from.and_then(|from| from.mine_in_run_of(home));
+        let is_spawned = |mine: Mine| mine.worker().spawn(Some(task.f), task.closure) == 0;
         match (*node).level() {
-            Level::Normal => {
-                let queued = mine.map(|mine| mine.worker().spawn(Some(task.f), task.closure));
-                if queued != Some(0) {
-                    home.queue_held(task);
-                }
-            }
-            level => home.queue_held_at(level, task),
+            Level::Normal if mine.is_some_and(is_spawned) => {}
+            level => home.queue_held(level, task),
         }
         mine.map_or(home, Mine::worker).let_go_of_run();
     }
@@ -690,7 +686,7 @@ impl TaskNode {
         unsafe {
             match self.level() {
                 Level::Normal if by.spawn(Some(task.f), task.closure) == 0 => {}
-                level => worker.queue_held_at(level, task),
+                level => worker.queue_held(level, task),
             }
         }
     }

@@ -219,14 +219,13 @@ fn spawn<const LEVEL: u8>([timer, worker]: [usize; 2]) {
     // SAFETY: records are never freed.
     let worker = unsafe { &*ptr::with_exposed_provenance::<Worker>(worker) };
     let task = Task { f: run_timer, closure: ptr::with_exposed_provenance_mut(timer) };
+    let level = match LEVEL {
+        URGENT => Level::Urgent,
+        BACKGROUND => Level::Background,
+        _ => Level::Normal,
+    };
     // SAFETY: `run_timer` accepts the timer; the run is held.
-    unsafe {
-        match LEVEL {
-            URGENT => worker.queue_held_at(Level::Urgent, task),
-            BACKGROUND => worker.queue_held_at(Level::Background, task),
-            _ => worker.queue_held(task),
-        }
-    }
+    unsafe { worker.queue_held(level, task) };
 }
 
 /// The function of a timer's task.

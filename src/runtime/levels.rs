@@ -65,7 +65,7 @@ impl Worker {
     ///
     /// # Safety
     /// `task.f` accepts its closure.
-    pub unsafe fn queue_held_at(&self, level: Level, task: Task) {
+    pub unsafe fn queue_held(&self, level: Level, task: Task) {
         let mut line = Line::GoesOn;
         retry_until_memory(|| {
             let queued = self.with_open_run(|run, _| {

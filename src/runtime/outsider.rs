@@ -134,22 +134,6 @@ impl Worker {
         }
     }
 
-    /// Queues a task of a run that is held, from any thread. If there is no memory, this waits.
-    ///
-    /// # Safety
-    /// `task.f` accepts its closure.
-    pub unsafe fn queue_held(&self, task: Task) {
-        retry_until_memory(|| {
-            let queued = self.with_open_run(|run, operations| {
-                let task = observed::wrap_outside(run, task);
-                // SAFETY: a task that was refused has not left this thread.
-                let unwrap = |_: &NoMemory| _ = unsafe { observed::unwrap(task, None) };
-                operations.put_back(task).inspect_err(unwrap)
-            });
-            queued.unwrap_or(Ok(())) // None: the run is a parent process's
-        });
-    }
-
     /// Calls `look` with this worker's run, from any thread. None if the run has ended.
     pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
         match self.mine() {
