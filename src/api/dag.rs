@@ -2,16 +2,16 @@
 //! order is kept by `sync::dag`. This is one file because nodes, events and the library's own nodes
 //! are one record.
 //!
-//! A node lies in the program's memory from its initialisation until it has ended. The first [`ROOM`]
-//! edges to a node lie in the node, so nothing is allocated for them. Further edges are in chunks from
-//! the heap, each twice as long as the one before. They are freed when the node begins.
+//! A node lies in the program's memory from its initialisation until it has ended. The first
+//! [`ROOM`] edges to a node lie in the node, so nothing is allocated for them. Further edges are in
+//! chunks from the heap, each twice as long as the one before. They are freed when the node begins.
 //!
 //! # The run
 //!
 //! A ready node with a predecessor that has not ended holds its run, as a task that waits does: the
-//! predecessor may be an event, or belong to another run. The thread that starts the node queues its
-//! task, and then lets go of the run. If the worker's queue is full then, the task goes to the tasks
-//! from outside, because no call is left that could report the refusal.
+//! predecessor may be an event, or belong to another run. The thread that starts the node queues
+//! its task, and then lets go of the run. If the worker's queue is full then, the task goes to the
+//! tasks from outside, because no call is left that could report the refusal.
 //!
 //! # Groups
 //!
@@ -21,10 +21,10 @@
 //! # Events
 //!
 //! An event has no function, and tasks may wait for it: it has the state of a group with one task
-//! where a node has its edges. So a waiter may free the event at once. The end of an event first ends
-//! the vertex, then the group, which is its last access, and then starts the successors. A call of
-//! `sched_after` that finds the vertex ended waits for the few instructions until the group has ended,
-//! since its node may free the event.
+//! where a node has its edges. So a waiter may free the event at once. The end of an event first
+//! ends the vertex, then the group, which is its last access, and then starts the successors. A
+//! call of `sched_after` that finds the vertex ended waits for the few instructions until the group
+//! has ended, since its node may free the event.
 
 use crate::api::edges::Chunk;
 use crate::api::graph_state::GraphState;
@@ -114,7 +114,8 @@ const OWNED: usize = 1 << 63;
 const IN_GRAPH: usize = 1 << 62;
 /// The number of edges.
 const EDGES: usize = (1 << 32) - 1;
-/// In debug builds, from when the node was made ready: a sum of what it must still hold when it begins.
+/// In debug builds, from when the node was made ready: a sum of what it must still hold when it
+/// begins.
 const SUM: usize = ((1 << 24) - 1) << 32;
 /// The level of its task; neither: normal.
 const URGENT: usize = 1 << 59;
@@ -227,7 +228,8 @@ impl TaskNode {
         unsafe { Chunk::free_all(self.chunk.replace(ptr::null_mut())) };
     }
 
-    /// The node belongs to the group when it is made ready. Returns what `sched_node_group` returns.
+    /// The node belongs to the group when it is made ready. Returns what `sched_node_group`
+    /// returns.
     pub fn join_group(&self, group: &Group) -> c_int {
         if let Err(Errno(error)) = self.check_unready() {
             return errno::failed(error);
@@ -357,7 +359,8 @@ impl TaskNode {
             // SAFETY: the node has room for it.
             return Some(unsafe { self.own_edge(used) });
         }
-        // The chunks have ROOM, twice ROOM, four times ROOM ... edges: each as many as are used before.
+        // The chunks have ROOM, twice ROOM, four times ROOM ... edges: each as many as are used
+        // before.
         let begin = ROOM << (used / ROOM).ilog2();
         if begin == used {
             let chunk = Chunk::new(self.chunk.get(), begin);
@@ -503,8 +506,8 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
 }
 
 impl OwnedNode {
-    /// Makes each node of `before` a predecessor. Their number is `edges`, and they do not end during
-    /// the call. None: there is no memory, and nothing has changed.
+    /// Makes each node of `before` a predecessor. Their number is `edges`, and they do not end
+    /// during the call. None: there is no memory, and nothing has changed.
     ///
     /// # Safety
     /// As for `Vertex::follow`; the node has no edges yet.

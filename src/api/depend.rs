@@ -42,8 +42,8 @@ struct Dependent {
 /// The lines of a block.
 const LINES: usize = size_of::<Dependent>().div_ceil(size_of::<Line>());
 
-// A node begins with its vertex, so the vertex lies directly behind the part: `Part::has_ended` reads it
-// there.
+// A node begins with its vertex, so the vertex lies directly behind the part: `Part::has_ended`
+// reads it there.
 const _: () = assert!(offset_of!(Dependent, owned) == size_of::<Part>());
 
 /// So many addresses, and tasks that a task follows, need no second look, and no allocation.

@@ -1,22 +1,22 @@
 //! Graphs: nodes and edges that a program makes once and runs any number of times.
 //!
 //! A graph is a list of nodes (`api::dag`) and a group, whose tasks they are during a run. A run
-//! counts all nodes in the group, and spawns those without predecessors, the *roots*. The others are
-//! spawned as their predecessors end (`sync::dag`, "A graph that runs again"). So a run allocates
-//! nothing, and touches only the roots before they begin.
+//! counts all nodes in the group, and spawns those without predecessors, the *roots*. The others
+//! are spawned as their predecessors end (`sync::dag`, "A graph that runs again"). So a run
+//! allocates nothing, and touches only the roots before they begin.
 //!
 //! # The check
 //!
 //! The first run after a change sorts the list topologically (A. B. Kahn, "Topological sorting of
-//! large networks", 1962), with the roots in front, and sets the counts of predecessors. If nodes are
-//! left over, some of them are in a circle; then the run is refused.
+//! large networks", 1962), with the roots in front, and sets the counts of predecessors. If nodes
+//! are left over, some of them are in a circle; then the run is refused.
 //!
 //! # Who uses a graph
 //!
 //! `graph_state` tells whether the graph runs. The calls that change the graph, and `dot`, are not
 //! thread-safe among themselves; during a run they fail with EBUSY. A run claims the graph by an
-//! exchange, and gives it back when its group has no task left. The last access of a task to its node
-//! comes before it leaves the group, so the nodes are free after the run.
+//! exchange, and gives it back when its group has no task left. The last access of a task to its
+//! node comes before it leaves the group, so the nodes are free after the run.
 
 use crate::api::dag::TaskNode;
 use crate::api::graph_state::GraphState;
@@ -133,8 +133,8 @@ impl Graph {
         Ok(())
     }
 
-    /// The nodes of a circle, in the order of its edges. `left` nodes were not counted down to 0: each of
-    /// them has one of them as a predecessor. None: there is no memory.
+    /// The nodes of a circle, in the order of its edges. `left` nodes were not counted down to 0:
+    /// each of them has one of them as a predecessor. None: there is no memory.
     fn circle(&self, left: usize) -> Option<Vec<&TaskNode>> {
         let mut before: Map<&TaskNode> = Map::new();
         let mut path: Vec<&TaskNode> = Vec::new();
@@ -205,8 +205,8 @@ impl Graph {
         group.end_cancellation()
     }
 
-    /// Counts the nodes in the group, and spawns the roots. `worker`: one of the run, which does not
-    /// end meanwhile.
+    /// Counts the nodes in the group, and spawns the roots. `worker`: one of the run, which does
+    /// not end meanwhile.
     fn start(&self, worker: &Worker) {
         self.group().members.enter_all(self.nodes.get());
         for node in self.nodes().take(self.state.roots.get()) {

@@ -10,7 +10,8 @@ use std::cell::Cell;
 pub struct GraphState {
     pub group: Group,
     state: AtomicUsize,
-    /// How many nodes at the beginning of the list have no predecessors. 0: the graph must be checked.
+    /// How many nodes at the beginning of the list have no predecessors. 0: the graph must be
+    /// checked.
     pub roots: Cell<usize>,
 }
 

@@ -153,8 +153,8 @@ impl Group {
         self.end_cancellation()
     }
 
-    /// Waits for the end of the event whose waiters this group has; `what` is the event. Returns what
-    /// `sched_event_wait_until` returns.
+    /// Waits for the end of the event whose waiters this group has; `what` is the event. Returns
+    /// what `sched_event_wait_until` returns.
     pub(super) fn wait_for_event(
         &self,
         deadline: i64,

@@ -208,8 +208,8 @@ impl Beginning {
 }
 
 impl Alone {
-    /// True if the worker makes no offers yet. If that has just changed, `alone` becomes None, and the
-    /// pace is measured.
+    /// True if the worker makes no offers yet. If that has just changed, `alone` becomes None, and
+    /// the pace is measured.
     #[inline]
     pub fn is_so(
         alone: &mut Option<Alone>,

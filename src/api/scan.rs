@@ -1,5 +1,5 @@
-//! Scans over a range of numbers: `sched_scan`. This is one file because the steps of the leader and
-//! of its helpers are one protocol.
+//! Scans over a range of numbers: `sched_scan`. This is one file because the steps of the leader
+//! and of its helpers are one protocol.
 //!
 //! # What is computed
 //!

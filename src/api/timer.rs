@@ -15,13 +15,14 @@
 //! go of the run, and calls the function. So from then on the program may start the timer again, or
 //! free its memory. The lock of the entry decides whether a timer is cancelled or due.
 //!
-//! The claim of the entry tells with which level the task is queued, so the timer has no word for it.
+//! The claim of the entry tells with which level the task is queued, so the timer has no word for
+//! it.
 //!
 //! # In debug builds
 //!
 //! `state` also has the timer's address, and a check sum of the function, its argument and the
-//! worker. So a copy of a timer is recognised, and a timer whose memory was used for something else.
-//! The wheel checks the links of the entry.
+//! worker. So a copy of a timer is recognised, and a timer whose memory was used for something
+//! else. The wheel checks the links of the entry.
 //!
 //! # Orderings
 //!

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
 /// both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was made
-/// ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node need none).
+/// ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node allocate nothing).
 /// Thread-safe, except that only one thread at a time may use n. before must not have been freed.
 /// Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
 /// seventeenth and so on allocate memory, which is freed when the node begins.

@@ -64,8 +64,8 @@ const NUMBERS: [&[(&str, usize)]; 14] = [
 ];
 
 /// The entries with an address: the first record, the youngest stack, the first wait for a run, the
-/// tables of pending edges, `run_forked` and its counterpart in an observed run, and the two functions of tasks that
-/// continue others.
+/// tables of pending edges, `run_forked` and its counterpart in an observed run, and the two
+/// functions of tasks that continue others.
 const ADDRESSES: usize = 8;
 
 const COUNT: usize = {

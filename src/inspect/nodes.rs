@@ -1,5 +1,5 @@
-//! The nodes that wait for their predecessors (`sched_node`, `sched_group_spawn_after`), and for which
-//! ones. They lie in memory of the program, which is read as in [`objects`](super::objects).
+//! The nodes that wait for their predecessors (`sched_node`, `sched_group_spawn_after`), and for
+//! which ones. They lie in memory of the program, which is read as in [`objects`](super::objects).
 
 use crate::inspect::known::Name;
 use crate::sync::dag::{SeenVertex, Vertex};
@@ -48,8 +48,8 @@ impl fmt::Display for SeenNode {
     }
 }
 
-/// Writes the nodes that are ready and wait. `shown`: the number of other tasks that wait. If that and
-/// the nodes are fewer than `all`, says how the other nodes can be shown.
+/// Writes the nodes that are ready and wait. `shown`: the number of other tasks that wait. If that
+/// and the nodes are fewer than `all`, says how the other nodes can be shown.
 pub fn write(out: &mut Out, shown: usize, all: usize) -> fmt::Result {
     let edges = pending::all().map_err(|NoMemory| fmt::Error)?;
     let mut nodes = 0;

@@ -147,9 +147,9 @@ pub trait Policy: Sync + Sized + 'static {
         self.requeue(place, task)
     }
 
-    /// Adds a task of this level, as `inject` does, or as `put_back` does if the limit is waived. Not
-    /// accepted: `Full` also says that there is no memory. If the result is `Line::Begins`, the caller
-    /// has `age` called from time to time (`runtime::ageing`).
+    /// Adds a task of this level, as `inject` does, or as `put_back` does if the limit is waived.
+    /// Not accepted: `Full` also says that there is no memory. If the result is `Line::Begins`, the
+    /// caller has `age` called from time to time (`runtime::ageing`).
     fn inject_at(
         &self,
         place: &impl Place,
@@ -207,7 +207,8 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// Whether suspended tasks wait from outside. Called now and then by any thread: see [`reliefs`].
+    /// Whether suspended tasks wait from outside. Called now and then by any thread: see
+    /// [`reliefs`].
     fn suspended<P: Place>(&self, _place: &P) -> Suspended {
         Suspended::Absent
     }
@@ -294,9 +295,9 @@ pub trait Policy: Sync + Sized + 'static {
     /// it back. Wakes a sleeper, because one that looked in between has missed the task.
     fn restored(&self, _place: Mine<'_, impl Place>) {}
 
-    /// Takes the next task for the worker at `place`, whose current task is about to be suspended, but
-    /// no background task: the caller may be ready to run (it yields), and a worker that has no other
-    /// task looks again in its loop.
+    /// Takes the next task for the worker at `place`, whose current task is about to be suspended,
+    /// but no background task: the caller may be ready to run (it yields), and a worker that has no
+    /// other task looks again in its loop.
     fn next_in_line(&self, place: Mine<'_, impl Place>, first: LookFirst) -> Option<Task>;
 
     /// Exchanges a task that yields for the next task, in place of `next_in_line` and `line_up`.
@@ -623,13 +624,13 @@ pub trait Place {
     }
     /// Called by an idle worker about once every `futex::LONGEST`. The caller holds no lock.
     fn idles_long(&self) {}
-    /// How long an idle worker that is about to sleep may sleep, at most `limit`. Afterwards it calls
-    /// `serve_deadlines`.
+    /// How long an idle worker that is about to sleep may sleep, at most `limit`. Afterwards it
+    /// calls `serve_deadlines`.
     fn until_deadline(&self, limit: Duration) -> Duration {
         limit
     }
-    /// Called by a worker after its sleep, without a lock: does what is due (`deadline`), and has the
-    /// keeper poll if nobody else does.
+    /// Called by a worker after its sleep, without a lock: does what is due (`deadline`), and has
+    /// the keeper poll if nobody else does.
     fn serve_deadlines(&self) {}
     /// Called by a worker that has found no task, without a lock: looks whether descriptors are
     /// ready for which tasks wait. True if it has queued such tasks, behind all others.

@@ -62,8 +62,8 @@ impl Gone {
         }
     }
 
-    /// A relief has gone, and then calls the keeper. A read-modify-write, so that the keeper sees what
-    /// each relief has written before it, although it takes note of the last one only.
+    /// A relief has gone, and then calls the keeper. A read-modify-write, so that the keeper sees
+    /// what each relief has written before it, although it takes note of the last one only.
     pub fn note(&self) {
         self.0.swap(true, Ordering::Release); // pairs with `take`
     }

@@ -9,10 +9,10 @@
 //! # Urgent tasks
 //!
 //! The worker loads the word `order` before each task, for `SCHED_SEED`. A thread that has added an
-//! urgent task sets a bit there; then the worker looks at the injector before it takes its own task.
-//! The worker clears the bit *before* it looks, and sets it again if it has found a task. So if the
-//! look misses an urgent task, that task was added after the look, under the injector's lock, and its
-//! adder sets the bit after the worker has cleared it.
+//! urgent task sets a bit there; then the worker looks at the injector before it takes its own
+//! task. The worker clears the bit *before* it looks, and sets it again if it has found a task. So
+//! if the look misses an urgent task, that task was added after the look, under the injector's
+//! lock, and its adder sets the bit after the worker has cleared it.
 
 use crate::idle::LongWait;
 use crate::idle::poller::{self, Poller};

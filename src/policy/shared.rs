@@ -50,11 +50,11 @@
 //! # Urgent and background tasks
 //!
 //! Urgent tasks are in a line of their own, from which a worker takes first, without a turn. They
-//! count among the tasks from outside, and a worker that looks for a turn finds, by `urgent`, that it
-//! has to give way at once. Background tasks are in a line from which only a worker takes that has
-//! found nothing else and has polled; the line counts when the queue is asked whether it is empty. So
-//! a worker still goes to sleep only when the queue is empty: with background tasks left, it takes
-//! one instead.
+//! count among the tasks from outside, and a worker that looks for a turn finds, by `urgent`, that
+//! it has to give way at once. Background tasks are in a line from which only a worker takes that
+//! has found nothing else and has polled; the line counts when the queue is asked whether it is
+//! empty. So a worker still goes to sleep only when the queue is empty: with background tasks left,
+//! it takes one instead.
 //!
 //! # Joiners
 //!

@@ -9,9 +9,9 @@
 //! would run many times in a millisecond, and the own tasks never (c_tests/yields.c).
 //!
 //! An urgent task does not wait for a turn: a worker runs it as soon as it looks. It begins no turn
-//! and counts in none. So a worker that has looked because of an urgent task, and finds that another
-//! worker has taken it, must not take an ordinary task from outside instead, whose turn is not due:
-//! `only_urgent` says so.
+//! and counts in none. So a worker that has looked because of an urgent task, and finds that
+//! another worker has taken it, must not take an ordinary task from outside instead, whose turn is
+//! not due: `only_urgent` says so.
 //!
 //! Only the worker uses its record. It reads the clock only while a task from outside waits.
 

@@ -1,5 +1,5 @@
-//! A FIFO of background tasks: a worker takes one only when it finds nothing else. It is part of the
-//! queue for all workers, under that queue's lock.
+//! A FIFO of background tasks: a worker takes one only when it finds nothing else. It is part of
+//! the queue for all workers, under that queue's lock.
 //!
 //! The tasks count when the queue is asked whether it is empty. So the run does not end before they
 //! have run, and no worker sleeps while one of them waits.
@@ -12,9 +12,9 @@
 //! ordinary task from outside, in front of the others: it has the next turn (`policy::turns`). So,
 //! while the line is not empty, a task leaves it at least once in two periods between looks.
 //!
-//! `fresh` is true if a task has left the line since the last look, or if the line was empty. A look
-//! makes it false. (Rejected: the time at which the last task has left the line. Each task would
-//! read the clock.)
+//! `fresh` is true if a task has left the line since the last look, or if the line was empty. A
+//! look makes it false. (Rejected: the time at which the last task has left the line. Each task
+//! would read the clock.)
 
 use crate::queue::length::Length;
 use crate::queue::room::{IsLong, Long, TaskQueue};

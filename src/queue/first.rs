@@ -2,8 +2,8 @@
 //! its lock: the urgent ones, first in, first out, and behind them those whose blocking section has
 //! ended ([`ended`](super::ended)).
 //!
-//! One count has the length of both lines, so a look that finds neither, which is the usual one, and
-//! the sums of the queue's own lengths cost no instruction for urgent tasks.
+//! One count has the length of both lines, so a look that finds neither, which is the usual one,
+//! and the sums of the queue's own lengths cost no instruction for urgent tasks.
 //!
 //! Workers ask often whether an urgent task waits. A *hint* beside the lock tells them: the number
 //! of urgent tasks, stored under the lock by the two functions that change it. Relaxed: a thread

@@ -19,8 +19,8 @@
 //! # Other lines
 //!
 //! A worker first takes the urgent tasks and those whose blocking section has ended
-//! ([`first`](super::first)). The background tasks ([`background`](super::background)) are taken only
-//! by a worker that asks for one. A task is *ready* if it is not a background task. Urgent and
+//! ([`first`](super::first)). The background tasks ([`background`](super::background)) are taken
+//! only by a worker that asks for one. A task is *ready* if it is not a background task. Urgent and
 //! background tasks are new tasks, which the limit counts. `State::limit` is what they leave of it,
 //! so that a push compares one number.
 //!
@@ -337,8 +337,8 @@ impl Injector {
         })
     }
 
-    /// Takes the next ready task, and then offers those of `queue` and `spilled` to `keep`, from the
-    /// end `from`, until `keep` refuses one. `keep` is called under the queue's lock.
+    /// Takes the next ready task, and then offers those of `queue` and `spilled` to `keep`, from
+    /// the end `from`, until `keep` refuses one. `keep` is called under the queue's lock.
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.state.with(|state| {
             let first = state.next(&self.urgent);
@@ -410,9 +410,10 @@ impl Injector {
         })
     }
 
-    /// Looks at the line of background tasks. An overdue task becomes the next one from outside: then
-    /// `added` is called after the unlocking, with what `push` returns. True if background tasks wait.
-    /// (A look without the lock may find no task while this moves one; `added` wakes who has missed it.)
+    /// Looks at the line of background tasks. An overdue task becomes the next one from outside:
+    /// then `added` is called after the unlocking, with what `push` returns. True if background
+    /// tasks wait. (A look without the lock may find no task while this moves one; `added` wakes
+    /// who has missed it.)
     #[cold]
     pub fn age(&self, added: impl FnOnce(usize)) -> bool {
         let (waits, waiting) = self.state.with(|state| match state.background.look() {

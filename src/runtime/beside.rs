@@ -65,8 +65,8 @@ impl Worker {
         self.index() >= unsafe { &*self.run.get() }.numbers()
     }
 
-    /// True if this is a guest's or a relief's place: no other task runs on top of a task there. The
-    /// caller occupies it.
+    /// True if this is a guest's or a relief's place: no other task runs on top of a task there.
+    /// The caller occupies it.
     pub fn is_visitor(&self) -> bool {
         // SAFETY: as in `is_relief`.
         self.index() >= unsafe { &*self.run.get() }.workers()

@@ -1,9 +1,9 @@
 //! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it.
 //!
-//! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a run
-//! until the end of that run; so programs without deadlines have no thread for them. If the thread
-//! cannot be made, idle workers serve what is due, and busy ones when they become idle; idle workers
-//! then also look from time to time (`WITHOUT_KEEPER`) whether waits are to be cut off.
+//! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a
+//! run until the end of that run; so programs without deadlines have no thread for them. If the
+//! thread cannot be made, idle workers serve what is due, and busy ones when they become idle; idle
+//! workers then also look from time to time (`WITHOUT_KEEPER`) whether waits are to be cut off.
 //!
 //! Threads outside of all runs that wait with a deadline need no entry: they sleep no longer than
 //! until then.
@@ -101,8 +101,8 @@ pub fn has_no_keeper() {
     DEADLINES.disarm();
 }
 
-/// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may have
-/// been queued since the last call.
+/// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may
+/// have been queued since the last call.
 pub fn look() -> (Duration, Served) {
     cut_requested();
     while DEADLINES.serve(time::nanos()) {

@@ -1,9 +1,9 @@
-//! Tasks with a level: how they are added. An urgent task begins before all others that are queued, a
-//! background task when a worker finds nothing else; the policies keep both in the queue for all
+//! Tasks with a level: how they are added. An urgent task begins before all others that are queued,
+//! a background task when a worker finds nothing else; the policies keep both in the queue for all
 //! workers. They go there from any thread, so in kind `cont` too the caller continues.
 //!
-//! A task with the level `Normal` is queued as well: in kind `cont` it is not called at once, as one
-//! of `sched_spawn` is.
+//! A task with the level `Normal` is queued as well: in kind `cont` it is not called at once, as
+//! one of `sched_spawn` is.
 
 use crate::queue::Full;
 use crate::queue::background::Line;

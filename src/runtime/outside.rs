@@ -7,10 +7,10 @@
 //!
 //! The suspended task becomes the youngest task in its worker's own queue, so it resumes first
 //! after the turn. So a tree of forks and joins is interrupted, not reordered, and the interruption
-//! costs each worker at most one stack at a time. But a task that has itself come from outside and has had its turn is
-//! queued behind the others from outside, and they take turns with each other. (Rejected: to queue
-//! every task that gives way behind the others from outside. Each turn then suspends another branch
-//! of a tree, and a flood from outside costs a stack each millisecond.)
+//! costs each worker at most one stack at a time. But a task that has itself come from outside and
+//! has had its turn is queued behind the others from outside, and they take turns with each other.
+//! (Rejected: to queue every task that gives way behind the others from outside. Each turn then
+//! suspends another branch of a tree, and a flood from outside costs a stack each millisecond.)
 
 use crate::runtime::record::{LoopStart, Worker};
 use crate::runtime::suspend::leave_for_outside;

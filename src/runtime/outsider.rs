@@ -115,7 +115,8 @@ impl Worker {
     }
 
     /// Keeps this worker's run from ending, on behalf of a task that will be queued by `queue_held`
-    /// and then calls `let_go`, or until `let_go_of_run`. From any thread. False: the run has ended.
+    /// and then calls `let_go`, or until `let_go_of_run`. From any thread. False: the run has
+    /// ended.
     pub fn hold_run(&self) -> bool {
         match self.mine() {
             Some(mine) => {
@@ -150,8 +151,8 @@ impl Worker {
         });
     }
 
-    /// Has the deadlines of this worker's run kept until its end, from any thread, which has no lock
-    /// of a record (`runtime::ageing` says why).
+    /// Has the deadlines of this worker's run kept until its end, from any thread, which has no
+    /// lock of a record (`runtime::ageing` says why).
     pub fn keep_deadlines(&self) {
         if let Some(mine) = self.mine() {
             // SAFETY: the run does not end while the caller's task runs.

@@ -1,5 +1,5 @@
-//! The order among tasks: a directed acyclic graph. Its *vertices* are tasks, and an *edge* says that
-//! one task, the successor, begins after another one, the predecessor, has ended.
+//! The order among tasks: a directed acyclic graph. Its *vertices* are tasks, and an *edge* says
+//! that one task, the successor, begins after another one, the predecessor, has ended.
 //!
 //! ```text
 //! before   twice the number of predecessors that have not ended, + 1 until the vertex is ready
@@ -8,40 +8,40 @@
 //!
 //! # Protocol
 //!
-//! A vertex counts its predecessors, and 1 for the program, which makes the vertex *ready* when it has
-//! added all edges. The thread that takes `before` to 0 starts the vertex: the last predecessor's, or
-//! the program's.
+//! A vertex counts its predecessors, and 1 for the program, which makes the vertex *ready* when it
+//! has added all edges. The thread that takes `before` to 0 starts the vertex: the last
+//! predecessor's, or the program's.
 //!
-//! An edge lies in memory of its successor. The successor begins after all edges to it were taken out
-//! of their lists, so this memory exists for as long as the edges are used. `follow` first counts the
-//! new edge, and then pushes it onto the predecessor's list. `end` swaps that list for ENDED, which is
-//! the last access to the predecessor, and then takes back the count of each edge. A `follow` that
-//! finds ENDED takes its own count back, since there is nothing to wait for. (Reused addresses are no
-//! problem for a list that is pushed to and taken as a whole. R. K. Treiber, "Systems programming:
-//! coping with parallelism", 1986.)
+//! An edge lies in memory of its successor. The successor begins after all edges to it were taken
+//! out of their lists, so this memory exists for as long as the edges are used. `follow` first
+//! counts the new edge, and then pushes it onto the predecessor's list. `end` swaps that list for
+//! ENDED, which is the last access to the predecessor, and then takes back the count of each edge.
+//! A `follow` that finds ENDED takes its own count back, since there is nothing to wait for.
+//! (Reused addresses are no problem for a list that is pushed to and taken as a whole. R. K.
+//! Treiber, "Systems programming: coping with parallelism", 1986.)
 //!
 //! # The bad interleavings
 //!
-//! *An edge is added while its predecessor ends.* `follow` exchanges, and `end` swaps, the same word. If
-//! `follow` is first, `end` gets the edge; if `end` is first, `follow` finds ENDED.
+//! *An edge is added while its predecessor ends.* `follow` exchanges, and `end` swaps, the same
+//! word. If `follow` is first, `end` gets the edge; if `end` is first, `follow` finds ENDED.
 //!
-//! *A vertex starts twice, or too early.* The program's 1 lasts until all edges are counted: until then
-//! the word is odd, and no subtraction gives 0. Each count is taken back once, and only one subtraction
-//! gives 0.
+//! *A vertex starts twice, or too early.* The program's 1 lasts until all edges are counted: until
+//! then the word is odd, and no subtraction gives 0. Each count is taken back once, and only one
+//! subtraction gives 0.
 //!
-//! *`end` follows an edge whose memory is gone.* The successor may begin, end and be freed as soon as
-//! the count of its edge is taken back. So `end` reads the link to the next edge before that.
+//! *`end` follows an edge whose memory is gone.* The successor may begin, end and be freed as soon
+//! as the count of its edge is taken back. So `end` reads the link to the next edge before that.
 //!
 //! # A graph that runs again
 //!
 //! The vertices of a graph that is run any number of times keep their edges. `set_back` sets
 //! `before` before the first run; the program's 1 is not in it. A vertex that ends leaves its list
-//! as it is (`successors`). A vertex that begins has been counted down to 0, so nobody uses its word
-//! until the next run: it sets the word back itself. So a run visits only the vertices without
+//! as it is (`successors`). A vertex that begins has been counted down to 0, so nobody uses its
+//! word until the next run: it sets the word back itself. So a run visits only the vertices without
 //! predecessors, and not all, before it starts.
 //!
-//! The next run begins when all vertices have ended, which the caller of `set_back` and `successors`
-//! sees to. No edge is added during a run.
+//! The next run begins when all vertices have ended, which the caller of `set_back` and
+//! `successors` sees to. No edge is added during a run.
 //!
 //! # Orderings
 //!
@@ -141,8 +141,8 @@ impl Vertex {
         self.before.load(Ordering::Relaxed) & UNREADY != 0
     }
 
-    /// Adds an edge: `before` is a predecessor of this vertex. False: `before` has ended already, and
-    /// the edge is not used.
+    /// Adds an edge: `before` is a predecessor of this vertex. False: `before` has ended already,
+    /// and the edge is not used.
     ///
     /// # Safety
     /// Only the caller adds edges to this vertex, which is not ready. The edge is unused, and lives
@@ -160,8 +160,8 @@ impl Vertex {
         is_added
     }
 
-    /// As `follow` with each of `edges` predecessors and a place for the edge to it, but the edges are
-    /// counted at once. Calls `late` with each predecessor that has ended already.
+    /// As `follow` with each of `edges` predecessors and a place for the edge to it, but the edges
+    /// are counted at once. Calls `late` with each predecessor that has ended already.
     ///
     /// # Safety
     /// As for `follow`; the vertex has no edges yet.
@@ -231,14 +231,14 @@ impl Vertex {
         self.before.fetch_sub(UNREADY, Ordering::AcqRel) == UNREADY
     }
 
-    /// The vertex of a graph that runs again has so many predecessors, and is about to begin, or the
-    /// graph is.
+    /// The vertex of a graph that runs again has so many predecessors, and is about to begin, or
+    /// the graph is.
     pub fn set_back(&self, predecessors: usize) {
         self.before.store(ONE * predecessors, Ordering::Relaxed);
     }
 
-    /// Takes back the count of one edge, while the graph is checked and does not run. True: it was the
-    /// last one.
+    /// Takes back the count of one edge, while the graph is checked and does not run. True: it was
+    /// the last one.
     pub fn count_down(&self) -> bool {
         let left = self.before.load(Ordering::Relaxed) - ONE;
         self.before.store(left, Ordering::Relaxed);
@@ -279,8 +279,8 @@ impl Vertex {
     }
 }
 
-/// Prefetches an edge and the line before it, where its vertex may be: the vertex may have been made
-/// long ago, and the two lines come at the same time.
+/// Prefetches an edge and the line before it, where its vertex may be: the vertex may have been
+/// made long ago, and the two lines come at the same time.
 #[inline(always)]
 fn prefetch(edge: *mut Edge) {
     if !edge.is_null() {
@@ -294,7 +294,8 @@ fn prefetch(edge: *mut Edge) {
 pub struct Edges(*mut Edge);
 
 impl Edges {
-    /// The vertices to which the edges lead, of a graph that runs again. The youngest edge is first.
+    /// The vertices to which the edges lead, of a graph that runs again. The youngest edge is
+    /// first.
     ///
     /// # Safety
     /// The vertices exist, and no edge is added meanwhile.

@@ -1,33 +1,33 @@
 //! Tables of what the tasks of groups read and write, for the order among them (`api::depend`).
 //!
-//! A group has a table while tasks of it are ordered. The table has an *entry* for each address: the
-//! last task that writes there, and the tasks that have read there since. Each table is in one of
-//! [`SHARDS`] maps, under the map's lock. A call notes its task at all addresses under that lock, so
-//! two calls at the same time have an order, which is the same at each address: their tasks cannot
-//! wait for each other.
+//! A group has a table while tasks of it are ordered. The table has an *entry* for each address:
+//! the last task that writes there, and the tasks that have read there since. Each table is in one
+//! of [`SHARDS`] maps, under the map's lock. A call notes its task at all addresses under that
+//! lock, so two calls at the same time have an order, which is the same at each address: their
+//! tasks cannot wait for each other.
 //!
 //! # Tasks that have ended
 //!
-//! A task that ends takes no lock, and leaves its entries as they are. So an entry may name a task that
-//! has ended, and whose memory, its *block*, has got another task since. The blocks of a table are its
-//! own until it is freed, and a block gets another task only under the lock. Each task has a number,
-//! its *serial*, in its block and in the entries. So under the lock an entry's task has not ended if
-//! the block has the same serial, and its vertex says so (`sync::dag`). It may end at any moment after
-//! that, and `follow` finds this out.
+//! A task that ends takes no lock, and leaves its entries as they are. So an entry may name a task
+//! that has ended, and whose memory, its *block*, has got another task since. The blocks of a table
+//! are its own until it is freed, and a block gets another task only under the lock. Each task has
+//! a number, its *serial*, in its block and in the entries. So under the lock an entry's task has
+//! not ended if the block has the same serial, and its vertex says so (`sync::dag`). It may end at
+//! any moment after that, and `follow` finds this out.
 //!
-//! A task that has ended gives its block back (`returned`). A table of less than [`KEPT`] bytes stays,
-//! for the group's next task or another group's. The last task of a larger table frees it. Entries all
-//! of whose tasks have ended go when the slots for addresses are used up (`index`), if most tasks have
-//! ended; so a table is not larger than the tasks that lived at one time need.
+//! A task that has ended gives its block back (`returned`). A table of less than [`KEPT`] bytes
+//! stays, for the group's next task or another group's. The last task of a larger table frees it.
+//! Entries all of whose tasks have ended go when the slots for addresses are used up (`index`), if
+//! most tasks have ended; so a table is not larger than the tasks that lived at one time need.
 //!
 //! # Rejected
 //!
 //! *A table in the group.* A `sched_group` has no room for it, and would have to be destroyed.
 //!
 //! *Tasks that take themselves out of the entries when they end*, under the lock, in tables of the
-//! standard library, and in memory from the heap. With 90,000 tasks of three addresses each took 450 ns
-//! instead of 165, and with a million 750 instead of 155. The thread that adds tasks waited for those
-//! that end them, and each end looked for its addresses again.
+//! standard library, and in memory from the heap. With 90,000 tasks of three addresses each took
+//! 450 ns instead of 165, and with a million 750 instead of 155. The thread that adds tasks waited
+//! for those that end them, and each end looked for its addresses again.
 
 pub mod entry;
 pub mod index;
@@ -147,8 +147,8 @@ impl Shard {
         Ok(table)
     }
 
-    /// A table without tasks, taken out of the map. The others without tasks are freed. It looks for
-    /// them when there may be many.
+    /// A table without tasks, taken out of the map. The others without tasks are freed. It looks
+    /// for them when there may be many.
     fn idle_table(&mut self) -> Option<Box<Table>> {
         if self.tables.len() < self.at_most {
             return None;
@@ -185,7 +185,8 @@ impl Table {
     }
 }
 
-/// Calls `work` with the group's table, under its lock. None: there is no memory, or `work` says so.
+/// Calls `work` with the group's table, under its lock. None: there is no memory, or `work` says
+/// so.
 pub fn with_table<R>(
     group: usize,
     work: impl FnOnce(&Table, &mut State) -> Option<R>,
@@ -242,7 +243,8 @@ impl State {
         })
     }
 
-    /// A block of so many lines, for which room was made. All blocks of all tables are equally long.
+    /// A block of so many lines, for which room was made. All blocks of all tables are equally
+    /// long.
     #[inline]
     pub fn block(&mut self, table: &Table, lines: usize) -> *mut Line {
         if self.blocks.is_null() {
@@ -312,8 +314,8 @@ impl State {
     }
 }
 
-/// Gives back the block of a task that has ended. Some: the group whose table the caller frees, if it
-/// is idle.
+/// Gives back the block of a task that has ended. Some: the group whose table the caller frees, if
+/// it is idle.
 ///
 /// # Safety
 /// The task was noted, and this is the last access to it.

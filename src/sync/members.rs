@@ -28,9 +28,9 @@
 //!
 //! A waiter whose deadline has come takes all nodes out, and puts the others back. Then it changes
 //! the state as if it had linked them, for the same reason. If its own node is not there, another
-//! thread has it for a moment, or is about to grant it; so it looks again until either has happened.
-//! (A line of nodes that each knows its neighbours would need a lock, which each last task would
-//! take. A group seldom has more than one waiter.)
+//! thread has it for a moment, or is about to grant it; so it looks again until either has
+//! happened. (A line of nodes that each knows its neighbours would need a lock, which each last
+//! task would take. A group seldom has more than one waiter.)
 //!
 //! # Mistakes
 //!

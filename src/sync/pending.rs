@@ -2,12 +2,13 @@
 //! wait, and for what. Only where this is asked for (`is_on`): a node knows the edges that lead
 //! from it, and not those that lead to it, and no list has the nodes that wait.
 //!
-//! Rejected: to know this at all times, by a third word for the predecessor in each edge, and a list of
-//! the nodes that wait. A node would need 32 bytes more, and two operations under a lock.
+//! Rejected: to know this at all times, by a third word for the predecessor in each edge, and a
+//! list of the nodes that wait. A node would need 32 bytes more, and two operations under a lock.
 //!
-//! The edges are in [`SHARDS`] tables with open addressing, each under a lock. An edge is added before
-//! it can be released, and removed before the predecessor releases it, or when that has been found to
-//! have ended; so each edge in a table is one whose two nodes exist. If there is no memory, edges are missing.
+//! The edges are in [`SHARDS`] tables with open addressing, each under a lock. An edge is added
+//! before it can be released, and removed before the predecessor releases it, or when that has been
+//! found to have ended; so each edge in a table is one whose two nodes exist. If there is no
+//! memory, edges are missing.
 
 use crate::lock::mutex::Mutex;
 use crate::settings;
@@ -39,7 +40,8 @@ pub struct Pending {
 const FREE: Pending = Pending { to: 0, from: 0 };
 const REMOVED: Pending = Pending { to: 0, from: 1 };
 
-/// A hash table. The number of its places is a power of two, or 0, and at least half of them are free.
+/// A hash table. The number of its places is a power of two, or 0, and at least half of them are
+/// free.
 #[repr(C)]
 struct Table {
     places: *mut Pending,
@@ -75,9 +77,9 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
 #[unsafe(link_section = "sched_words")]
 static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// False if an edge is missing in the tables: there was no memory for it, or this process is a child
-/// of fork. Relaxed: the thread that removes an edge has synchronised with the one that added it
-/// (`sync::dag`: `follow` and `end`).
+/// False if an edge is missing in the tables: there was no memory for it, or this process is a
+/// child of fork. Relaxed: the thread that removes an edge has synchronised with the one that added
+/// it (`sync::dag`: `follow` and `end`).
 #[unsafe(link_section = "sched_words")]
 static IS_COMPLETE: AtomicBool = AtomicBool::new(true);
 

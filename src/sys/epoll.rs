@@ -24,8 +24,8 @@ pub const MOST: usize = 64;
 pub const NOTHING: Event = Event { events: 0, u64: BELL };
 
 pub struct Epoll {
-    /// One more than the descriptor; 0: it is not made; less: a call that it needs is denied, by the
-    /// negative of this error.
+    /// One more than the descriptor; 0: it is not made; less: a call that it needs is denied, by
+    /// the negative of this error.
     list: AtomicI32,
     /// The same for the bell.
     bell: AtomicI32,
@@ -41,8 +41,8 @@ impl Epoll {
         self.list.load(Ordering::Acquire) > 0 // pairs with `open`
     }
 
-    /// Makes both descriptors, unless they are made. Called under a lock. Fails if a sandbox denies a
-    /// call that the list needs. That is tried once: each try would take, for a moment, a number
+    /// Makes both descriptors, unless they are made. Called under a lock. Fails if a sandbox denies
+    /// a call that the list needs. That is tried once: each try would take, for a moment, a number
     /// that the program has closed.
     pub fn open(&self) -> Result<(), Errno> {
         match self.list.load(Ordering::Relaxed) {

@@ -2,9 +2,10 @@
 //! cancellation point.
 //!
 //! A socket is not blocked on by a flag of the call. Other descriptors are read and written with
-//! RWF_NOWAIT (Linux 4.14; pipes 6.4). Where the kernel does not know it, or a sandbox denies the call,
-//! O_NONBLOCK is set, which everybody sees who shares the open file description. A terminal is often shared with a shell, so
-//! its flag stays: it is used when it is ready, as the kernel says just before.
+//! RWF_NOWAIT (Linux 4.14; pipes 6.4). Where the kernel does not know it, or a sandbox denies the
+//! call, O_NONBLOCK is set, which everybody sees who shares the open file description. A terminal
+//! is often shared with a shell, so its flag stays: it is used when it is ready, as the kernel says
+//! just before.
 
 use crate::sys::errno::{self, Errno};
 use crate::sys::thread::Uncancelled;
@@ -234,8 +235,8 @@ pub fn take_error(fd: c_int) -> Result<c_int, Errno> {
 
 pub fn close(fd: c_int) -> Result<(), Errno> {
     if detector::is_present() {
-        // ThreadSanitizer must see it: otherwise it takes the next use of the number for a race. (The
-        // C library's function is a cancellation point.)
+        // ThreadSanitizer must see it: otherwise it takes the next use of the number for a race.
+        // (The C library's function is a cancellation point.)
         let _uncancelled = Uncancelled::begin();
         // SAFETY: the program gives the descriptor up.
         return done(unsafe { libc::close(fd) }.into()).map(|_| ());

@@ -1,8 +1,8 @@
-//! The thread that watches the others. It keeps the deadlines of tasks (`deadline`), looks for tasks
-//! that hang (`SCHED_WATCHDOG`), draws the line with the statistics of runs in progress
-//! (`SCHED_STATS=live`), and writes the timelines of these runs (`SCHED_TRACE`) before a signal ends
-//! the process. It exists as long as a run needs one of these duties. It looks from time to time,
-//! and at once after a signal that concerns one of them.
+//! The thread that watches the others. It keeps the deadlines of tasks (`deadline`), looks for
+//! tasks that hang (`SCHED_WATCHDOG`), draws the line with the statistics of runs in progress
+//! (`SCHED_STATS=live`), and writes the timelines of these runs (`SCHED_TRACE`) before a signal
+//! ends the process. It exists as long as a run needs one of these duties. It looks from time to
+//! time, and at once after a signal that concerns one of them.
 //!
 //! A signal is handled only while a run needs the duty, and only if its action is the default one
 //! when the first such run begins. The handlers may run in any thread, at any instruction. They

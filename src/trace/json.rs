@@ -16,8 +16,8 @@
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
-//! The text is made in one pass over each track. It allocates only the table of names, the tables of
-//! the tasks that were left in the middle and of the edges' ends, and the list of open slices.
+//! The text is made in one pass over each track. It allocates only the table of names, the tables
+//! of the tasks that were left in the middle and of the edges' ends, and the list of open slices.
 //!
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
 //! only by its name, and takes the arguments of a `B` for a part of the name. So if a `B` had the

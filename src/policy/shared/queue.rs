@@ -140,8 +140,8 @@ impl SharedQueue {
         self.len() == 0
     }
 
-    /// The number of tasks from outside the run, of urgent ones, and of those whose blocking section
-    /// has ended.
+    /// The number of tasks from outside the run, of urgent ones, and of those whose blocking
+    /// section has ended.
     pub(super) fn outside(&self) -> usize {
         self.outside.len() + self.first.len()
     }
@@ -244,8 +244,8 @@ impl SharedQueue {
         Some(task)
     }
 
-    /// Looks at the line of background tasks. An overdue task becomes the next one from outside; then
-    /// the second result is true. The first is true if background tasks wait.
+    /// Looks at the line of background tasks. An overdue task becomes the next one from outside;
+    /// then the second result is true. The first is true if background tasks wait.
     #[cold]
     pub(super) fn age(&mut self) -> (bool, bool) {
         match self.background.look() {

@@ -16,9 +16,9 @@
 //! the injector comes before the victims, as in Go and Tokio: its tasks have waited longest.
 //!
 //! An urgent task is in the injector, before all others, and its adder has each worker look there
-//! ([`outside`]). A background task is in the injector, in a line of its own; a search takes one only
-//! if it has found nothing, has polled, and has raided the other workers' private tasks (`search`).
-//! So neither is ever in a deque: a deque knows no levels.
+//! ([`outside`]). A background task is in the injector, in a line of its own; a search takes one
+//! only if it has found nothing, has polled, and has raided the other workers' private tasks
+//! (`search`). So neither is ever in a deque: a deque knows no levels.
 
 mod amounts;
 mod batches;

@@ -29,19 +29,19 @@
 //!
 //! # Urgent tasks
 //!
-//! An urgent task is the next one that a worker takes from the injector, and no turn has to be due for
-//! it. Its adder fences and then sets the alarms, even if a worker searches, or other tasks wait: a
-//! searcher may doze. So, between two steps: *if an urgent task is in the injector, the deque of each
-//! worker has an alarm.* An owner removes its alarm only in `is_due` and `take_for_turn`. Both fence
-//! afterwards, and set the alarm again if a task from outside is left. Suppose that one does not: it
-//! has found the count of these tasks to be 0. The count includes the urgent ones, so the urgent task
-//! was added later, or is taken. If it was added later, its adder's fence follows the owner's, and so
-//! does the alarm.
+//! An urgent task is the next one that a worker takes from the injector, and no turn has to be due
+//! for it. Its adder fences and then sets the alarms, even if a worker searches, or other tasks
+//! wait: a searcher may doze. So, between two steps: *if an urgent task is in the injector, the
+//! deque of each worker has an alarm.* An owner removes its alarm only in `is_due` and
+//! `take_for_turn`. Both fence afterwards, and set the alarm again if a task from outside is left.
+//! Suppose that one does not: it has found the count of these tasks to be 0. The count includes the
+//! urgent ones, so the urgent task was added later, or is taken. If it was added later, its adder's
+//! fence follows the owner's, and so does the alarm.
 //!
-//! A worker that dozes beside guests, or because its processor has other workers, is called, as if a
-//! processor were free. A worker that waits awake in the middle of a task (`wait_awake`) is suspended
-//! at once. Guests and reliefs take no urgent tasks: they do not take tasks of others that have not
-//! begun.
+//! A worker that dozes beside guests, or because its processor has other workers, is called, as if
+//! a processor were free. A worker that waits awake in the middle of a task (`wait_awake`) is
+//! suspended at once. Guests and reliefs take no urgent tasks: they do not take tasks of others
+//! that have not begun.
 //!
 //! # The price
 //!
@@ -80,7 +80,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Wakes a worker for one of `waiting` tasks, if necessary. True if no worker has searched before.
+    /// Wakes a worker for one of `waiting` tasks, if necessary. True if no worker has searched
+    /// before.
     fn wake_for(&self, place: &impl Place, waiting: usize) -> bool {
         if self.sleepers.published(|worker| place.start(worker)) {
             return true;
@@ -208,8 +209,8 @@ impl<D: Deque> Stealing<D> {
         stack.place().turns().returned();
     }
 
-    /// Serves tasks from outside that go before the next pop, if a turn is due: the worker has run a
-    /// task that it did not pop, and its deque has no alarm.
+    /// Serves tasks from outside that go before the next pop, if a turn is due: the worker has run
+    /// a task that it did not pop, and its deque has no alarm.
     #[cold]
     #[inline(never)]
     pub(super) fn look_outside(&self, stack: OnStack<'_, impl LoopStack>) {

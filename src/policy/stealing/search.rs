@@ -135,8 +135,8 @@ impl<D: Deque> Stealing<D> {
         task
     }
 
-    /// Takes a background task, after a search that has found nothing: see `search`. First raids the
-    /// victims, if that search has not.
+    /// Takes a background task, after a search that has found nothing: see `search`. First raids
+    /// the victims, if that search has not.
     #[cold]
     #[inline(never)]
     fn search_background(

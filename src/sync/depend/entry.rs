@@ -13,7 +13,8 @@ pub struct Part {
     pub link: Link,
     /// The address of the table.
     pub table: *const (),
-    /// The number of the task in its table. It changes, under the lock, when the block gets a new task.
+    /// The number of the task in its table. It changes, under the lock, when the block gets a new
+    /// task.
     pub serial: u64,
 }
 

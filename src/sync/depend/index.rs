@@ -1,10 +1,10 @@
 //! From the addresses of a table to their entries: a hash table with linear probing.
 //!
-//! The addresses of a program are often those of equal blocks in a row. The bits that all of them have
-//! in common at the lower end say nothing. Without these bits, each run of 8 following numbers is in 8
-//! following slots, two cache lines: so of 8 neighbours one finds its line anew. The runs are where
-//! the multiplicative hash of their numbers says (D. E. Knuth, "The Art of Computer Programming",
-//! volume 3, 6.4). At most half of the slots are used.
+//! The addresses of a program are often those of equal blocks in a row. The bits that all of them
+//! have in common at the lower end say nothing. Without these bits, each run of 8 following numbers
+//! is in 8 following slots, two cache lines: so of 8 neighbours one finds its line anew. The runs
+//! are where the multiplicative hash of their numbers says (D. E. Knuth, "The Art of Computer
+//! Programming", volume 3, 6.4). At most half of the slots are used.
 //!
 //! Nothing is taken out. When the slots are used up, they are made anew, twice as many, or as many,
 //! without the addresses whose tasks have ended.
@@ -95,9 +95,9 @@ impl Index {
         self.used > n
     }
 
-    /// Makes room for `n` more addresses. If `asks`, it leaves out the entries of which `is_over` is
-    /// true, and passes them to `forget`. An entry that is over remains so. `soon` gets an entry that
-    /// `is_over` will get soon, and one that it will get even sooner; or null.
+    /// Makes room for `n` more addresses. If `asks`, it leaves out the entries of which `is_over`
+    /// is true, and passes them to `forget`. An entry that is over remains so. `soon` gets an entry
+    /// that `is_over` will get soon, and one that it will get even sooner; or null.
     #[cold]
     #[inline(never)]
     pub fn make_room(
@@ -124,7 +124,8 @@ impl Index {
         let first = used().next().map_or(0, |slot| slot.address);
         let differ = used().fold(0, |differ, slot| differ | (slot.address ^ first));
         let skipped = if differ == 0 { self.skipped } else { differ.trailing_zeros() };
-        // At least three slots for each, so that as many addresses again are found before the next time.
+        // At least three slots for each, so that as many addresses again are found before the next
+        // time.
         let bits = (3 * count / RUN).max(1).ilog2() + 1;
         let fresh = Index::with(bits.max(FEW), skipped);
         let Ok(mut fresh) = fresh else {

@@ -1,4 +1,5 @@
-//! Memory for the blocks and entries of a table: cache lines, cut from pieces that are freed together.
+//! Memory for the blocks and entries of a table: cache lines, cut from pieces that are freed
+//! together.
 
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;

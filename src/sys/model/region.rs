@@ -54,8 +54,8 @@ impl<T: Default> Block<T> {
         Ok(())
     }
 
-    /// Drops the values, and makes room for `len` new ones at the first addresses of the memory. Returns
-    /// an empty block.
+    /// Drops the values, and makes room for `len` new ones at the first addresses of the memory.
+    /// Returns an empty block.
     pub fn renew(&mut self, len: usize) -> Result<Block<T>, NoMemory> {
         self.drop_values();
         (self.start, self.len) = (self.memory.len(), 0);
