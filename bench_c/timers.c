@@ -36,11 +36,11 @@ static void never(void *closure, struct scheduler *s)
     atomic_fetch_add(&ran, 1);
 }
 
-/* Some time between 10 s and 26 s from now: the order of the deadlines is that of no queue. */
+/* Some time in the 16 s that begin in an hour: the order of the deadlines is that of no queue. */
 static sched_time some_time(uint64_t *random)
 {
     *random = bench_mix(*random + 1);
-    return sched_now() + 10 * SCHED_SECOND + (sched_time)(*random >> 30);
+    return sched_now() + 3600 * SCHED_SECOND + (sched_time)(*random >> 30);
 }
 
 static void pairs(void *closure, struct scheduler *s)

@@ -653,7 +653,7 @@ static void sets_step(void *closure, struct scheduler *s)
 {
     struct grid *grid = closure;
     CHECK_EQ(grid->readers, 0);
-    CHECK_EQ(grid->readers -= 1000, -1000); /* no task of the grid that reads may run meanwhile */
+    CHECK_EQ(atomic_fetch_sub(&grid->readers, 1000), 0); /* no task of the grid that reads may run meanwhile */
     grid->step++;
     grid->readers += 1000;
 }

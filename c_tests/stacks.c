@@ -206,7 +206,7 @@ static void stacks_none_run(void *unused)
 {
     pthread_t thread;
     char line[256];
-    unsigned long pages;
+    unsigned long pages = 0;
     FILE *in = fopen("/proc/self/statm", "r");
     CHECK(in != NULL && fgets(line, sizeof line, in) != NULL && sscanf(line, "%lu", &pages) == 1);
     fclose(in);

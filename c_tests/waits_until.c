@@ -624,7 +624,9 @@ static void leave_root(void *closure, struct scheduler *s)
         int leaving = 0;
         sched_group line = SCHED_GROUP_INIT;
         leave_these = all[round];
-        came = line_got = has_left = 0;
+        came = 0;
+        line_got = 0;
+        has_left = 0;
         for (long i = 0; i < IN_LINE; i++) {
             leaving += leave_these >> i & 1;
             CHECK_EQ(sched_group_spawn(&line, in_line, (void *)i, s), 0);
