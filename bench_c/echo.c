@@ -279,7 +279,8 @@ int main(int argc, char **argv)
 
     for (int r = 0; r < b.repetitions; r++) {
         connect_all();
-        answered = computed_ns = 0;
+        answered = 0;
+        computed_ns = 0;
         pthread_t generator;
         errno = pthread_create(&generator, NULL, generates, NULL);
         must(errno == 0, "pthread_create");
