@@ -4,6 +4,7 @@
 #include "proc.h"
 #include "aside.h"
 #include "where.h"
+#include <sched_io.h>
 #include <sched_tasks.h>
 #include <sys/mman.h>
 #include <stdatomic.h>
@@ -231,6 +232,98 @@ CASE(stacks_none)
     CHECK_CHILD_EXITED(0);
     CHECK_EQ(count_said("no stack of "), 1);
     CHECK_CHILD_SAID("SCHED_STACK");
+}
+
+/* stacks_wait: A task that waits takes a page of stack and little else, whatever it waits for; where its frames and the
+ * library's cross into a second page, some tasks take two.
+ * ctest: static
+ * ctest: matrix few deque=split,mutex idle=park threads=1 */
+enum { STACKS_WAIT_TASKS = 2000 };
+
+static sched_mutex waits_in;
+static sched_cond is_told;
+static int told;
+static int pipe_ends[2];
+
+static void by_sem(void *closure, struct scheduler *s)
+{
+    begun++;
+    CHECK_EQ(sched_sem_wait(&wake, s), 0);
+}
+
+static void by_deadline(void *closure, struct scheduler *s)
+{
+    begun++;
+    CHECK_EQ(sched_sem_wait_until(&wake, sched_now() + 1000 * SCHED_SECOND, s), 0);
+}
+
+static void by_cond(void *closure, struct scheduler *s)
+{
+    begun++;
+    CHECK_EQ(sched_mutex_lock(&waits_in, s), 0);
+    while (!told)
+        CHECK_EQ(sched_cond_wait(&is_told, &waits_in, s), 0);
+    CHECK_EQ(sched_mutex_unlock(&waits_in), 0);
+}
+
+static void by_read(void *closure, struct scheduler *s)
+{
+    char byte;
+    begun++;
+    CHECK_EQ(sched_read(pipe_ends[0], &byte, 1, s), 1);
+}
+
+static void wakes_all(taskfunc waits, struct scheduler *s)
+{
+    if (waits == by_cond) {
+        CHECK_EQ(sched_mutex_lock(&waits_in, s), 0);
+        told = 1;
+        CHECK_EQ(sched_cond_broadcast(&is_told), 0);
+        CHECK_EQ(sched_mutex_unlock(&waits_in), 0);
+    }
+    for (int i = 0; i < STACKS_WAIT_TASKS; i++)
+        if (waits == by_read)
+            CHECK_EQ(sched_write(pipe_ends[1], "", 1, s), 1);
+        else if (waits != by_cond)
+            CHECK_EQ(sched_sem_post(&wake), 0);
+}
+
+static void stacks_wait_root(void *closure, struct scheduler *s)
+{
+    taskfunc waits = *(taskfunc *)closure;
+    sched_group group = SCHED_GROUP_INIT;
+    long before = status_kb("VmRSS");
+    for (int i = 0; i < STACKS_WAIT_TASKS; i++)
+        CHECK_EQ(sched_group_spawn(&group, waits, NULL, s), 0);
+    while (begun < STACKS_WAIT_TASKS) /* there is one worker: a task that has begun waits */
+        CHECK_EQ(sched_sleep(SCHED_MILLISECOND, s), 0);
+    long each = (status_kb("VmRSS") - before) * 1024 / STACKS_WAIT_TASKS;
+    CHECK_EQ(each > 6 * 1024 ? each : 0, 0);
+    wakes_all(waits, s);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+}
+
+static void stacks_wait_run(void *waits)
+{
+    CHECK_EQ(sched_sem_init(&wake, 0), 0);
+    CHECK_EQ(sched_mutex_init(&waits_in), 0);
+    CHECK_EQ(sched_cond_init(&is_told), 0);
+    CHECK_EQ(pipe(pipe_ends), 0);
+    CHECK_EQ(sched_init(1, 0, stacks_wait_root, waits), 0);
+}
+
+/* A process each, so that no stack has been used before. */
+CASE(stacks_wait)
+{
+    static taskfunc waits[] = {by_sem, by_deadline, by_cond, by_read};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip("the sanitizer's own memory is counted, too");
+#endif
+    one_heap();
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        in_child(stacks_wait_run, &waits[i]);
+        CHECK_CHILD_PASSED();
+    }
 }
 
 /* altstack: The program's own handlers with SA_ONSTACK, inside a run: they have as much stack as a

@@ -16,7 +16,7 @@ use crate::sys::memory::{NoMemory, page_size};
 /// whenever the number of stacks is a multiple of this.
 const UNCHECKED: usize = 64;
 
-/// The least memory of a stack in pages: two pages, their page tables, and those of the guard.
+/// The memory of a stack in pages: one or two pages, their page tables, and those of the guard.
 const PAGES_PER_STACK: usize = 4;
 
 const MAPPINGS_PER_STACK: usize = 2;
@@ -105,11 +105,15 @@ fn known(place: &AtomicUsize, find_out: fn() -> usize) -> usize {
     value
 }
 
+#[cold]
+#[inline(never)] // its frame is large, and the caller is on the stack of a waiting task
 fn most_mappings() -> usize {
     cgroup::number_in(c"/proc/sys/vm/max_map_count").unwrap_or(65_530) // the kernel's default
 }
 
 /// The memory that the process may use. A limit that cannot be read counts as none.
+#[cold]
+#[inline(never)] // as above
 fn memory() -> usize {
     installed().unwrap_or(usize::MAX).min(cgroup::memory(c"").unwrap_or(usize::MAX))
 }

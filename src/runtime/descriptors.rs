@@ -142,15 +142,23 @@ fn arm(fd: c_int, descriptor: &Descriptor, wanted: u32) -> Result<(), Errno> {
     }
 }
 
+/// Makes the kernel's list.
+#[cold]
+#[inline(never)]
+fn open() -> Result<(), Errno> {
+    OPENING.with(|()| POLLER.epoll.open())
+}
+
 /// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
 /// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
+#[inline(never)] // a task that waits keeps its caller's frame
 pub unsafe fn begin(fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Errno> {
     let slot = slot(fd)?;
     if !POLLER.epoll.is_open() {
-        OPENING.with(|()| POLLER.epoll.open())?;
+        open()?;
     }
     if POLLER.epoll.owns(fd) {
         return Err(Errno(libc::EPERM)); // the program guesses numbers
@@ -188,6 +196,7 @@ pub fn end() {
 ///
 /// # Safety
 /// `begin` has succeeded for this waiter.
+#[inline(never)] // as above
 pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     // SAFETY: by the caller's promise.
     let leave = |slot: &Slot| slot.with(|descriptor| unsafe { descriptor.leave(waiting) });

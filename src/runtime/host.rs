@@ -150,8 +150,34 @@ pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'stat
 /// The calling thread occupies the worker in it.
 pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     // SAFETY: by the caller's promise. All of `start` is read before its stack is published.
-    let FiberStart { worker, stack, first_task, origin } =
-        unsafe { start.cast::<FiberStart>().read() };
+    let start = unsafe { start.cast::<FiberStart>().read() };
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match start.stack {
+            Some(stack) => run_loop_on(Fiber::on(stack), start),
+            None => run_loop_of_thread(start),
+        }
+    }
+}
+
+/// `run_loop` for a fiber on the thread's own stack. (Each waiting task would have its record, too,
+/// in the frame of `run_loop`.)
+///
+/// # Safety
+/// As for `run_loop`.
+#[cold]
+#[inline(never)]
+unsafe fn run_loop_of_thread(start: FiberStart) -> ! {
+    let own = Fiber::new(None);
+    // SAFETY: by the caller's promise.
+    unsafe { run_loop_on(&own, start) }
+}
+
+/// # Safety
+/// As for `run_loop`; the caller is on the fiber, which is new.
+#[inline(always)]
+unsafe fn run_loop_on(fiber: &Fiber, start: FiberStart) -> ! {
+    let FiberStart { worker, stack: _, first_task, origin } = start;
     let loop_start = match origin {
         FiberOrigin::Thread(WorkerStart::Idle) => LoopStart::Idle,
         FiberOrigin::Thread(WorkerStart::Relief) if worker.relief_looks_outside() => {
@@ -162,8 +188,6 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     };
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
-    let own = Fiber::new(None);
-    let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
     worker.tell_departure(); // before the task is published
     if let FiberOrigin::Suspended(left) | FiberOrigin::GivesWay(left) = origin {

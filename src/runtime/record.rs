@@ -507,10 +507,19 @@ impl Fiber {
         // SAFETY: the stack has room for the record, and holds one or zeroes, which are also valid.
         unsafe {
             if (*place).stack.is_none() {
-                place.write(Fiber::new(Some(stack)));
+                Fiber::write(place, stack);
             }
             &*place
         }
+    }
+
+    /// # Safety
+    /// The place is the record's on this stack, which belongs to the caller.
+    #[cold]
+    #[inline(never)] // a waiting task keeps the frame of the caller
+    unsafe fn write(place: *mut Fiber, stack: Stack) {
+        // SAFETY: by the caller's promise.
+        unsafe { place.write(Fiber::new(Some(stack))) };
     }
 
     /// The note of the fiber on a stack that may belong to another thread, or have no fiber yet.

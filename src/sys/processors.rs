@@ -17,6 +17,7 @@ pub fn default_threads(mask: &Mask) -> usize {
 }
 
 /// The number of processors in the calling thread's affinity mask; 1 if the mask cannot be read.
+#[inline(never)] // its frame is large, and `seen` is called on the stacks of waiting tasks
 pub fn allowed() -> usize {
     Mask::of_caller().count()
 }
