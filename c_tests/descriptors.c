@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched_io.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 
 enum { SHORT = 200000 }; /* ns */
@@ -419,6 +420,75 @@ CASE(io_share)
 {
     make_pair(share);
     run(2, share_root);
+}
+
+/* io_expects: A task whose reads of a descriptor had to wait, one after the other, expects nothing there and waits before it
+ * reads. What is there all the same is read at once: with a deadline that has passed, in a cancelled group, and by a read of
+ * nothing. The same number may be another kind of descriptor meanwhile.
+ * ctest: static debug
+ * ctest: matrix few join=suspend idle=park threads=1,2 */
+enum { TURNS = 40 };
+
+static int talk[2];
+static sched_group talkers;
+
+static void answers_all(void *closure, struct scheduler *s)
+{
+    char byte;
+    while (sched_read(talk[1], &byte, 1, s) == 1)
+        CHECK_EQ(sched_write(talk[1], &byte, 1, s), 1);
+}
+
+/* Has answers come, until the task expects to wait for the next. */
+static void talks(struct scheduler *s)
+{
+    char bytes[8];
+    for (char i = 0; i < TURNS; i++) {
+        CHECK_EQ(sched_write(talk[0], &i, 1, s), 1);
+        CHECK_EQ(sched_read(talk[0], bytes, sizeof bytes, s), 1);
+        CHECK_EQ(bytes[0], i);
+    }
+}
+
+static void expects(void *closure, struct scheduler *s)
+{
+    char bytes[8];
+    talks(s);
+    CHECK_EQ(sched_read(talk[0], bytes, 0, s), 0);
+    talks(s);
+    CHECK_ERRNO(sched_read_until(talk[0], bytes, sizeof bytes, 0, s), ETIMEDOUT);
+    CHECK_EQ(write(talk[1], "abc", 3), 3);
+    CHECK_EQ(sched_read_until(talk[0], bytes, sizeof bytes, 0, s), 3);
+    talks(s);
+    CHECK_EQ(write(talk[1], "abc", 3), 3);
+    CHECK_EQ(sched_recv_until(talk[0], bytes, sizeof bytes, 0, 0, s), 3);
+    talks(s);
+    int file = memfd_create("file", MFD_CLOEXEC), other = dup(talk[0]);
+    CHECK_EQ(pwrite(file, "1234567", 7, 0), 7);
+    CHECK_EQ(dup2(file, talk[0]), talk[0]);
+    CHECK_EQ(sched_read(talk[0], bytes, sizeof bytes, s), 7);
+    CHECK_EQ(dup2(other, talk[0]), talk[0]);
+    talks(s);
+    CHECK_EQ(write(talk[1], "ab", 2), 2);
+    sched_group_cancel(&talkers);
+    CHECK_EQ(sched_read(talk[0], bytes, sizeof bytes, s), 2);
+    CHECK_ERRNO(sched_read(talk[0], bytes, sizeof bytes, s), ECANCELED);
+    CHECK_EQ(close(file), 0);
+    CHECK_EQ(close(other), 0);
+    CHECK_EQ(shutdown(talk[0], SHUT_RDWR), 0);
+}
+
+static void expects_root(void *closure, struct scheduler *s)
+{
+    spawn_all(1, answers_all, s);
+    CHECK_EQ(sched_group_spawn(&talkers, expects, NULL, s), 0);
+    CHECK_ERRNO(sched_group_wait(&talkers, s), ECANCELED);
+}
+
+CASE(io_expects)
+{
+    make_pair(talk);
+    run(2, expects_root);
 }
 
 /* io_kinds: Files, terminals, events, timers, processes and devices are read, written and waited for by the same functions.

@@ -41,6 +41,10 @@ const SLICE: Duration = Duration::from_millis(20);
 /// budget of 128 operations.)
 const BURST: u32 = 32;
 
+/// See `until_read`.
+const WAITED: u32 = 2;
+const TRIES_AGAIN: u32 = 16;
+
 /// How often a task looks that waits without the kernel's list and without a blocking section.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
@@ -145,6 +149,43 @@ impl Caller<'_> {
                 }
             }
         }
+    }
+
+    /// `until_done` for a read of at most `most` bytes. After `WAITED` reads of the descriptor that
+    /// had to wait, and did not fill the buffer, the task expects nothing there, and waits before it
+    /// tries: a server whose clients wait for its answers saves a system call for each request. Now
+    /// and then it tries first, and if there is something after all, it tries from then on.
+    fn until_read(
+        self,
+        fd: c_int,
+        events: c_short,
+        most: usize,
+        mut attempt: impl FnMut() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        let Some(mine) = self.worker.and_then(Worker::mine) else {
+            return self.until_done(fd, events, attempt);
+        };
+        let fiber = mine.fiber();
+        let before = Some(fiber.waited_reads.get()).filter(|&(of, _)| of == fd);
+        let waited = before.map_or(0, |(_, waited)| waited);
+        let waits_first = most > 0 && waited >= WAITED && waited % TRIES_AGAIN != 0;
+        let mut tries = 0;
+        let result = self.until_done(fd, events, || {
+            tries += 1;
+            if tries == 1 && waits_first { Err(Errno(libc::EAGAIN)) } else { attempt() }
+        });
+        let has_waited = tries > 1;
+        let result = match result {
+            // The wait has failed, perhaps at once.
+            Err(error) if waits_first && !has_waited => {
+                attempt().map_err(|other| if other == Errno(libc::EAGAIN) { error } else { other })
+            }
+            result => result,
+        };
+        let is_short = result.as_ref().is_ok_and(|&got| got < most);
+        let waited = if has_waited && is_short { waited.saturating_add(1) } else { 0 };
+        fiber.waited_reads.set((fd, waited));
+        result
     }
 
     /// Counts a call that did not wait. After `BURST` such calls in succession the task yields, so
@@ -278,8 +319,14 @@ pub enum Partial {
 pub unsafe fn read(fd: c_int, buffers: &[iovec], caller: Caller) -> Result<usize, Errno> {
     received(|| {
         let event = Direction::Read.event();
+        let most = buffers.iter().map(|buffer| buffer.iov_len).sum();
+        if most == 0 {
+            // SAFETY: by the caller's promise.
+            return unsafe { io::block(fd, buffers, Direction::Read) }; // it does not block
+        }
         // SAFETY: by the caller's promise.
-        caller.until_done(fd, event, || unsafe { caller.attempt(fd, buffers, Direction::Read) })
+        let attempt = || unsafe { caller.attempt(fd, buffers, Direction::Read) };
+        caller.until_read(fd, event, most, attempt)
     })
 }
 
@@ -342,7 +389,10 @@ pub unsafe fn receive(
                 let buffers = if got == 0 { &whole[..] } else { rest.few() };
                 io::socket(fd, buffers, flags & !libc::MSG_WAITALL, Direction::Read)
             };
-            let more = caller.unless_dont_wait(fd, flags, Direction::Read, attempt);
+            let more = match flags & (libc::MSG_DONTWAIT | libc::MSG_OOB) {
+                0 => caller.until_read(fd, libc::POLLIN, buffer.iov_len - got, attempt),
+                _ => caller.unless_dont_wait(fd, flags, Direction::Read, attempt),
+            };
             match more {
                 Ok(more) => got += more,
                 Err(_) if got > 0 => return Ok(got),

@@ -369,6 +369,9 @@ pub struct Fiber {
     pub(super) yields: Cell<u32>,
     /// How many calls for descriptors the task has made in succession that did not wait (`api::io`).
     pub burst: Cell<u32>,
+    /// The descriptor that the task has read last, and how many reads of it in succession had to
+    /// wait.
+    pub waited_reads: Cell<(c_int, u32)>,
     /// How many more tasks run here before the next tick. At a tick the loop checks rare
     /// conditions: the injector, an open section, another worker. The statistics also count tasks
     /// by it. Rejected: a separate counter, which takes two more instructions a task (79.4 instead
@@ -480,6 +483,7 @@ impl Fiber {
             wait: WaitNote::none(),
             yields: Cell::new(0),
             burst: Cell::new(0),
+            waited_reads: Cell::new((0, 0)),
             countdown: Cell::new(TICK),
             countdown_start: Cell::new(TICK),
         }
