@@ -222,22 +222,26 @@ static inline double *strassen_space(const struct strassen *m)
     return (double *)bench_alloc((size_t)(21 * (m->n / 2) * (m->n / 2)), sizeof(double));
 }
 
-/* Computes C from the seven products. */
-static inline void strassen_combine(const struct strassen *m, double *space)
+/* Computes a quadrant of C from its share of the seven products. */
+static inline void strassen_quadrant(const struct strassen *m, double *space, int q)
 {
     long half = m->n / 2;
-    for (int q = 0; q < 4; q++) {
-        double *c = m->c + (q / 2 * m->n + q % 2) * half;
-        for (long i = 0; i < half; i++)
-            memset(c + i * m->n, 0, (size_t)half * sizeof *c);
-        for (int p = 0; p < 7; p++) {
-            int share = strassen_shares[q][p];
-            const double *product = strassen_place(m, space, p);
-            for (long i = 0; share != 0 && i < half; i++)
-                for (long j = 0; j < half; j++)
-                    c[i * m->n + j] += share * product[i * half + j];
-        }
+    double *c = m->c + (q / 2 * m->n + q % 2) * half;
+    for (long i = 0; i < half; i++)
+        memset(c + i * m->n, 0, (size_t)half * sizeof *c);
+    for (int p = 0; p < 7; p++) {
+        int share = strassen_shares[q][p];
+        const double *product = strassen_place(m, space, p);
+        for (long i = 0; share != 0 && i < half; i++)
+            for (long j = 0; j < half; j++)
+                c[i * m->n + j] += share * product[i * half + j];
     }
+}
+
+static inline void strassen_combine(const struct strassen *m, double *space)
+{
+    for (int q = 0; q < 4; q++)
+        strassen_quadrant(m, space, q);
 }
 
 static inline void strassen_serial(struct strassen m)
@@ -253,9 +257,10 @@ static inline void strassen_serial(struct strassen m)
     free(space);
 }
 
-static inline long strassen_forks(long n)
+/* The number of products that are divided. */
+static inline long strassen_cuts(long n)
 {
-    return n <= DENSE_LEAF || n % 2 != 0 ? 0 : 7 + 7 * strassen_forks(n / 2);
+    return n <= DENSE_LEAF || n % 2 != 0 ? 0 : 1 + 7 * strassen_cuts(n / 2);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* strassen.c: Strassen's product of matrices: seven tasks at a time, each with memory of its
- * own to fill, and sums that wait for all seven. */
+ * own to fill, and sums that wait for all seven; in strassen_address.c four sums, each of which is
+ * a task that begins when the products that it names have ended. */
 
 #include "bench.h"
 #include "dense.h"
@@ -21,6 +22,55 @@ static void product_task(void *closure, struct scheduler *s)
     multiply(strassen_product(p->of, p->number, p->space), s);
 }
 
+#ifdef BY_ADDRESS
+#define NAME "strassen_address"
+enum { TASKS = 7 + 4 };
+
+static void quadrant_task(void *closure, struct scheduler *s)
+{
+    struct product *p = closure;
+    (void)s;
+    strassen_quadrant(p->of, p->space, p->number);
+}
+
+static void tasks(const struct strassen *m, double *space, struct scheduler *s)
+{
+    sched_group group = SCHED_GROUP_INIT;
+    struct product parts[TASKS];
+    for (int i = 0; i < TASKS; i++) {
+        sched_dep deps[7];
+        size_t n = 0;
+        for (int p = 0; p < 7; p++)
+            if (i == p || (i >= 7 && strassen_shares[i - 7][p] != 0))
+                deps[n++] = (sched_dep){strassen_place(m, space, p), i < 7 ? SCHED_OUT : SCHED_IN};
+        parts[i].of = m;
+        parts[i].number = i % 7;
+        parts[i].space = i < 7 ? strassen_place(m, space, i) : space;
+        if (sched_group_spawn_after(&group, i < 7 ? product_task : quadrant_task, &parts[i], n, deps, s) != 0)
+            bench_die("sched_group_spawn_after");
+    }
+    if (sched_group_wait(&group, s) != 0)
+        bench_die("sched_group_wait");
+}
+#else
+#define NAME "strassen"
+enum { TASKS = 7 };
+
+static void tasks(const struct strassen *m, double *space, struct scheduler *s)
+{
+    struct product products[TASKS];
+    for (int i = 0; i < TASKS; i++) {
+        products[i].of = m;
+        products[i].number = i;
+        products[i].space = strassen_place(m, space, i);
+        sched_fork(&products[i].task, product_task, &products[i], s);
+    }
+    for (int i = TASKS - 1; i >= 0; i--)
+        sched_join(&products[i].task, s);
+    strassen_combine(m, space);
+}
+#endif
+
 static void multiply(struct strassen m, struct scheduler *s)
 {
     if (strassen_is_leaf(&m)) {
@@ -28,16 +78,7 @@ static void multiply(struct strassen m, struct scheduler *s)
         return;
     }
     double *space = strassen_space(&m);
-    struct product products[7];
-    for (int i = 0; i < 7; i++) {
-        products[i].of = &m;
-        products[i].number = i;
-        products[i].space = strassen_place(&m, space, i);
-        sched_fork(&products[i].task, product_task, &products[i], s);
-    }
-    for (int i = 6; i >= 0; i--)
-        sched_join(&products[i].task, s);
-    strassen_combine(&m, space);
+    tasks(&m, space, s);
     free(space);
 }
 
@@ -52,7 +93,7 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    "strassen", "rows and columns", 512, 1, 8192, NULL,
+    NAME, "rows and columns", 512, 1, 8192, NULL,
 };
 
 int main(int argc, char **argv)
@@ -70,7 +111,7 @@ int main(int argc, char **argv)
 
         uint64_t sum;
         int right = dense_right(c, a, factor, b.n, &sum);
-        bench_line(&b, 1 + strassen_forks(b.n), sum, right);
+        bench_line(&b, 1 + TASKS * strassen_cuts(b.n), sum, right);
     }
     free(a);
     free(factor);

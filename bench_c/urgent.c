@@ -123,7 +123,7 @@ int main(int argc, char **argv)
         bench_field(&b, "p99_us", added > 0 ? bench_quantile(us, added, 0.99) : 0);
         bench_field(&b, "most_us", added > 0 ? us[added - 1] : 0);
         bench_field(&b, "probes", (double)added);
-        bench_line(&b, b.n + added, sum, right);
+        bench_line(&b, b.n + added + 1, sum, right);
     }
     free(us);
     free(probes);

@@ -240,7 +240,8 @@ static void strassen_task(void *closure)
     free(space);
 }
 
-static void dense_main(struct bench *b, int by_strassen)
+/* By Strassen with so many tasks for each product that is divided, or not by Strassen. */
+static void dense_main(struct bench *b, fork_fn by_strassen, long tasks)
 {
     long n = b->n;
     double *a = dense_new(n), *factor = dense_new(n), *c = dense_new(n);
@@ -250,13 +251,13 @@ static void dense_main(struct bench *b, int by_strassen)
     struct strassen square = {c, a, factor, n, n, n};
     for (int r = 0; r < b->repetitions; r++) {
         memset(c, 0, (size_t)(n * n) * sizeof *c);
-        if (by_strassen)
-            fork_timed(b, strassen_task, &square);
+        if (by_strassen != NULL)
+            fork_timed(b, by_strassen, &square);
         else
             fork_timed(b, matmul_task, &whole);
         uint64_t sum;
         int right = dense_right(c, a, factor, n, &sum);
-        peer_line(b, 1 + (by_strassen ? strassen_forks(n) : matmul_forks(whole)), sum, right);
+        peer_line(b, 1 + (by_strassen != NULL ? tasks * strassen_cuts(n) : matmul_forks(whole)), sum, right);
     }
     free(a);
     free(factor);
@@ -265,12 +266,12 @@ static void dense_main(struct bench *b, int by_strassen)
 
 static void matmul_main(struct bench *b)
 {
-    dense_main(b, 0);
+    dense_main(b, NULL, 0);
 }
 
 static void strassen_main(struct bench *b)
 {
-    dense_main(b, 1);
+    dense_main(b, strassen_task, 7);
 }
 
 /* --- mergesort -------------------------------------------------------------------- */

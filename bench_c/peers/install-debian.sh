@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what `make bench-peers` compares libsched with, and valgrind, which `make bench`
 # counts instructions with. Debian 12 or later, Ubuntu 22.04 or later; as root. rayon,
-# crossbeam, chili, forte and corosensei come by cargo when they are built.
+# crossbeam, chili, forte, corosensei and tokio come by cargo when they are built.
 set -eu
 
 apt-get update

@@ -220,6 +220,38 @@ static void peer_lu(const struct lu *lu)
 #pragma omp taskwait
 }
 
+static void peer_align(const struct align *al)
+{
+    for (long i = 1; i <= al->blocks; i++)
+        for (long j = 1; j <= al->blocks; j++) {
+            float *own = align_block(al, i, j);
+            const float *above = align_block(al, i - 1, j), *left = align_block(al, i, j - 1);
+            const float *corner = align_block(al, i - 1, j - 1);
+#pragma omp task firstprivate(own) depend(in : *above, *left, *corner) depend(out : *own)
+            align_fill(al, own);
+        }
+#pragma omp taskwait
+}
+
+static void peer_strassen(const struct strassen *m, double *space)
+{
+    double *of[7];
+    for (int i = 0; i < 7; i++) {
+        double *product = of[i] = strassen_place(m, space, i);
+#pragma omp task firstprivate(i, product) depend(out : *product)
+        depend_product(m, product, i);
+    }
+#pragma omp task depend(in : *of[0], *of[3], *of[4], *of[6])
+    strassen_quadrant(m, space, 0);
+#pragma omp task depend(in : *of[2], *of[4])
+    strassen_quadrant(m, space, 1);
+#pragma omp task depend(in : *of[1], *of[3])
+    strassen_quadrant(m, space, 2);
+#pragma omp task depend(in : *of[0], *of[1], *of[2], *of[5])
+    strassen_quadrant(m, space, 3);
+#pragma omp taskwait
+}
+
 static void peer_stop(void)
 {
 }

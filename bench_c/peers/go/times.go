@@ -58,21 +58,47 @@ func checkTimers(n int, spent usage) answer {
 
 // --- channel --------------------------------------------------------------------
 
-var received uint64
+var (
+	data                         string // the argument of -d
+	capacity, senders, receivers int
+	received                     uint64
+)
 
-func prepareChannel(int) func() { return func() { received = 0 } }
+func prepareChannel(int) func() {
+	capacity, senders, receivers = 64, 1, 1
+	items, _ := fmt.Sscanf(data, "%d-%d-%d", &capacity, &senders, &receivers)
+	if data != "" && items != 1 && items != 3 || capacity < 0 || senders < 1 || receivers < 1 {
+		usageExit()
+	}
+	return func() { received = 0 }
+}
 
 func runChannel(n int) {
-	channel := make(chan uint64, 64)
-	go func() {
-		for i := 0; i < n; i++ {
-			channel <- uint64(i)
-		}
-		close(channel)
-	}()
-	for element := range channel {
-		received += mix(element)
+	channel := make(chan uint64, capacity)
+	var sending, receiving sync.WaitGroup
+	sending.Add(senders)
+	receiving.Add(receivers)
+	for r := 0; r < receivers; r++ {
+		go func() {
+			own := uint64(0)
+			for element := range channel {
+				own += mix(element)
+			}
+			atomic.AddUint64(&received, own)
+			receiving.Done()
+		}()
 	}
+	for who := 0; who < senders; who++ {
+		go func(who int) {
+			for i := who; i < n; i += senders {
+				channel <- uint64(i)
+			}
+			sending.Done()
+		}(who)
+	}
+	sending.Wait()
+	close(channel)
+	receiving.Wait()
 }
 
 func checkChannel(n int, spent usage) answer {
@@ -81,5 +107,5 @@ func checkChannel(n int, spent usage) answer {
 		wanted += mix(uint64(i))
 	}
 	extra := fmt.Sprintf(" ns_an_element=%.6g", 1e9*spent.wall/float64(n))
-	return answer{3, received, received == wanted, extra}
+	return answer{senders + receivers + 1, received, received == wanted, extra}
 }

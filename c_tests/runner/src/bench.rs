@@ -43,6 +43,8 @@ const SIZES: &[(&str, &str)] = &[
     ("uts_deep", "20"),
     ("matmul", "64"),
     ("strassen", "64"),
+    ("strassen_address", "64"),
+    ("align", "200"),
     ("knapsack", "1"),
     ("loop", "1000000"),
     ("reduce", "1000000"),

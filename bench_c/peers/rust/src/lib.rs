@@ -58,6 +58,10 @@ impl Peer {
     }
 
     fn version(&self, lock: &str) -> bool {
+        if self.package == "std" {
+            println!("of the Rust that is installed");
+            return true;
+        }
         let entry = format!("name = \"{}\"\nversion = \"", self.package);
         let version = lock.split(&entry).nth(1).and_then(|rest| rest.split('"').next());
         println!("{} {}", self.package, version.unwrap_or("unknown"));

@@ -1,5 +1,5 @@
 //! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, on chili's
-//! joins, and those that corosensei's coroutines have:
+//! joins, and those that corosensei's coroutines and the channels of tokio, crossbeam and std have:
 //!
 //!     rust-peers SYSTEM WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
 //!     rust-peers SYSTEM --version
@@ -7,6 +7,7 @@
 //! A line a run, as bench_c's programs print it. The library has the workloads, and each system a
 //! module of its own.
 
+mod on_channels;
 mod on_chili;
 mod on_corosensei;
 mod on_crossbeam;
@@ -21,6 +22,9 @@ const PEERS: &[Peer] = &[
     Peer { name: "crossbeam", package: "crossbeam-deque", run: on_crossbeam::run },
     Peer { name: "chili", package: "chili", run: on_chili::run },
     Peer { name: "corosensei", package: "corosensei", run: on_corosensei::run },
+    Peer { name: "tokio", package: "tokio", run: on_channels::tokio },
+    Peer { name: "crossbeam.channel", package: "crossbeam-channel", run: on_channels::crossbeam },
+    Peer { name: "std.channel", package: "std", run: on_channels::std },
 ];
 
 fn main() -> ExitCode {

@@ -66,6 +66,9 @@ const PEERS: &[Peer] = &[
     Peer { only: Some(&["yield", "suspend"]), ..peer("boost.fiber", "boost", &["fiber"]) },
     Peer { only: Some(&["yield"]), ..peer("boost.context", "boost", &["context"]) },
     Peer { only: Some(&["yield"]), ..peer("corosensei", "rust", &["corosensei"]) },
+    Peer { only: Some(&["channel"]), ..peer("tokio", "rust", &["tokio"]) },
+    Peer { only: Some(&["channel"]), ..peer("crossbeam.channel", "rust", &["crossbeam.channel"]) },
+    Peer { only: Some(&["channel"]), ..peer("std.channel", "rust", &["std.channel"]) },
 ];
 
 const fn peer(name: &'static str, file: &'static str, words: &'static [&'static str]) -> Peer {
@@ -145,7 +148,8 @@ impl System {
     pub fn has(&self, program: &str, lacking: bool) -> bool {
         let variant = self.ours.is_some_and(|ending| !ending.is_empty());
         let built = || self.call[0].join(self.says(program)).exists();
-        self.only.map_or(!lacking, |only| only.contains(&program)) && (!variant || built())
+        let named = self.only.is_none_or(|only| only.contains(&program));
+        named && !lacking && (!variant || built())
     }
 
     /// The name of a workload in its lines.
