@@ -28,6 +28,7 @@
 //! the capability names [`Infallible`](std::convert::Infallible), a type without values, so the
 //! compiler drops the code for `Some`.
 
+pub mod ageing;
 pub mod background;
 pub mod chaselev;
 pub mod ended;
