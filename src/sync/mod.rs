@@ -16,11 +16,13 @@
 //! | [`pending`] | which edges lead from tasks that have not ended, for observers |
 //! | [`depend`] | which task of a group writes or reads at an address |
 //! | [`cancel`] | whether a group is cancelled |
+//! | [`cuts`] | who cuts off the waits that a cancellation reaches |
 //! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
 
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod cuts;
 pub mod dag;
 pub mod depend;
 pub mod descriptor;
