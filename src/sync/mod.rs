@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`mutex`] | a mutex that newcomers may take before its waiters, for a bounded number of times |
 //! | [`cond`] | a condition whose waiters move to the mutex's line |
+//! | [`crowd`] | the waiters of a mutex that have a deadline |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`node`], [`list`] | a waiter, and lists of waiters |
@@ -22,6 +23,7 @@
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod crowd;
 pub mod cuts;
 pub mod dag;
 pub mod depend;
