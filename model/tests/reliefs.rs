@@ -132,7 +132,9 @@ impl Scene {
         let taken = usize::from(queue.tasks > 0);
         queue.tasks -= taken;
         drop(queue);
-        self.left.fetch_sub(taken, Ordering::Relaxed);
+        if self.left.fetch_sub(taken, Ordering::Relaxed) == taken {
+            self.requests.add(NEWS); // it was the last task
+        }
     }
 
     /// As `runtime::descriptors::poll`, by a worker that then computes.
@@ -164,7 +166,9 @@ impl Scene {
 
     /// The life of a relief, as in `runtime::beside`.
     fn relieve(&self) {
-        while self.take_for_relief() {
+        let mut takes = self.take_for_relief();
+        assert!(takes, "a relief was called for nothing");
+        while takes {
             if self.asking.load(Ordering::Relaxed) > 0 {
                 self.asking.fetch_sub(1, Ordering::Relaxed);
                 self.state.dismiss();
@@ -172,6 +176,7 @@ impl Scene {
             } else if self.left.fetch_sub(1, Ordering::Relaxed) == 1 && self.poller.is_used() {
                 self.poller.end_wait();
             }
+            takes = self.take_for_relief();
         }
         self.present.fetch_sub(1, Ordering::Relaxed);
         self.state.go(&self.reliefs);
@@ -248,13 +253,22 @@ fn two_deadlines() {
 }
 
 /// The worker is idle at a look, and then takes one of the tasks.
-#[test]
-fn a_worker_that_was_idle() {
-    let plan = Plan { sleepers: 2, is_worker_idle: true, ..Plan::default() };
-    beside_the_keeper("reliefs, a worker that was idle", 3, 7_000, plan, |scene| {
+fn an_idle_worker(name: &str, sleepers: usize, at_least: usize) {
+    let plan = Plan { sleepers, is_worker_idle: true, ..Plan::default() };
+    beside_the_keeper(name, 3, at_least, plan, |scene| {
         scene.serve();
         scene.compute();
     });
+}
+
+#[test]
+fn a_worker_that_was_idle() {
+    an_idle_worker("reliefs, a worker that was idle", 2, 7_000);
+}
+
+#[test]
+fn a_worker_that_takes_the_task() {
+    an_idle_worker("reliefs, a worker that takes the task", 1, 1_000);
 }
 
 #[test]
