@@ -498,13 +498,14 @@ impl<P: ModelledPolicy> SceneOf<P> {
         SceneOf::with(workers, guests, cells, Ends::AfterRelease)
     }
 
-    /// As `held`, while tasks of other runs wait for descriptors: a sleeping worker is the poller.
-    pub fn held_beside_waits(workers: usize, cells: usize) -> Arc<Self> {
+    /// The scene of a run beside which a task of another run waits for a descriptor: a sleeping
+    /// worker is the poller.
+    pub fn beside_a_wait(workers: usize, cells: usize, ends: Ends) -> (Arc<Self>, &'static Poller) {
         let poller: &Poller = Box::leak(Box::new(Poller::new()));
         poller.begin_wait();
-        let mut scene = SceneOf::made(workers, 0, cells, Ends::AfterRelease, Some(poller));
+        let mut scene = SceneOf::made(workers, 0, cells, ends, Some(poller));
         scene.places.iter_mut().for_each(|place| place.poller = Some(poller));
-        Arc::new(scene)
+        (Arc::new(scene), poller)
     }
 
     fn with(workers: usize, guests: usize, cells: usize, ends: Ends) -> Arc<Self> {

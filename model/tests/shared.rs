@@ -12,6 +12,7 @@ use sched::policy::serial::Serial;
 use sched::policy::shared::{self, Shared};
 use sched::policy::{Awaited, Place};
 use sched::queue::injector::{Limit, Refused};
+use sched::queue::run_gate::Ends;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
@@ -65,16 +66,19 @@ unsafe fn task_of<'a, P: Named>(
 
 /// Runs `first`, whose closure is the cells, on all workers. When worker 0's loop has returned, the
 /// run is closed, and each task has run once.
-fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) -> Arc<SceneOf<P>> {
-    let scene = SceneOf::<P>::new(workers, tasks);
-    let task = Task { f: first, closure: cells(&scene) };
+fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) {
+    complete_in(&SceneOf::<P>::new(workers, tasks), first);
+}
+
+fn complete_in<P: Named>(scene: &Arc<SceneOf<P>>, first: TaskFn) {
+    let task = Task { f: first, closure: cells(scene) };
     scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
-    let others = start(&scene, 1..workers);
-    work(&scene, 0);
+    let others = start(scene, 1..scene.places.len());
+    work(scene, 0);
+    each_ran_once(scene);
     let late = Task { f: count, closure: std::ptr::null_mut() };
     assert_eq!(scene.scheduler.inject(&scene.places[0], late), Err(Refused::Closed));
     join(others);
-    scene
 }
 
 fn each_ran_once<P: Named>(scene: &SceneOf<P>) {
@@ -88,6 +92,14 @@ unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models pass their cells.
     let (cells, worker) = unsafe { task_of::<P>(closure, s) };
     cells[1..].iter().for_each(|cell| worker.spawn(count, cell.closure()));
+    cells[0].add();
+}
+
+/// Spawns a background task.
+unsafe extern "C" fn spawns_behind<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    worker.inject_at(Level::Background, count, cells[1].closure());
     cells[0].add();
 }
 
@@ -109,14 +121,14 @@ unsafe extern "C" fn spawns_the_last<P: Named>(closure: *mut c_void, s: *mut Sch
 fn children<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, two children", P::NAME);
     explore(&name, preemptions, at_least, move || {
-        each_ran_once(&complete::<P>(workers, 3, spawns::<P>));
+        complete::<P>(workers, 3, spawns::<P>);
     });
 }
 
 fn chain<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a chain", P::NAME);
     explore(&name, preemptions, at_least, move || {
-        each_ran_once(&complete::<P>(workers, 3, spawns_a_chain::<P>));
+        complete::<P>(workers, 3, spawns_a_chain::<P>);
     });
 }
 
@@ -269,6 +281,19 @@ impl Awaited for Child {
 /// Waits for a child.
 unsafe extern "C" fn waits<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
+    unsafe { waits_for::<P>(Level::Normal, closure, s) };
+}
+
+/// Waits for a child that is a background task.
+unsafe extern "C" fn waits_for_background<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    unsafe { waits_for::<P>(Level::Background, closure, s) };
+}
+
+/// # Safety
+/// As for `task_of`.
+unsafe fn waits_for<P: Named>(level: Level, closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: by the caller's promise.
     let (cells, worker) = unsafe { task_of::<P>(closure, s) };
     let child = Child {
         over: AtomicBool::new(false),
@@ -277,7 +302,11 @@ unsafe extern "C" fn waits<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
         parent: worker.index(),
     };
     let parks = worker.counters().parks.get();
-    worker.spawn(awaited::<P>, std::ptr::from_ref(&child).cast_mut().cast());
+    let closure = std::ptr::from_ref(&child).cast_mut().cast();
+    match level {
+        Level::Normal => worker.spawn(awaited::<P>, closure),
+        _ => worker.inject_at(level, awaited::<P>, closure),
+    }
     worker.help(&child);
     saw(worker.counters().parks.get() - parks);
     assert_eq!(child.ran.get(), 1);
@@ -301,7 +330,7 @@ unsafe extern "C" fn awaited<P: Named>(child: *mut c_void, s: *mut Scheduler) {
 fn helper<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a parent waits", P::NAME);
     explore_seeing("the parent never slept", &name, preemptions, at_least, move || {
-        each_ran_once(&complete::<P>(workers, 2, waits::<P>));
+        complete::<P>(workers, 2, waits::<P>);
     });
 }
 
@@ -327,7 +356,7 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
 fn polled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run beside waits", P::NAME);
     explore(&name, preemptions, at_least, move || {
-        let scene = SceneOf::<P>::held_beside_waits(workers, 1);
+        let (scene, _) = SceneOf::<P>::beside_a_wait(workers, 1, Ends::AfterRelease);
         let workers = start(&scene, 0..workers);
         let task = Task { f: count, closure: scene.cells[0].closure() };
         scene.scheduler.inject(&scene.places[0], task).expect("the run is held open");
@@ -336,6 +365,31 @@ fn polled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
         scene.scheduler.release();
         join(workers);
     });
+}
+
+/// The last wait for a descriptor ends at each possible step of a worker that looks for tasks: the
+/// run does not end before its background task has run.
+fn unpolled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a background task as waits end", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        complete_as_waits_end::<P>(workers, spawns_behind::<P>);
+    });
+}
+
+/// As `unpolled`, for a worker that waits in the middle of a task: it does not sleep beside the
+/// background task, which is the one that it waits for.
+fn helper_unpolled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a parent waits as waits end", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        complete_as_waits_end::<P>(workers, waits_for_background::<P>);
+    });
+}
+
+fn complete_as_waits_end<P: Named>(workers: usize, first: TaskFn) {
+    let (scene, poller) = SceneOf::<P>::beside_a_wait(workers, 2, Ends::AtRest);
+    let ends = SceneOf::thread(&scene, |_| poller.end_wait());
+    complete_in(&scene, first);
+    join([ends]);
 }
 
 /// The run is released at each possible step of its tasks.
@@ -359,6 +413,8 @@ models! {
         helper: helper(2, 4, 600);
         rest: rest(2, 3, 9000);
         polled: polled(2, 2, 100);
+        unpolled: unpolled(1, 4, 90);
+        helper_unpolled: helper_unpolled(2, 2, 18000);
         arrivals: arrivals(3, 0, 2, 100);
     }
     fifo: Fifo {
@@ -372,6 +428,8 @@ models! {
         rest: rest(1, 4, 150);
         released: released(2, 3, 1400);
         polled: polled(1, 3, 50);
+        unpolled: unpolled(2, 2, 8000);
+        helper_unpolled: helper_unpolled(1, 4, 130);
         arrivals_without_a_thread: arrivals(2, 1, 2, 100);
     }
     serial: Serial {
@@ -380,6 +438,7 @@ models! {
         background: background(1, 4, 10);
         rest: rest(1, 3, 600);
         released: released(1, 3, 200);
+        unpolled: unpolled(1, 4, 14);
         polled: polled(1, 3, 20);
     }
 }

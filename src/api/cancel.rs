@@ -9,26 +9,22 @@
 //! waits, and its group exists.
 //!
 //! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
-//! and then asks the keeper of the deadlines to cut (`runtime::deadlines`). A task that begins to
-//! wait adds its entry (`api::timed`), and then looks whether any group of the process is cancelled.
-//! Between the two steps of each side is a fence, so the keeper finds the entry, or the task finds
-//! the mark. A task of a group that begins to wait for another group asks the keeper likewise.
+//! and then asks the keeper of the deadlines to cut. A task of a group that begins to wait with a
+//! deadline, or for another group, asks the keeper if a group is cancelled (`sync::cuts`).
 //!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
 //! | `Awaiters::with`: exchange, store | Acquire, Release | each other: a lock |
-//! | `cancel`: fence between the mark and the request | SeqCst | the fence in `any_cancelled` |
-//! | `any_cancelled`: fence between the entry or note and the load | SeqCst | the fence in `cancel` |
-//! | `CANCELLED`, the first look at `Awaiters` | Relaxed | these fences |
+//! | the first look at `Awaiters` | Relaxed | the fences of `sync::cuts` |
 
 use crate::lock::trylock::Backoff;
 use crate::runtime::deadlines;
 use crate::runtime::record::Fiber;
 use crate::sync::cancel::Cancellation;
 use crate::sync::members::Members;
-use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::{detector, errno};
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -51,17 +47,6 @@ impl Group {
             awaiters: Awaiters::default(),
         }
     }
-}
-
-/// How many groups are cancelled.
-#[unsafe(link_section = "sched_words")]
-static CANCELLED: AtomicUsize = AtomicUsize::new(0);
-
-/// True if some group of the process is cancelled. To be called after the caller has added its
-/// entry, or noted itself as an awaiter.
-pub(super) fn any_cancelled() -> bool {
-    fence(Ordering::SeqCst); // pairs with the fence in `cancel`
-    CANCELLED.load(Ordering::Relaxed) != 0
 }
 
 /// Longer lines are not followed: their tasks are in a circle of waits, or nested very deep.
@@ -174,13 +159,7 @@ unsafe fn follow(group: *const Group, before: Option<&Line>) -> bool {
 
 impl Group {
     pub fn cancel(&self) {
-        detector::giving(&self.cancelled, |cancelled| {
-            if cancelled.cancel() {
-                CANCELLED.fetch_add(1, Ordering::Relaxed);
-            }
-            fence(Ordering::SeqCst); // pairs with the fence in `any_cancelled`
-            deadlines::request_cut();
-        });
+        detector::giving(&self.cancelled, deadlines::cancel);
     }
 
     #[inline]
@@ -196,8 +175,7 @@ impl Group {
 
     /// Ends a cancellation. Returns what `sched_group_wait` returns.
     pub(super) fn end_cancellation(&self) -> c_int {
-        if self.cancelled.take_back() {
-            CANCELLED.fetch_sub(1, Ordering::Relaxed);
+        if deadlines::take_back(&self.cancelled) {
             return errno::failed(libc::ECANCELED);
         }
         0
@@ -213,9 +191,7 @@ impl Group {
         detector::own(&note);
         // SAFETY: the note is removed below.
         unsafe { self.awaiters.add(&note) };
-        if any_cancelled() {
-            deadlines::request_cut();
-        }
+        deadlines::waits_in_group();
         let result = wait();
         // SAFETY: added above.
         unsafe { self.awaiters.remove(&note) };

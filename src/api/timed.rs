@@ -144,8 +144,8 @@ impl<'a> Deadline<'a> {
         group.into_iter().for_each(detector::own); // by `cut`
         // SAFETY: the entry lives until it is removed below.
         unsafe { deadlines::add(&raw const timed.entry, self.time) };
-        if group.is_some() && cancel::any_cancelled() {
-            deadlines::request_cut();
+        if group.is_some() {
+            deadlines::waits_in_group();
         }
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
         Wait::new(&latch, what).on_fiber(fiber);

@@ -6,11 +6,11 @@ use crate::api::sync::{
     caller_id, check_holder, check_not_holder, hand_over, has_it, lock_again, look,
 };
 use crate::api::timed::{Deadline, End};
-use crate::runtime::crowd::{self, Granted};
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
-use crate::runtime::waiter::{Server, Waiter};
+use crate::runtime::waiter::Waiter;
 use crate::sync::cond::{self, Cond};
+use crate::sync::crowd::{CROWDS, Granted, Server};
 use crate::sync::mutex::Mutex;
 use crate::sync::node::Node;
 use crate::sync::sem::Sem;
@@ -39,25 +39,25 @@ fn wait_until_locked(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> R
     let node = Node::default();
     detector::own(&node);
     // SAFETY: the node lives until it is granted, or has left the crowd.
-    let joined = unsafe { crowd::join(mutex, &node, serve_crowd) };
+    let joined = unsafe { CROWDS.join(mutex, &node, serve_crowd) };
     if joined.map_err(|NoMemory| Errno(libc::ENOMEM))? {
         return Ok(());
     }
     let end = deadline.wait(&node, Some(WaitsFor::new(Object::Mutex, mutex)));
     // SAFETY: the node has joined the crowd, and the wait has ended.
-    if end != End::Granted && unsafe { crowd::leave(mutex, &node) } {
+    if end != End::Granted && unsafe { CROWDS.leave(mutex, &node) } {
         return Err(Errno(end.error()));
     }
     Ok(())
 }
 
-/// Called in place of a wake-up when the mutex was handed over to a crowd (`runtime::crowd`).
+/// Called in place of a wake-up when the mutex was handed over to a crowd (`sync::crowd`).
 ///
 /// # Safety
 /// The delegate of the crowd was granted.
 unsafe fn serve_crowd(server: *const Server) {
     // SAFETY: by the caller's promise.
-    match unsafe { crowd::find_holder(server) } {
+    match unsafe { CROWDS.find_holder(server) } {
         Ok(Granted { name: None, .. }) => {}
         // SAFETY: the name was taken out of a node just now.
         Ok(Granted { name: Some(name), word }) => unsafe {

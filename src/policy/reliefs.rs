@@ -26,7 +26,8 @@
 //! programs that compute. Rejected: to preempt a worker's task by a signal. The interrupted code
 //! may hold any lock.
 
-use crate::sys::atomic::{AtomicBool, Ordering, const_fn};
+use crate::deadline::Served;
+use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, const_fn};
 use std::time::Duration;
 
 /// Whether suspended tasks that were woken wait from outside, and who is there to take them.
@@ -51,26 +52,93 @@ impl Suspended {
     }
 }
 
-/// Whether a relief of any run has gone since the keeper looked last.
-pub struct Gone(AtomicBool);
+/// What the keeper knows of the reliefs of all runs.
+pub struct Reliefs {
+    /// A relief of any run has gone since the keeper looked last.
+    gone: AtomicBool,
+    /// A run wants or may soon want a relief. Only the keeper uses it.
+    wanted: AtomicBool,
+}
 
-impl Gone {
+impl Reliefs {
     const_fn! {
         #[allow(clippy::new_without_default, reason = "one constructor is enough")]
         pub fn new() -> Self {
-            Gone(AtomicBool::new(false))
+            Reliefs { gone: AtomicBool::new(false), wanted: AtomicBool::new(false) }
         }
     }
 
-    /// A relief has gone, and then calls the keeper. A read-modify-write, so that the keeper sees
-    /// what each relief has written before it, although it takes note of the last one only.
-    pub fn note(&self) {
-        self.0.swap(true, Ordering::Release); // pairs with `take`
+    /// For the keeper: calls `look`, which looks at all runs, if one may want a relief. `served`:
+    /// the deadlines; `may_act`: tasks wait for descriptors. True if the keeper must look again
+    /// soon.
+    pub fn look(&self, served: Served, may_act: bool, look: impl FnOnce() -> bool) -> bool {
+        let has_gone = self.gone.swap(false, Ordering::Acquire); // pairs with `ReliefState::go`
+        let may_want = has_gone || served.any || may_act || self.wanted.load(Ordering::Relaxed);
+        let wanted = (may_want && look()) || served.serving;
+        self.wanted.store(wanted, Ordering::Relaxed);
+        wanted
+    }
+}
+
+/// Whether a run has a relief, or wants one.
+///
+/// ```text
+/// NONE --wanted--> WANTED --still wanted--> CALLED --a task asks for its number--> DISMISSED
+///   ^  <-no longer--                          |                                        |
+///   +-----------------------------------------+----------------------------------------+
+///                                 the relief has gone
+/// ```
+/// Only the keeper changes NONE and WANTED, and only the relief and its tasks change the other two.
+/// All accesses are Relaxed: the call of the thread and the policy's locks order the rest.
+#[derive(Default)]
+pub struct ReliefState(AtomicU32);
+
+const NONE: u32 = 0;
+const WANTED: u32 = 1;
+const CALLED: u32 = 2;
+const DISMISSED: u32 = 3;
+
+impl ReliefState {
+    /// For the keeper. `suspended` is the policy's answer. `call` calls a relief; false: there is
+    /// no thread for it. True if the run has or may soon have suspended tasks behind busy workers,
+    /// and the keeper must look again soon.
+    pub fn look(&self, suspended: impl FnOnce() -> Suspended, call: impl FnOnce() -> bool) -> bool {
+        let before = self.0.load(Ordering::Relaxed);
+        if before >= CALLED {
+            return false;
+        }
+        let suspended = suspended();
+        let wanted = suspended == Suspended::Wait;
+        self.set(if wanted { WANTED } else { NONE });
+        if wanted && before == WANTED {
+            self.set(CALLED);
+            if call() {
+                return false; // the relief has the keeper look when it goes
+            }
+            self.set(NONE);
+        }
+        suspended != Suspended::Absent
     }
 
-    /// For the keeper: true if a relief has gone since the last call.
-    pub fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Acquire) // pairs with `note`
+    fn set(&self, state: u32) {
+        self.0.store(state, Ordering::Relaxed);
+    }
+
+    pub fn dismiss(&self) {
+        self.set(DISMISSED);
+    }
+
+    pub fn is_dismissed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == DISMISSED
+    }
+
+    /// The run has no relief any more. The caller then calls the keeper, which looks whether the
+    /// run wants another one, since a task may have been queued after the last look of this one.
+    pub fn go(&self, reliefs: &Reliefs) {
+        self.set(NONE);
+        // A read-modify-write, so that the keeper sees what each relief has written before it,
+        // although it takes note of the last one only.
+        reliefs.gone.swap(true, Ordering::Release); // pairs with `Reliefs::look`
     }
 }
 

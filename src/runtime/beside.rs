@@ -1,47 +1,19 @@
-//! The place of a relief (`runtime::relief`): its state, and how it is left.
+//! The place of a relief (`runtime::relief`): how it is left.
 
 use crate::policy::guests::Purpose;
-use crate::policy::reliefs::{Gone, QUIET};
+use crate::policy::reliefs::{QUIET, Reliefs};
 use crate::policy::{LoopStack, Place};
 use crate::runtime::outsider::retry_until_memory;
-use crate::runtime::record::{Fiber, ReliefState, Worker};
-use crate::sys::atomic::Ordering;
+use crate::runtime::record::{Fiber, Run, Worker};
 use crate::threads::watcher;
 
-/// The states of a run: see `runtime::relief`.
-pub(super) const NONE: u32 = 0;
-pub(super) const WANTED: u32 = 1;
-pub(super) const CALLED: u32 = 2;
-pub(super) const DISMISSED: u32 = 3;
-
 #[unsafe(link_section = "sched_words")]
-static GONE: Gone = Gone::new();
+pub(super) static RELIEFS: Reliefs = Reliefs::new();
 
-/// For the keeper: true if a relief has gone since the last call.
-pub(super) fn a_relief_has_gone() -> bool {
-    GONE.take()
-}
-
-impl ReliefState {
-    pub fn is_dismissed(&self) -> bool {
-        self.get() == DISMISSED
-    }
-
-    pub(super) fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set(&self, state: u32) {
-        self.0.store(state, Ordering::Relaxed);
-    }
-
-    /// The run has no relief any more. The keeper looks whether it wants another one, since a task
-    /// may have been queued after the last look of this one.
-    pub(super) fn gone(&self) {
-        self.set(NONE);
-        GONE.note();
-        watcher::call();
-    }
+/// The run has no relief any more: see `ReliefState::go`.
+pub(super) fn gone(run: &Run) {
+    run.relief.go(&RELIEFS);
+    watcher::call();
 }
 
 /// The last thread at a relief's place has left it.
@@ -49,12 +21,12 @@ pub(super) fn go(place: &'static Worker) {
     place.with_run(|run| {
         // SAFETY: the run has not ended, since the place is active; the caller owns it.
         let operations = unsafe { place.owned() }.operations();
-        run.relief.set(DISMISSED); // so what it takes now are its own tasks
+        run.relief.dismiss(); // so what it takes now are its own tasks
         while let Some(task) = operations.take_for_relief() {
             retry_until_memory(|| operations.put_back(task));
         }
         operations.go(Purpose::Relief);
-        run.relief.gone();
+        gone(run);
     });
 }
 

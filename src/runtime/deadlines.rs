@@ -10,7 +10,9 @@
 
 use crate::deadline::{Deadlines, Entry, FOREVER, Served};
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::cancel::Cancellation;
+use crate::sync::cuts::Cuts;
+use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
 use crate::threads::watcher;
@@ -20,13 +22,8 @@ use std::{mem, ptr};
 #[unsafe(link_section = "sched_words")]
 static DEADLINES: Deadlines = Deadlines::new();
 
-/// A set of the next two bits.
 #[unsafe(link_section = "sched_words")]
-static CUTS: AtomicUsize = AtomicUsize::new(0);
-/// Waits are to be cut off that a cancellation has reached.
-const REQUESTED: usize = 1;
-/// A thread cuts off waits.
-const CUTTING: usize = 2;
+static CUTS: Cuts = Cuts::new();
 
 /// How often an idle worker looks if tasks wait and there is no keeper.
 const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
@@ -71,11 +68,22 @@ pub unsafe fn remove(entry: *const Entry) -> bool {
     unsafe { DEADLINES.remove(entry) }
 }
 
-/// Has the keeper cut off waits soon, if a wait may have to be. The caller has written why, and
-/// executed a fence. Async-signal-safe.
-pub fn request_cut() {
-    if DEADLINES.has_entries() {
-        CUTS.fetch_or(REQUESTED, Ordering::SeqCst);
+/// Cancels the group, and has the keeper cut off the waits that this reaches. Async-signal-safe.
+pub fn cancel(group: &Cancellation) {
+    if CUTS.cancel(group, &DEADLINES) {
+        watcher::call();
+    }
+}
+
+/// See `Cuts::take_back`.
+#[inline]
+pub fn take_back(group: &Cancellation) -> bool {
+    CUTS.take_back(group)
+}
+
+/// Called as `Cuts::waits` says.
+pub fn waits_in_group() {
+    if CUTS.waits(&DEADLINES) {
         watcher::call();
     }
 }
@@ -83,7 +91,7 @@ pub fn request_cut() {
 /// True if a task may be queued or resumed without any thread of the program: for the proof of a
 /// deadlock.
 pub fn may_act() -> bool {
-    CUTS.load(Ordering::SeqCst) != 0 || DEADLINES.may_act()
+    CUTS.may_act() || DEADLINES.may_act()
 }
 
 /// Forgets all deadlines in the child of a fork.
@@ -93,7 +101,7 @@ pub fn may_act() -> bool {
 pub unsafe fn forget() {
     // SAFETY: by the caller's promise.
     unsafe { DEADLINES.forget() };
-    CUTS.store(0, Ordering::Relaxed);
+    CUTS.forget();
 }
 
 /// There is no keeper any more.
@@ -115,18 +123,13 @@ pub fn look() -> (Duration, Served) {
 
 /// Cuts off waits if that was requested.
 fn cut_requested() {
-    if CUTS.load(Ordering::SeqCst) == 0 {
-        return;
-    }
-    CUTS.store(CUTTING, Ordering::SeqCst);
-    let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
-    if !cut.is_null() {
-        // SAFETY: it is null, or the function that `prepare` has stored.
-        unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
-    }
-    // If another request has come meanwhile, there is a further look: the keeper was called, or an
-    // idle worker looks again.
-    CUTS.fetch_and(!CUTTING, Ordering::SeqCst);
+    CUTS.serve(|| {
+        let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
+        if !cut.is_null() {
+            // SAFETY: it is null, or the function that `prepare` has stored.
+            unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
+        }
+    });
 }
 
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because

@@ -7,7 +7,6 @@ pub mod blocking;
 pub mod cont;
 pub mod continuation;
 pub mod countdown;
-pub mod crowd;
 pub mod deadlines;
 pub mod default_worker;
 pub mod descriptors;

@@ -65,6 +65,7 @@ use crate::idle::quiescence::Waiting;
 use crate::lock::mutex::Mutex;
 use crate::pace::past::PastLoops;
 use crate::policy::operations::Operations;
+use crate::policy::reliefs::ReliefState;
 use crate::policy::turns::Turns;
 use crate::policy::{Awaited, Place, TICK};
 use crate::profile::run::Profile;
@@ -79,7 +80,7 @@ use crate::stats::Counters;
 use crate::stats::phases::Phases;
 use crate::stats::report::Report;
 use crate::sync::forked::Forked;
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::fence::Asymmetric;
 use crate::sys::float::FloatControl;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -550,10 +551,6 @@ impl Fiber {
 /// Returns the program's function that a task will call; functions of the library may stand between
 /// the queue and it. Each run has this pointer, since those functions are on higher floors.
 pub type FunctionOf = fn(Task) -> usize;
-
-/// Whether a run has a relief, or wants one: see `runtime::relief`.
-#[derive(Default)]
-pub struct ReliefState(pub(super) AtomicU32);
 
 /// A run that the observer of the process attends to. Dropping it reports the end of the run.
 pub struct Attended(pub(super) &'static Doctor, pub(super) Duty);

@@ -10,9 +10,10 @@ use crate::profile;
 use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
-use crate::runtime::{crowd, deadlines, default_worker, descriptors, identity, run_wait, waiter};
+use crate::runtime::{deadlines, default_worker, descriptors, identity, run_wait, waiter};
 use crate::settings::Join;
 use crate::stats::{file, report};
+use crate::sync::crowd::CROWDS;
 use crate::sync::{depend, pending};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
@@ -276,7 +277,7 @@ fn reset_in_child() {
         run_wait::forget();
         deadlines::forget();
         descriptors::forget();
-        crowd::forget();
+        CROWDS.forget();
         depend::forget();
         pending::forget();
     }

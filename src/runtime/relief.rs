@@ -9,21 +9,9 @@
 //!
 //! A relief has no number, since a program may have an element of an array for each number below
 //! sched_worker_count. A task that asks for its number there first moves to a worker (`leave`).
-//!
-//! # States
-//!
-//! ```text
-//! NONE --wanted--> WANTED --still wanted--> CALLED --a task asks for its number--> DISMISSED
-//!   ^  <-no longer--                          |                                        |
-//!   +-----------------------------------------+----------------------------------------+
-//!                                 the relief has gone
-//! ```
-//! Only the keeper changes NONE and WANTED, and only the relief and its tasks change the other two.
-//! All accesses are Relaxed: the call of the thread and the policy's locks order the rest.
 
 use crate::policy::guests::Purpose;
-use crate::policy::reliefs::Suspended;
-use crate::runtime::beside::{CALLED, DISMISSED, NONE, WANTED};
+use crate::runtime::beside;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::Occupation;
 use crate::runtime::record::{Run, Worker};
@@ -33,29 +21,19 @@ use crate::threads::cache::Job;
 use std::ffi::c_void;
 use std::ptr;
 
-/// Called by the keeper now and then, for a run that does not end during the call. True if the run
-/// has or may soon have suspended tasks behind busy workers, and the keeper must look again soon.
+/// Called by the keeper now and then, for a run that does not end during the call. True if the
+/// keeper must look again soon.
 pub fn look(run: &Run) -> bool {
-    let state = &run.relief;
-    let before = state.get();
-    if run.numbers() == run.places() || before >= CALLED {
+    if run.numbers() == run.places() {
         return false;
     }
     let first = run.worker(0);
     // SAFETY: by the caller's promise the run does not end.
-    let suspended = unsafe { first.operations_for_any() }.suspended();
-    let wanted = suspended == Suspended::Wait;
-    state.set(if wanted { WANTED } else { NONE });
-    if wanted && before == WANTED {
-        state.set(CALLED);
-        let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
-        // SAFETY: the run does not end during the call, so its threads are not finished.
-        if unsafe { run.threads.relieve(job, run.numbers()) }.is_ok() {
-            return false; // the relief has the keeper look when it goes
-        }
-        state.set(NONE);
-    }
-    suspended != Suspended::Absent
+    let suspended = || unsafe { first.operations_for_any() }.suspended();
+    let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
+    // SAFETY: the run does not end during the call, so its threads are not finished.
+    let call = || unsafe { run.threads.relieve(job, run.numbers()) }.is_ok();
+    run.relief.look(suspended, call)
 }
 
 /// The job of a relief.
@@ -73,7 +51,7 @@ unsafe fn run_beside(first: *const c_void) -> bool {
     match first.with_run(come).flatten() {
         // SAFETY: the thread has taken the place; the run does not end before it has gone.
         Some(index) => _ = unsafe { Occupation::run(run.place(index), WorkerStart::Relief) },
-        None => run.relief.gone(),
+        None => beside::gone(run),
     }
     true
 }
@@ -84,7 +62,7 @@ pub fn leave() {
     while let Some(mine) = Worker::current().filter(|mine| mine.is_relief()) {
         let (fiber, worker) = (mine.fiber(), mine.worker());
         // SAFETY: the caller occupies the place, so the run has not ended.
-        unsafe { (*worker.run.get()).relief.set(DISMISSED) };
+        unsafe { (*worker.run.get()).relief.dismiss() };
         let publish = move |task| {
             worker.requeue(task);
             true

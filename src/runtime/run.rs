@@ -12,6 +12,7 @@
 use crate::fiber::listeners::Listener;
 use crate::fiber::stack;
 use crate::lock::mutex::Mutex;
+use crate::policy::reliefs::ReliefState;
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
 use crate::profile::run::Profile;
 use crate::queue::run_gate::{Ends, RestAwaited};
@@ -19,9 +20,7 @@ use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{
-    Attended, Doctor, FiberSettings, FunctionOf, ReliefState, Row, Run, Worker,
-};
+use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;

@@ -4,6 +4,7 @@ use crate::policy::Turn;
 use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
+use crate::sync::crowd::{SERVER, Server};
 use crate::sync::outside::{Count, Outside};
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
@@ -23,12 +24,6 @@ pub enum Waiter {
     TimedThread,
     /// No task or thread: a function is called.
     Server(*const Server),
-}
-
-/// A record that begins with a function, which is called in place of a wake-up. Aligned to 16.
-#[repr(C, align(16))]
-pub struct Server {
-    pub serve: unsafe fn(*const Server),
 }
 
 /// The threads that sleep as `Waiter::Thread` and were not woken.
@@ -79,7 +74,7 @@ pub fn forget_threads() {
 }
 
 /// Values of the low bits of a packed waiter. The packed addresses leave these bits free.
-const THREAD: usize = 2;
+const THREAD: usize = SERVER;
 /// The whole word of a thread that waits with a deadline. Other words with the low bits of THREAD
 /// are those of servers.
 const TIMED_THREAD: usize = THREAD | 16;
@@ -102,7 +97,7 @@ impl Waiter {
             Waiter::Worker(worker) => worker.expose_provenance(),
             Waiter::Thread => THREAD,
             Waiter::TimedThread => TIMED_THREAD,
-            Waiter::Server(server) => server.expose_provenance() | THREAD,
+            Waiter::Server(server) => server.expose_provenance() | SERVER,
         }
     }
 

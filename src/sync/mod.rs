@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`mutex`] | a mutex that newcomers may take before its waiters, for a bounded number of times |
 //! | [`cond`] | a condition whose waiters move to the mutex's line |
+//! | [`crowd`] | the waiters of a mutex that have a deadline |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`node`], [`list`] | a waiter, and lists of waiters |
@@ -16,11 +17,14 @@
 //! | [`pending`] | which edges lead from tasks that have not ended, for observers |
 //! | [`depend`] | which task of a group writes or reads at an address |
 //! | [`cancel`] | whether a group is cancelled |
+//! | [`cuts`] | who cuts off the waits that a cancellation reaches |
 //! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
 
 pub mod barrier;
 pub mod cancel;
 pub mod cond;
+pub mod crowd;
+pub mod cuts;
 pub mod dag;
 pub mod depend;
 pub mod descriptor;

@@ -10,7 +10,7 @@ use sched::sys::atomic::{AtomicBool, Ordering};
 use sched_model::{Reached, explore, join};
 
 /// The entry of a waiter in a wheel (`deadline`). The lock is the wheel's.
-struct Entry(Mutex<Option<Name>>);
+pub struct Entry(Mutex<Option<Name>>);
 
 /// The address of a waiter's node.
 struct Name(*const Node);
@@ -19,7 +19,7 @@ struct Name(*const Node);
 unsafe impl Send for Name {}
 
 /// Nodes that outlive all threads that use them.
-struct Nodes<const N: usize>([Node; N]);
+pub struct Nodes<const N: usize>(pub [Node; N]);
 
 // SAFETY: loom checks the uses of the nodes.
 unsafe impl<const N: usize> Send for Nodes<N> {}
@@ -27,12 +27,12 @@ unsafe impl<const N: usize> Send for Nodes<N> {}
 unsafe impl<const N: usize> Sync for Nodes<N> {}
 
 impl Entry {
-    fn of(node: &Node) -> Entry {
+    pub fn of(node: &Node) -> Entry {
         Entry(Mutex::new(Some(Name(node))))
     }
 
     /// Like the claim of `api::timed`, and what it decides.
-    fn is_due(&self) {
+    pub fn is_due(&self) {
         let mut entry = self.0.lock().unwrap();
         // SAFETY: the waiter takes the entry out, under the lock, before its node ends.
         let name = entry.take().and_then(|Name(node)| unsafe { Node::expire(node) });
@@ -43,7 +43,7 @@ impl Entry {
     }
 
     /// Like `Deadline::wait` of a task. True if the node was granted.
-    fn wait(&self, node: &Node) -> bool {
+    pub fn wait(&self, node: &Node) -> bool {
         let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
         let name = Arc::into_raw(Arc::clone(&bell));
         if node.leave_name(name.expose_provenance()) {
@@ -61,7 +61,7 @@ impl Entry {
 
 /// A deadline that comes now, for a thread: it expires its node itself. True if the node was
 /// granted.
-fn wait_no_longer(node: &Node) -> bool {
+pub fn wait_no_longer(node: &Node) -> bool {
     // SAFETY: nobody else expires the node.
     unsafe { Node::expire(node) }.is_none()
 }

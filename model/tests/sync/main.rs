@@ -6,6 +6,7 @@
 mod barriers;
 mod channels;
 mod conditions;
+mod crowds;
 mod dags;
 mod deadlines;
 mod depends;
@@ -19,6 +20,7 @@ use loom::sync::{Arc, Notify};
 use loom::thread::{self, JoinHandle};
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
+use sched::sync::crowd::SERVER;
 use sched::sync::members::Members;
 use sched::sync::mutex::{Look, Mutex};
 use sched::sync::node::{LASTING, Node};
@@ -92,8 +94,11 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
     }
 }
 
-/// Wakes the task that has left this name.
+/// Wakes the task that has left this name, or calls the server of this name.
 fn ring(name: usize) {
+    if name & SERVER != 0 {
+        return crowds::serve(std::ptr::with_exposed_provenance(name & !SERVER));
+    }
     let name = std::ptr::with_exposed_provenance(name & !LASTING);
     // SAFETY: the waiter made the name from a reference, and gave that up.
     let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };

@@ -1,0 +1,192 @@
+//! Cuts: a cancellation cuts off each wait of its group's tasks, also one that begins meanwhile. A
+//! wait that is overlooked leaves the keeper asleep forever, which loom reports as a deadlock. And
+//! the proof of a deadlock waits for each cut.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread::{self, JoinHandle};
+use sched::deadline::{Deadlines, Entry, FOREVER, Then, Why};
+use sched::sync::cancel::Cancellation;
+use sched::sync::cuts::Cuts;
+use sched::sys::futex::LONGEST;
+use sched::threads::requests::{ASKED, NEWS, Requests};
+use sched_model::{explore, explore_seeing, join, saw};
+use std::ptr;
+
+/// A task of a group, which waits.
+#[repr(C)]
+struct Waiter {
+    entry: Entry,
+    group: Cancellation,
+    /// What the task tells that it has resumed.
+    resumed: *const Resumed,
+}
+
+/// The number of tasks that have not resumed, and the keeper's requests.
+struct Resumed {
+    left: AtomicUsize,
+    requests: Requests,
+}
+
+/// See `deadline::Claim`.
+///
+/// # Safety
+/// The entry is a [`Waiter`]'s.
+unsafe fn claim(entry: *const Entry, why: Why) -> Option<Then> {
+    assert!(why == Why::Cut);
+    // SAFETY: by the caller's promise; the scene outlives its threads.
+    let resumed = unsafe { (*entry.cast::<Waiter>()).resumed };
+    Some(Then { act: resume, with: [resumed.expose_provenance(), 0] })
+}
+
+/// The task of an entry that was claimed. The last one ends the keeper's life.
+fn resume([resumed, _]: [usize; 2]) {
+    // SAFETY: the scene outlives its threads.
+    let resumed = unsafe { &*ptr::with_exposed_provenance::<Resumed>(resumed) };
+    if resumed.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+        resumed.requests.add(ASKED);
+    }
+}
+
+struct Scene {
+    deadlines: Deadlines,
+    cuts: Cuts,
+    waiters: Vec<Waiter>,
+    resumed: Box<Resumed>,
+}
+
+// SAFETY: the deadlines order the uses of the entries.
+unsafe impl Send for Scene {}
+// SAFETY: as above.
+unsafe impl Sync for Scene {}
+
+impl Scene {
+    fn new(waiters: usize) -> Arc<Self> {
+        let left = AtomicUsize::new(waiters);
+        let resumed = Box::new(Resumed { left, requests: Requests::new() });
+        let waiter = |_| Waiter {
+            entry: Entry::new(claim),
+            group: Cancellation::default(),
+            resumed: &raw const *resumed,
+        };
+        let waiters = (0..waiters).map(waiter).collect();
+        let (deadlines, cuts) = (Deadlines::new(), Cuts::new());
+        deadlines.prepare().expect("there is memory");
+        Arc::new(Scene { deadlines, cuts, waiters, resumed })
+    }
+
+    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || f(&scene))
+    }
+
+    /// As `api::timed::Deadline::wait`.
+    fn wait(&self, i: usize) {
+        // SAFETY: each model adds an entry that is in no wheel; the scene outlives its threads.
+        unsafe { self.deadlines.add(&raw const self.waiters[i].entry, FOREVER, 0) };
+        if self.cuts.waits(&self.deadlines) {
+            self.resumed.requests.add(NEWS);
+        }
+    }
+
+    /// As `runtime::deadlines::cancel`.
+    fn cancel(&self, i: usize) {
+        if self.cuts.cancel(&self.waiters[i].group, &self.deadlines) {
+            self.resumed.requests.add(NEWS);
+        }
+    }
+
+    /// As `runtime::deadlines::cut_requested`.
+    fn cut(&self) {
+        self.cuts.serve(|| {
+            // SAFETY: the entry is a waiter's, in a wheel that is locked.
+            let is_cut =
+                |entry: *const Entry| unsafe { (*entry.cast::<Waiter>()).group.is_cancelled() };
+            self.deadlines.cut(claim, is_cut);
+        });
+    }
+
+    /// The keeper's life, as in `runtime::deadlines` and `threads::watcher`, until all tasks have
+    /// resumed.
+    fn keep(&self) {
+        loop {
+            self.resumed.requests.take();
+            self.cut();
+            if self.resumed.left.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            self.resumed.requests.sleep(LONGEST);
+        }
+    }
+}
+
+/// Explores the keeper's life beside `others`.
+fn beside_the_keeper(
+    name: &str,
+    (preemptions, at_least): (usize, usize),
+    waiters: usize,
+    others: impl Fn(&Arc<Scene>) + Sync + Send + 'static,
+) {
+    explore(name, preemptions, at_least, move || {
+        let scene = Scene::new(waiters);
+        let keeper = Scene::thread(&scene, Scene::keep);
+        others(&scene);
+        join([keeper]);
+    });
+}
+
+#[test]
+fn a_wait_begins() {
+    beside_the_keeper("cuts, a wait begins beside a cancellation", (4, 5_500), 1, |scene| {
+        let waiter = Scene::thread(scene, |scene| scene.wait(0));
+        scene.cancel(0);
+        join([waiter]);
+    });
+}
+
+/// The second cancellation may come while the keeper cuts.
+#[test]
+fn two_cancellations() {
+    beside_the_keeper("cuts, two cancellations", (4, 3_000), 2, |scene| {
+        (0..2).for_each(|i| scene.wait(i));
+        (0..2).for_each(|i| scene.cancel(i));
+    });
+}
+
+/// A worker that is idle cuts, too.
+#[test]
+fn a_worker() {
+    beside_the_keeper("cuts, a worker beside the keeper", (3, 40_000), 2, |scene| {
+        (0..2).for_each(|i| scene.wait(i));
+        let worker = Scene::thread(scene, Scene::cut);
+        (0..2).for_each(|i| scene.cancel(i));
+        join([worker]);
+    });
+}
+
+/// An observer that finds that nothing may act sees that each wait was cut off whose group it has
+/// cancelled.
+#[test]
+fn an_observer() {
+    explore_seeing(
+        "no observer finds nothing",
+        "cuts, an observer beside two cuts",
+        4,
+        55_000,
+        || {
+            let scene = Scene::new(2);
+            (0..2).for_each(|i| scene.wait(i));
+            scene.cancel(0);
+            let cuts = [(); 2].map(|()| Scene::thread(&scene, Scene::cut));
+            scene.cancel(1);
+            let may_act = scene.cuts.may_act() || scene.deadlines.may_act();
+            assert!(
+                may_act || scene.resumed.left.load(Ordering::Relaxed) == 0,
+                "a cut was overlooked"
+            );
+            saw(usize::from(!may_act));
+            join(cuts);
+        },
+    );
+}
