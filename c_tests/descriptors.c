@@ -886,6 +886,49 @@ CASE(sleep_relief)
     CHECK_EQ(woken_up, 2);
 }
 
+/* timer_relief: The functions of timers, urgent or not, begin although each worker is in a task that does not end before.
+ * ctest: static debug
+ * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
+static sched_timer due[2];
+static atomic_int were_due, timer_spinning;
+
+static void spins_until_due(void *closure, struct scheduler *s)
+{
+    unsigned turns = 0;
+    timer_spinning++;
+    while (were_due < 2)
+        spin(&turns);
+}
+
+static void starts_a_timer(int which, struct scheduler *s);
+
+static void is_due(void *closure, struct scheduler *s)
+{
+    if (timer_spinning < threads_of(2))
+        starts_a_timer(closure == &due[1], s);
+    else
+        were_due++;
+}
+
+static void starts_a_timer(int which, struct scheduler *s)
+{
+    const int levels[] = {SCHED_NORMAL, SCHED_URGENT};
+    CHECK_EQ(sched_timer_start_at(&due[which], levels[which], sched_now() + 10 * SHORT, is_due, &due[which], s), 0);
+}
+
+static void timer_relief_root(void *closure, struct scheduler *s)
+{
+    starts_a_timer(0, s);
+    starts_a_timer(1, s);
+    spawn_all(threads_of(2), spins_until_due, s);
+}
+
+CASE(timer_relief)
+{
+    run(2, timer_relief_root);
+    CHECK_EQ(were_due, 2);
+}
+
 /* sleep_relief_same: Tasks that sleep until the same time all go on, although the first ones do not end before all have.
  * ctest: static debug
  * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */

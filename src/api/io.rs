@@ -183,7 +183,7 @@ impl Caller<'_> {
             result => result,
         };
         let is_short = result.as_ref().is_ok_and(|&got| got < most);
-        let waited = if has_waited && is_short { waited.saturating_add(1) } else { 0 };
+        let waited = if has_waited && is_short { waited.wrapping_add(1) } else { 0 };
         fiber.waited_reads.set((fd, waited));
         result
     }

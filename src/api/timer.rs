@@ -226,7 +226,7 @@ fn spawn<const LEVEL: u8>([timer, worker]: [usize; 2]) {
         _ => Level::Normal,
     };
     // SAFETY: `run_timer` accepts the timer; the run is held.
-    unsafe { worker.queue_held(level, task) };
+    unsafe { deadlines::queue_of_timer(worker, level, task) };
 }
 
 /// The function of a timer's task.

@@ -148,6 +148,7 @@ pub trait Policy: Sync + Sized + 'static {
     }
 
     /// Adds a task of this level, as `inject` does, or as `put_back` does if the limit is waived.
+    /// It is one of the tasks from outside.
     /// Not accepted: `Full` also says that there is no memory. If the result is `Line::Begins`, the
     /// caller has `age` called from time to time (`runtime::ageing`).
     fn inject_at(
@@ -160,12 +161,17 @@ pub trait Policy: Sync + Sized + 'static {
         match (level, limit) {
             (Level::Normal, Limit::Applies) => self.inject(place, task)?,
             (Level::Normal, Limit::Waived) => {
-                self.put_back(place, task).map_err(|NoMemory| Refused::Full)?;
+                self.inject_accepted(place, task).map_err(|NoMemory| Refused::Full)?;
             }
             (Level::Urgent, _) => self.inject_urgent(place, task, limit)?,
             (Level::Background, _) => return self.inject_background(place, task, limit),
         }
         Ok(Line::GoesOn)
+    }
+
+    /// `inject_at` for a task without a level that the run has accepted before.
+    fn inject_accepted(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.put_back(place, task)
     }
 
     /// `inject_at` for an urgent task.
@@ -655,6 +661,13 @@ pub trait Place {
     /// True if the task is a continuation, which resumes a suspended task.
     fn is_continuation(_task: Task) -> bool {
         false
+    }
+    /// True if a relief may take the task: see [`reliefs`].
+    ///
+    /// # Safety
+    /// The task is queued, and nobody takes it during the call.
+    unsafe fn suits_relief(task: Task) -> bool {
+        Self::is_continuation(task)
     }
     /// Calls the task without counting it.
     fn call(&self, task: Task);

@@ -1,13 +1,14 @@
-//! Reliefs: threads that run, beside busy workers, tasks that have waited for descriptors or time.
+//! Reliefs: threads that run, beside busy workers, tasks that have waited for descriptors or time,
+//! and the tasks of timers.
 //!
 //! If every worker computes for long, a task whose descriptor has become ready would wait until
 //! one of the workers' tasks ends. So a run has a place more than it has workers and guests. A
 //! thread of the library comes to that place, and the system's scheduler shares the processors
-//! between it and the workers. It runs only tasks that were suspended and now wait in the queue
-//! for tasks from outside, and, in kinds `steal` and `cont`, the tasks that these spawn; a task
-//! that has not begun is left to the workers. (In the one queue of `lifo` and `fifo`, nothing
-//! tells who has spawned it.) While there are none, it is the poller (`idle::poller`). It goes
-//! when a worker is idle, or when nothing has come for a while ([`QUIET`]).
+//! between it and the workers. It runs only tasks in the queue for tasks from outside that were
+//! suspended or are of timers, and, in kinds `steal` and `cont`, the tasks that these spawn; any
+//! other task that has not begun is left to the workers. (In the one queue of `lifo` and `fifo`,
+//! nothing tells who has spawned it.) While there are none, it is the poller (`idle::poller`). It
+//! goes when a worker is idle, or when nothing has come for a while ([`QUIET`]).
 //!
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
@@ -30,18 +31,18 @@ use crate::deadline::Served;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, const_fn};
 use std::time::Duration;
 
-/// Whether suspended tasks that were woken wait from outside, and who is there to take them.
+/// Whether tasks that suit a relief wait from outside, and who is there to take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspended {
     Absent,
-    /// A worker is idle and will take one, but maybe not all; or only later tasks were suspended.
+    /// A worker is idle and will take one, but maybe not all; or only later tasks suit.
     MayWait,
     /// No worker is idle.
     Wait,
 }
 
 impl Suspended {
-    /// `found`: one of the oldest tasks from outside was suspended. `more`: there are tasks from
+    /// `found`: one of the oldest tasks from outside suits a relief. `more`: there are tasks from
     /// outside at which the policy has not looked.
     pub fn new(found: bool, more: bool, has_idle_worker: bool) -> Suspended {
         match found {

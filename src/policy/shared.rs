@@ -474,6 +474,10 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         self.with(|state| state.queue.has_first())
     }
 
+    fn inject_accepted(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.push_again(place, task, SharedQueue::make_room, Line::Outside)
+    }
+
     fn inject_urgent(&self, place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused> {
         self.push_special(place, limit, |state| {
             state.queue.push_urgent(task, &self.urgent)?;
@@ -602,7 +606,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         if self.idle != Idle::Park {
             return Suspended::Absent;
         }
-        let (found, more) = self.with(|state| state.queue.has_suspended::<P>());
+        let (found, more) = self.with(|state| state.queue.has_for_relief::<P>());
         Suspended::new(found, more, self.has_idle_worker())
     }
 
@@ -619,7 +623,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             return None;
         }
         self.with(|state| {
-            let task = state.queue.take_suspended::<P>();
+            let task = state.queue.take_for_relief::<P>(&self.urgent);
             self.count_outside(state);
             task
         })

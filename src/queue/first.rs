@@ -90,6 +90,27 @@ impl First {
         Some(task)
     }
 
+    /// Takes the first of the `oldest` urgent tasks that fits.
+    #[cold]
+    pub fn take_urgent_if(
+        &mut self,
+        fit: impl Fn(Task) -> bool,
+        oldest: usize,
+        hint: &AtomicUsize,
+    ) -> Option<Task> {
+        let at = self.urgent.iter().take(oldest).position(|&task| fit(task))?;
+        let task = self.urgent.remove(at)?;
+        self.count -= 1;
+        hint.store(self.urgent.len(), Ordering::Relaxed);
+        Some(task)
+    }
+
+    /// Whether `take_urgent_if` would take a task.
+    #[cold]
+    pub fn has_urgent(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> bool {
+        self.urgent.iter().take(oldest).any(|&task| fit(task))
+    }
+
     /// `next` without the urgent tasks.
     #[cold]
     pub fn next_ended(&mut self, others_wait: bool) -> Option<Task> {
@@ -138,6 +159,20 @@ mod tests {
         first.push_ended(task(2)).expect("no memory");
         assert_eq!(first.next_ended(false), Some(task(2)));
         assert_eq!((first.next_ended(false), first.len()), (None, 1));
+        assert_eq!(first.next_urgent(&hint), Some(task(1)));
+    }
+
+    #[test]
+    fn an_urgent_task_that_fits_is_taken_from_the_middle() {
+        let (mut first, hint) = (First::default(), AtomicUsize::new(0));
+        for number in 1..=3 {
+            first.push_urgent(task(number), &hint).expect("no memory");
+        }
+        let fits = |of| move |one| one == task(of);
+        assert!(first.has_urgent(fits(2), 2) && !first.has_urgent(fits(3), 2));
+        assert_eq!(first.take_urgent_if(fits(3), 2, &hint), None);
+        assert_eq!(first.take_urgent_if(fits(2), 2, &hint), Some(task(2)));
+        assert_eq!((first.len(), hint.load(Ordering::Relaxed)), (2, 2));
         assert_eq!(first.next_urgent(&hint), Some(task(1)));
     }
 }

@@ -446,20 +446,26 @@ impl Injector {
         })
     }
 
-    /// Whether one of the `oldest` tasks fits, and whether there are more tasks than these. (For
-    /// `take_if`; no thread waits for the result.)
+    /// Whether one of the `oldest` tasks of a line fits, and whether there are more tasks than
+    /// these. (For `take_if`; no thread waits for the result.)
     #[cold]
     pub fn has(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> (bool, bool) {
         self.state.with(|state| {
-            let fits = state.queue.iter().take(oldest).any(|&task| fit(task));
+            let fits = state.first.has_urgent(&fit, oldest)
+                || state.queue.iter().take(oldest).any(|&task| fit(task));
             (fits, state.queue.len() > oldest)
         })
     }
 
-    /// Takes the first of the `oldest` tasks that fits.
+    /// Takes the first of the `oldest` tasks that fits, of the urgent ones or else of the others.
     #[cold]
     pub fn take_if(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> Option<Task> {
         self.state.with(|state| {
+            if let Some(task) = state.first.take_urgent_if(&fit, oldest, &self.urgent) {
+                state.limit += 1;
+                self.note_length(state);
+                return Some(task);
+            }
             let at = state.queue.iter().take(oldest).position(|&task| fit(task))?;
             let task = state.queue.remove(at);
             self.note_length(state);

@@ -15,12 +15,18 @@ use crate::sync::cuts::Cuts;
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::sys::{registers, time};
+use crate::task::{Level, Task};
 use crate::threads::watcher;
 use std::time::Duration;
 use std::{mem, ptr};
 
 #[unsafe(link_section = "sched_words")]
 static DEADLINES: Deadlines = Deadlines::new();
+
+/// The function of the tasks of timers (`api::timer`), once one was due. Relaxed: the queue of the
+/// tasks orders it.
+#[unsafe(link_section = "sched_words")]
+static OF_TIMERS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 #[unsafe(link_section = "sched_words")]
 static CUTS: Cuts = Cuts::new();
@@ -57,6 +63,23 @@ pub unsafe fn add(entry: *const Entry, deadline: i64) {
     if unsafe { DEADLINES.add(entry, deadline, registers::thread_pointer()) } {
         watcher::call();
     }
+}
+
+/// Queues the task of a timer that is due, in the run of the worker, which is held.
+///
+/// # Safety
+/// `task.f` accepts its closure, and is the function of all timers.
+pub unsafe fn queue_of_timer(worker: &Worker, level: Level, task: Task) {
+    let function = task.f as *mut ();
+    if OF_TIMERS.load(Ordering::Relaxed) != function {
+        OF_TIMERS.store(function, Ordering::Relaxed);
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { worker.queue_held(level, task) };
+}
+
+pub(super) fn is_of_timer(task: Task) -> bool {
+    ptr::eq(task.f as *const (), OF_TIMERS.load(Ordering::Relaxed))
 }
 
 /// See `Deadlines::remove`.

@@ -164,6 +164,18 @@ pub unsafe fn unwrap(task: Task, mine: Option<Mine>) -> Task {
     }
 }
 
+/// The task that was wrapped; another task is itself.
+///
+/// # Safety
+/// The task is queued, and nobody takes it during the call.
+pub unsafe fn inner(task: Task) -> Task {
+    if !is_wrapped(task.f) {
+        return task;
+    }
+    // SAFETY: the closure is that of `pack`; the block lasts until the task has run.
+    unsafe { (*argument(task.closure).cast::<Watched>()).slice.task }
+}
+
 fn is_wrapped(f: TaskFn) -> bool {
     let ours: [TaskFn; 2] = [run_observed::<unwind::Task>, run_observed::<ForkedTask>];
     ours.iter().any(|&our| ptr::fn_addr_eq(our, f))

@@ -7,7 +7,7 @@ use crate::policy::turns::Turns;
 use crate::policy::{Place, Step, TICK};
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
-use crate::runtime::{deadlines, descriptors, identity};
+use crate::runtime::{deadlines, descriptors, identity, observed};
 use crate::stats::Counters;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
@@ -73,6 +73,12 @@ impl Place for Worker {
     #[inline]
     fn is_continuation(task: Task) -> bool {
         is_continuation(task)
+    }
+
+    #[cold]
+    unsafe fn suits_relief(task: Task) -> bool {
+        // SAFETY: by the caller's promise.
+        is_continuation(task) || deadlines::is_of_timer(unsafe { observed::inner(task) })
     }
 
     #[cold]

@@ -300,21 +300,34 @@ impl SharedQueue {
         Some(task)
     }
 
-    /// Whether one of the oldest tasks from outside was suspended, and whether there are more tasks
-    /// from outside than these.
-    pub(super) fn has_suspended<P: Place>(&self) -> (bool, bool) {
-        (self.find_suspended::<P>().is_some(), self.outside.len() > MOST_LOOKS)
+    /// Whether one of the oldest tasks from outside suits a relief, and whether there are more
+    /// tasks from outside than these.
+    pub(super) fn has_for_relief<P: Place>(&self) -> (bool, bool) {
+        let found = self.first.has_urgent(Self::suits_relief::<P>, MOST_LOOKS)
+            || self.find_for_relief::<P>().is_some();
+        (found, self.outside.len() > MOST_LOOKS)
     }
 
-    /// Takes the oldest task from outside that was suspended, if it is among the first.
-    pub(super) fn take_suspended<P: Place>(&mut self) -> Option<Task> {
-        let at = self.find_suspended::<P>()?;
-        self.uncounted = self.uncounted.wrapping_sub(1);
-        self.outside.remove(at).map(|next| next.task)
+    /// Takes the oldest task from outside that suits a relief, if it is among the first.
+    /// `urgent`: the hint of `queue::first`.
+    pub(super) fn take_for_relief<P: Place>(&mut self, urgent: &AtomicUsize) -> Option<Task> {
+        if let Some(task) = self.first.take_urgent_if(Self::suits_relief::<P>, MOST_LOOKS, urgent) {
+            self.uncounted = self.uncounted.wrapping_add(1);
+            return Some(task);
+        }
+        let at = self.find_for_relief::<P>()?;
+        let FromOutside { task, .. } = self.outside.remove(at)?;
+        self.uncounted = self.uncounted.wrapping_sub(usize::from(P::is_continuation(task)));
+        Some(task)
     }
 
-    fn find_suspended<P: Place>(&self) -> Option<usize> {
-        self.outside.iter().take(MOST_LOOKS).position(|next| P::is_continuation(next.task))
+    fn find_for_relief<P: Place>(&self) -> Option<usize> {
+        self.outside.iter().take(MOST_LOOKS).position(|next| Self::suits_relief::<P>(next.task))
+    }
+
+    fn suits_relief<P: Place>(task: Task) -> bool {
+        // SAFETY: the task is in the queue, which the caller has locked.
+        unsafe { P::suits_relief(task) }
     }
 
     /// Takes the next task, but no background task.

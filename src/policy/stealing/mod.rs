@@ -113,7 +113,7 @@ impl<D: Deque> Stealing<D> {
                 LookFirst::AtHome => self.own(place).pop_slowly(),
                 LookFirst::Outside => self.own(place).pop(),
             };
-            return own.or_else(|| self.take_suspended(place));
+            return own.or_else(|| self.take_outside_for_relief(place));
         }
         let overdue = match first {
             LookFirst::AtHome => None,
@@ -323,7 +323,9 @@ impl<D: Deque> Policy for Stealing<D> {
         if !self.parks() || !self.has_outside() {
             return Suspended::Absent;
         }
-        let (found, more) = self.injector.has(P::is_continuation, MOST_LOOKS);
+        // SAFETY: the injector is locked during the call.
+        let suits = |task| unsafe { P::suits_relief(task) };
+        let (found, more) = self.injector.has(suits, MOST_LOOKS);
         Suspended::new(found, more, self.has_idle_worker())
     }
 
@@ -332,7 +334,7 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     fn take_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
-        self.own(place).pop().or_else(|| self.take_suspended(place))
+        self.own(place).pop().or_else(|| self.take_outside_for_relief(place))
     }
 
     fn wakes_at_spawn(&self) -> Option<Duration> {

@@ -7,11 +7,13 @@ use crate::queue::Deque;
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
-    /// Takes a task from outside that was suspended, unless the relief must go.
+    /// Takes a task from outside that suits a relief, unless the relief must go.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_suspended<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
+    pub(super) fn take_outside_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
         let may = self.has_outside() && !place.is_dismissed();
-        if may { self.injector.take_if(P::is_continuation, MOST_LOOKS) } else { None }
+        // SAFETY: the injector is locked during the call.
+        let suits = |task| unsafe { P::suits_relief(task) };
+        if may { self.injector.take_if(suits, MOST_LOOKS) } else { None }
     }
 }
