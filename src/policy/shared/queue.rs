@@ -1,4 +1,4 @@
-//! The tasks of a run under one lock.
+//! The tasks of a run under one lock. This is one file because its lines share their counts.
 
 use crate::policy::Place;
 use crate::policy::reliefs::MOST_LOOKS;
