@@ -491,6 +491,51 @@ CASE(io_expects)
     run(2, expects_root);
 }
 
+/* io_replaced: A task that waits before it reads, since it expects nothing, does not read from the next owner of a number that
+ * was closed meanwhile.
+ * ctest: static debug
+ * ctest: matrix few join=suspend idle=park threads=1,2 */
+static int next_pair[2];
+static atomic_int replaced;
+
+static void replaces(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_close(talk[0]), 0);
+    CHECK_EQ(dup2(next_pair[0], talk[0]), talk[0]);
+    replaced = 1;
+}
+
+static void reads_replaced(void *closure, struct scheduler *s)
+{
+    char bytes[8];
+    talks(s);
+    CHECK_EQ(sched_spawn(replaces, NULL, s), 0);
+    ssize_t got = sched_read(talk[0], bytes, sizeof bytes, s);
+    if (got < 0) {
+        CHECK_EQ(get_errno(), EBADF);
+        while (!replaced)
+            sched_task_yield(s);
+        got = sched_read(talk[0], bytes, sizeof bytes, s);
+    } else {
+        CHECK(threads_of(2) > 1 || shares_stack()); /* it was replaced before the task read */
+    }
+    CHECK_EQ(got, 3);
+}
+
+static void replaced_root(void *closure, struct scheduler *s)
+{
+    spawn_all(1, answers_all, s);
+    CHECK_EQ(sched_spawn(reads_replaced, NULL, s), 0);
+}
+
+CASE(io_replaced)
+{
+    make_pair(talk);
+    make_pair(next_pair);
+    CHECK_EQ(write(next_pair[1], "abc", 3), 3);
+    run(2, replaced_root);
+}
+
 /* io_kinds: Files, terminals, events, timers, processes and devices are read, written and waited for by the same functions.
  * ctest: static debug
  * ctest: matrix few join=suspend idle=park threads=2 */

@@ -1,6 +1,7 @@
 //! Descriptors: each function tries its system call without blocking. If the kernel says EAGAIN, the
-//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again. This is one
-//! file because all functions are such tries, with the same ways to wait.
+//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again. (`until_read`
+//! says when a read waits before its first try.) This is one file because all functions are such
+//! tries, with the same ways to wait.
 //!
 //! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
 //! denied) is used in a blocking section; where no section can be had (the kind serial has one
@@ -11,12 +12,16 @@
 //! everything that was written before any write, accept or connect is ordered before every read
 //! (ThreadSanitizer itself does so for all sockets).
 
+use crate::api::cancel::Group;
 use crate::api::nodes;
-use crate::api::timed::{Deadline, End};
+use crate::api::timed::{self, Deadline, End};
 use crate::deadline::FOREVER;
+use crate::runtime::descriptors::Begin;
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::{blocking, deadlines, descriptors, yielding};
+use crate::settings::Join;
 use crate::sync::descriptor::{CLOSED, Waiting};
 use crate::sync::node::Node;
 use crate::sys::errno::Errno;
@@ -55,6 +60,11 @@ impl Caller<'_> {
     /// Waits until one of the events happens to the descriptor. Returns those that have, which may
     /// include a hang-up or an error.
     fn wait(self, fd: c_int, events: c_short) -> Result<c_short, Errno> {
+        self.wait_if(Begin::Always, fd, events)
+    }
+
+    /// `wait`; EAGAIN: the condition does not hold, and the task has not waited.
+    fn wait_if(self, begin: Begin, fd: c_int, events: c_short) -> Result<c_short, Errno> {
         let deadline = Deadline::new(self.deadline, self.worker)?;
         if let Some(time) = deadline.of_thread() {
             return poll_until(fd, events, time, || false);
@@ -63,9 +73,10 @@ impl Caller<'_> {
         detector::own(&waiting);
         let what = WaitsFor::descriptor(fd, events as u16);
         // SAFETY: the waiter lives until its node is granted, or has left.
-        match unsafe { descriptors::begin(fd, &waiting, u32::from(events as u16)) } {
+        match unsafe { descriptors::begin(begin, fd, &waiting, u32::from(events as u16)) } {
             Ok(()) => {}
             Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
+            Err(_) if begin == Begin::IfListed => return Err(Errno(libc::EAGAIN)),
             Err(_) => return self.wait_without_list(fd, events, deadline, what),
         }
         let end = deadline.wait(&waiting.node, Some(what));
@@ -154,7 +165,8 @@ impl Caller<'_> {
     /// `until_done` for a read of at most `most` bytes. After `WAITED` reads of the descriptor that
     /// had to wait, and did not fill the buffer, the task expects nothing there, and waits before it
     /// tries: a server whose clients wait for its answers saves a system call for each request. Now
-    /// and then it tries first, and if there is something after all, it tries from then on.
+    /// and then it tries first. If there is something after all, it tries first until `WAITED`
+    /// further reads had to wait.
     fn until_read(
         self,
         fd: c_int,
@@ -168,24 +180,34 @@ impl Caller<'_> {
         let fiber = mine.fiber();
         let before = Some(fiber.waited_reads.get()).filter(|&(of, _)| of == fd);
         let waited = before.map_or(0, |(_, waited)| waited);
-        let waits_first = most > 0 && waited >= WAITED && waited % TRIES_AGAIN != 0;
+        let expects_nothing = most > 0 && waited >= WAITED && waited % TRIES_AGAIN != 0;
+        let mut has_waited = false;
+        if expects_nothing && self.may_wait_first(mine) {
+            match self.wait_if(Begin::IfListed, fd, events) {
+                Ok(_) => has_waited = true,
+                Err(Errno(libc::EAGAIN)) => {} // the number may be another descriptor's now
+                Err(error) => return Err(error),
+            }
+        }
         let mut tries = 0;
         let result = self.until_done(fd, events, || {
             tries += 1;
-            if tries == 1 && waits_first { Err(Errno(libc::EAGAIN)) } else { attempt() }
+            attempt()
         });
-        let has_waited = tries > 1;
-        let result = match result {
-            // The wait has failed, perhaps at once.
-            Err(error) if waits_first && !has_waited => {
-                attempt().map_err(|other| if other == Errno(libc::EAGAIN) { error } else { other })
-            }
-            result => result,
-        };
+        has_waited |= tries > 1;
         let is_short = result.as_ref().is_ok_and(|&got| got < most);
         let waited = if has_waited && is_short { waited.wrapping_add(1) } else { 0 };
         fiber.waited_reads.set((fd, waited));
         result
+    }
+
+    /// True if the caller loses nothing by a wait before its first try: what is there already ends
+    /// the wait long before the deadline, and no other task runs on top of the caller's.
+    fn may_wait_first(self, mine: Mine) -> bool {
+        mine.fiber().join() == Join::Suspend
+            && mine.fiber().can_be_left()
+            && self.deadline.saturating_sub(deadlines::now()) > SLICE.as_nanos() as i64
+            && !timed::group_of_caller().is_some_and(Group::is_cancelled)
     }
 
     /// Counts a call that did not wait. After `BURST` such calls in succession the task yields, so

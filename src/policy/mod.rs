@@ -213,7 +213,7 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// Whether suspended tasks wait from outside. Called now and then by any thread: see
+    /// Whether tasks that suit a relief wait from outside. Called now and then by any thread: see
     /// [`reliefs`].
     fn suspended<P: Place>(&self, _place: &P) -> Suspended {
         Suspended::Absent

@@ -12,10 +12,10 @@
 //!
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
-//! served it, and again each millisecond while a suspended task waits: a worker that is idle at
-//! the look may take one of the tasks, and compute in it for long. So a program whose tasks never
-//! wait for descriptors or time has no relief, and neither has one whose workers have nothing else
-//! to do.
+//! served it, and again each millisecond while such a task waits: a worker that is idle at the look
+//! may take one of the tasks, and compute in it for long. So a program without timers whose tasks
+//! never wait for descriptors or time has no relief, and neither has one whose workers have nothing
+//! else to do.
 //!
 //! The place counts as active, so the run does not end while a relief is there. A task that a
 //! relief runs is on a stack of its own, as at a worker; if it waits, any worker may resume it,
@@ -35,7 +35,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspended {
     Absent,
-    /// A worker is idle and will take one, but maybe not all; or only later tasks suit.
+    /// A worker is idle and will take one, but maybe not all; or perhaps only tasks suit
+    /// at which the policy has not looked.
     MayWait,
     /// No worker is idle.
     Wait,
@@ -101,7 +102,7 @@ const DISMISSED: u32 = 3;
 
 impl ReliefState {
     /// For the keeper. `suspended` is the policy's answer. `call` calls a relief; false: there is
-    /// no thread for it. True if the run has or may soon have suspended tasks behind busy workers,
+    /// no thread for it. True if the run has or may soon have such tasks behind busy workers,
     /// and the keeper must look again soon.
     pub fn look(&self, suspended: impl FnOnce() -> Suspended, call: impl FnOnce() -> bool) -> bool {
         let before = self.0.load(Ordering::Relaxed);

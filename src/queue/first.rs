@@ -6,7 +6,7 @@
 //! and the sums of the queue's own lengths cost no instruction for urgent tasks.
 //!
 //! Workers ask often whether an urgent task waits. A *hint* beside the lock tells them: the number
-//! of urgent tasks, stored under the lock by the two functions that change it. Relaxed: a thread
+//! of urgent tasks, stored under the lock by the functions that change it. Relaxed: a thread
 //! that adds an urgent task executes a fence before it relies on others to see the hint
 //! (`policy::stealing::outside`), or the queue's lock orders the two (`policy::shared`).
 

@@ -453,7 +453,7 @@ impl Injector {
         self.state.with(|state| {
             let fits = state.first.has_urgent(&fit, oldest)
                 || state.queue.iter().take(oldest).any(|&task| fit(task));
-            (fits, state.queue.len() > oldest)
+            (fits, state.queue.len().max(state.first.urgent()) > oldest)
         })
     }
 

@@ -149,13 +149,22 @@ fn open() -> Result<(), Errno> {
     OPENING.with(|()| POLLER.epoll.open())
 }
 
+/// When `begin` begins a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    Always,
+    /// Only if the descriptor is in the kernel's list, and is the one that was there before.
+    IfListed,
+}
+
 /// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
-/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made.
+/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made; ENOENT:
+/// the condition does not hold.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
-#[inline(never)] // a task that waits keeps its caller's frame
-pub unsafe fn begin(fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Errno> {
+#[inline(never)] // its frame does not stay on the stack of the task that waits
+pub unsafe fn begin(when: Begin, fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Errno> {
     let slot = slot(fd)?;
     if !POLLER.epoll.is_open() {
         open()?;
@@ -166,10 +175,15 @@ pub unsafe fn begin(fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Err
     POLLER.begin_wait();
     let (armed, former) = slot.with(|descriptor| {
         let mut former = None;
+        if when == Begin::IfListed && !descriptor.is_listed {
+            return (Err(Errno(libc::ENOENT)), None);
+        }
         let mut armed = arm(fd, descriptor, descriptor.wanted() | events);
         if armed == Err(Errno(libc::ENOENT)) {
             former = Some(descriptor.close()); // they wait for a descriptor that is gone
-            armed = arm(fd, descriptor, events);
+            if when == Begin::Always {
+                armed = arm(fd, descriptor, events);
+            }
         }
         if armed.is_ok() {
             descriptor.is_listed = true;

@@ -160,8 +160,8 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     }
 }
 
-/// `run_loop` for a fiber on the thread's own stack. (Each waiting task would have its record, too,
-/// in the frame of `run_loop`.)
+/// `run_loop` for a fiber on the thread's own stack. (Otherwise the frame of each waiting task's
+/// `run_loop` would also hold an unused record.)
 ///
 /// # Safety
 /// As for `run_loop`.

@@ -370,8 +370,8 @@ pub struct Fiber {
     pub(super) yields: Cell<u32>,
     /// How many calls for descriptors the task has made in succession that did not wait (`api::io`).
     pub burst: Cell<u32>,
-    /// The descriptor that the task has read last, and how many reads of it in succession had to
-    /// wait.
+    /// The descriptor that a task here has read last, and how many reads of it in succession had to
+    /// wait and did not fill the buffer (`api::io`).
     pub waited_reads: Cell<(c_int, u32)>,
     /// How many more tasks run here before the next tick. At a tick the loop checks rare
     /// conditions: the injector, an open section, another worker. The statistics also count tasks
@@ -521,7 +521,7 @@ impl Fiber {
     /// # Safety
     /// The place is the record's on this stack, which belongs to the caller.
     #[cold]
-    #[inline(never)] // a waiting task keeps the frame of the caller
+    #[inline(never)] // its frame does not stay on the stack of a task that waits
     unsafe fn write(place: *mut Fiber, stack: Stack) {
         // SAFETY: by the caller's promise.
         unsafe { place.write(Fiber::new(Some(stack))) };

@@ -190,15 +190,16 @@ impl Crowds {
         })
     }
 
-    /// Called when the mutex was handed over to the delegate of the crowd with this server: grants a
-    /// waiter, which is the holder from now on. Err: there is none, and the caller unlocks the mutex.
+    /// Called when the mutex was handed over to the delegate of the crowd with this server: grants
+    /// a waiter, which is the holder from now on. Err: there is none, and the caller unlocks the
+    /// mutex.
     ///
     /// # Safety
     /// The delegate was granted, and this is called once for that.
     pub unsafe fn find_holder<'a>(&self, server: *const Server) -> Result<Granted, &'a Mutex> {
         let crowd: *mut Crowd = server.cast::<Crowd>().cast_mut();
-        // SAFETY: the crowd is freed only under the lock, when its delegate is in no line. The mutex is
-        // the caller's until a waiter is granted.
+        // SAFETY: the crowd is freed only under the lock, when its delegate is in no line. The
+        // mutex is the caller's until a waiter is granted.
         unsafe {
             let mutex = &*(*crowd).mutex;
             self.bucket_of(mutex).with(|bucket| {

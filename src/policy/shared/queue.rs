@@ -306,7 +306,7 @@ impl SharedQueue {
     pub(super) fn has_for_relief<P: Place>(&self) -> (bool, bool) {
         let found = self.first.has_urgent(Self::suits_relief::<P>, MOST_LOOKS)
             || self.find_for_relief::<P>().is_some();
-        (found, self.outside.len() > MOST_LOOKS)
+        (found, self.outside.len().max(self.first.urgent()) > MOST_LOOKS)
     }
 
     /// Takes the oldest task from outside that suits a relief, if it is among the first.

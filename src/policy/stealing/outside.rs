@@ -40,8 +40,7 @@
 //!
 //! A worker that dozes beside guests, or because its processor has other workers, is called, as if
 //! a processor were free. A worker that waits awake in the middle of a task (`wait_awake`) is
-//! suspended at once. Guests and reliefs take no urgent tasks: they do not take tasks of others
-//! that have not begun.
+//! suspended at once. Guests take no urgent tasks, and reliefs only those of timers.
 //!
 //! # The price
 //!
