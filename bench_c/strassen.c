@@ -1,6 +1,6 @@
-/* strassen.c: Strassen's product of matrices: seven tasks at a time, each with memory of its
- * own to fill, and sums that wait for all seven; in strassen_address.c four sums, each of which is
- * a task that begins when the products that it names have ended. */
+/* strassen.c: Strassen's product of matrices. Each product is seven tasks, which fill separate
+ * memory, and sums that wait for all seven. strassen_address.c has four sums instead: each is a
+ * task that begins when the products that it reads have ended. */
 
 #include "bench.h"
 #include "dense.h"

@@ -238,7 +238,7 @@ fn beside_the_keeper(
     });
 }
 
-/// A deadline comes; whoever serves it, the task waits behind the worker.
+/// A deadline expires. Whichever thread serves it, the woken task waits behind the busy worker.
 #[test]
 fn a_deadline() {
     let plan = Plan { sleepers: 1, ..Plan::default() };

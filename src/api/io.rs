@@ -1,7 +1,7 @@
 //! Descriptors: each function tries its system call without blocking. If the kernel says EAGAIN, the
-//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again. (`until_read`
-//! says when a read waits before its first try.) This is one file because all functions are such
-//! tries, with the same ways to wait.
+//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again.
+//! (`until_read` says when a read waits before its first try.) This is one file because all
+//! functions are such tries, with the same ways to wait.
 //!
 //! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
 //! denied) is used in a blocking section; where no section can be had (the kind serial has one
@@ -163,9 +163,9 @@ impl Caller<'_> {
     }
 
     /// `until_done` for a read of at most `most` bytes. After `WAITED` reads of the descriptor that
-    /// had to wait, and did not fill the buffer, the task expects nothing there, and waits before it
-    /// tries: a server whose clients wait for its answers saves a system call for each request. Now
-    /// and then it tries first. If there is something after all, it tries first until `WAITED`
+    /// had to wait, and did not fill the buffer, the task expects nothing there, and waits before
+    /// it tries: a server whose clients wait for its answers saves a system call for each request.
+    /// Now and then it tries first. If there is something after all, it tries first until `WAITED`
     /// further reads had to wait.
     fn until_read(
         self,

@@ -412,8 +412,8 @@ impl Injector {
 
     /// Looks at the line of background tasks. An overdue task becomes the next one from outside:
     /// then `added` is called after the unlocking, with what `push` returns. True if background
-    /// tasks wait. (A look without the lock may find no task while this moves one; `added` wakes
-    /// who has missed it.)
+    /// tasks wait. (A worker that looks without the lock may find no task while this moves one;
+    /// `added` wakes that worker.)
     #[cold]
     pub fn age(&self, added: impl FnOnce(usize)) -> bool {
         let (waits, waiting) = self.state.with(|state| match state.background.look() {

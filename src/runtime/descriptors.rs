@@ -158,8 +158,8 @@ pub enum Begin {
 }
 
 /// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
-/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made; ENOENT:
-/// the condition does not hold.
+/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made;
+/// ENOENT: the condition does not hold.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.

@@ -2,8 +2,8 @@
 //!
 //! # Protocol
 //!
-//! A thread that cancels a group marks it, and then requests a cut, if any wait has an entry. A task
-//! of a group adds its entry, or notes that it waits for another group, and then looks whether any
+//! A thread that cancels a group marks it, and then requests a cut, if any wait has an entry. A
+//! task of a group adds its entry, or notes that it waits for another group, and then looks whether any
 //! group of the process is cancelled; if so, it requests a cut. Between the two steps of each side
 //! is a fence, so the cut finds the entry, or the task finds the mark.
 //!

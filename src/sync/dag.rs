@@ -294,8 +294,7 @@ fn prefetch(edge: *mut Edge) {
 pub struct Edges(*mut Edge);
 
 impl Edges {
-    /// The vertices to which the edges lead, of a graph that runs again. The youngest edge is
-    /// first.
+    /// The target vertices of the edges, the youngest edge first. For a graph that runs again.
     ///
     /// # Safety
     /// The vertices exist, and no edge is added meanwhile.

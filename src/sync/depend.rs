@@ -17,8 +17,9 @@
 //!
 //! A task that has ended gives its block back (`returned`). A table of less than [`KEPT`] bytes
 //! stays, for the group's next task or another group's. The last task of a larger table frees it.
-//! Entries all of whose tasks have ended go when the slots for addresses are used up (`index`), if
-//! most tasks have ended; so a table is not larger than the tasks that lived at one time need.
+//! When the slots for addresses are used up (`index`) and most tasks have ended, the table drops
+//! each entry whose tasks have all ended. So its size is bounded by the number of tasks that lived
+//! at the same time.
 //!
 //! # Rejected
 //!

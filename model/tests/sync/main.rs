@@ -94,7 +94,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
     }
 }
 
-/// Wakes the task that has left this name, or calls the server of this name.
+/// Wakes the task that registered under this name, or calls the server with this name.
 fn ring(name: usize) {
     if name & SERVER != 0 {
         return crowds::serve(std::ptr::with_exposed_provenance(name & !SERVER));

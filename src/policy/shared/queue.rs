@@ -1,5 +1,5 @@
-//! The tasks of a run under one lock. This is one file because its lines of tasks share counts, which
-//! each function keeps right.
+//! The tasks of a run under one lock. This is one file because its lines of tasks share counts,
+//! which each function keeps right.
 
 use crate::policy::Place;
 use crate::policy::reliefs::MOST_LOOKS;

@@ -39,7 +39,7 @@
 //! fence follows the owner's, and so does the alarm.
 //!
 //! A worker that dozes beside guests, or because its processor has other workers, is called, as if
-//! a processor were free. A worker that waits awake in the middle of a task (`wait_awake`) is
+//! a processor were free. The task of a worker that waits without sleeping (`wait_awake`) is
 //! suspended at once. Guests take no urgent tasks, and reliefs only those of timers.
 //!
 //! # The price

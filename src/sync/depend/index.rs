@@ -1,10 +1,10 @@
 //! From the addresses of a table to their entries: a hash table with linear probing.
 //!
-//! The addresses of a program are often those of equal blocks in a row. The bits that all of them
-//! have in common at the lower end say nothing. Without these bits, each run of 8 following numbers
-//! is in 8 following slots, two cache lines: so of 8 neighbours one finds its line anew. The runs
-//! are where the multiplicative hash of their numbers says (D. E. Knuth, "The Art of Computer
-//! Programming", volume 3, 6.4). At most half of the slots are used.
+//! The addresses are often those of adjacent blocks of equal size. Their common low bits do not
+//! distinguish them and are shifted out. Of the numbers that are left, each aligned run of 8 has 8
+//! adjacent slots, which are two cache lines; so one lookup in 8 misses the cache. A multiplicative
+//! hash places the runs (D. E. Knuth, "The Art of Computer Programming", volume 3, 6.4). At most
+//! half of the slots are used.
 //!
 //! Nothing is taken out. When the slots are used up, they are made anew, twice as many, or as many,
 //! without the addresses whose tasks have ended.
