@@ -3,9 +3,9 @@
 //! # Protocol
 //!
 //! A thread that cancels a group marks it, and then requests a cut, if any wait has an entry. A
-//! task of a group adds its entry, or notes that it waits for another group, and then looks whether any
-//! group of the process is cancelled; if so, it requests a cut. Between the two steps of each side
-//! is a fence, so the cut finds the entry, or the task finds the mark.
+//! task of a group adds its entry, or notes that it waits for another group, and then looks whether
+//! any group of the process is cancelled; if so, it requests a cut. Between the two steps of each
+//! side is a fence, so the cut finds the entry, or the task finds the mark.
 //!
 //! # The bad interleaving
 //!
@@ -19,7 +19,7 @@
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
 //! | `cancel`: fence between the mark and the look for entries | SeqCst | the fence in `waits` |
-//! | `waits`: fence between the entry or note and the load of `cancelled` | SeqCst | the fence in `cancel` |
+//! | `waits`: fence between the entry or note and `cancelled` | SeqCst | the fence in `cancel` |
 //! | `cancelled` | Relaxed | these fences |
 //! | `state` | SeqCst | `may_act`: what was cut off is queued |
 

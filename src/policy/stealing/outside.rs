@@ -55,6 +55,7 @@
 //! Rejected: the alarm of one worker instead of all. That worker may be in a long task while
 //! another would look within a microsecond.
 
+use crate::lock::trylock::Backoff;
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{LoopStack, Place};
 use crate::policy::{Mine, OnStack};
@@ -183,10 +184,14 @@ impl<D: Deque> Stealing<D> {
         }
         let Some(outside) = self.take_for_turn(place) else { return task };
         let mut own = self.own(place);
-        if own.push(task).is_err() {
-            // A thief's tasks are in the deque until the thief has copied them.
-            let put = self.injector.spill(1, usize::MAX, |_, put| put(task));
-            put.expect("there is memory");
+        let mut pauses = Backoff::default();
+        // Its deque may have no room for `task`: a thief's tasks are there until the thief has
+        // copied them. If the injector has no memory for `task` either, this waits for the thief.
+        while own.push(task).is_err() {
+            if self.injector.spill(1, usize::MAX, |_, put| put(task)).is_ok() {
+                break;
+            }
+            pauses.wait();
         }
         self.added(&mut own, place);
         outside
