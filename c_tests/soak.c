@@ -8,6 +8,7 @@
  * many settings as the runner likes (c_tests/runner/src/soak.rs), and a leak of any of them adds up. */
 #include "proc.h"
 #include "soak_slow.h"
+#include "soak_world.h"
 
 /* How large rounds are. Some shapes have tasks that take nanoseconds, but a microsecond and more with settings under
  * which each waits for a lock, on a machine that is busy. */
@@ -26,7 +27,8 @@ static const struct shape {
     {"cancel", cancel_round, 1 << 12, 1 << 12}, {"copy", copy_round, 1 << 14, 1 << 16},
     {"wait", wait_round, 1, 1},                 {"foreign", foreign_round, 1 << 13, 1 << 13},
     {"pool", pool_round, 1 << 12, 1 << 12},     {"nested", nested_round, 1 << 8, 1 << 8},
-    {"sort", sort_round, 1 << 16, 1 << 16},
+    {"sort", sort_round, 1 << 16, 1 << 16},     {"time", time_round, 1 << 6, 1 << 6},
+    {"channel", channel_round, 1 << 6, 1 << 6}, {"socket", socket_round, 1 << 6, 1 << 6},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, CHEAPEST = 3 };
 
@@ -108,6 +110,7 @@ int main(int argc, char **argv)
             return 2;
     one_heap();
     threads = thread_count();
+    counted[SHAPES - 1] = socket_round(1, &seed); /* the list of descriptors that are waited for is kept */
     descriptors = descriptor_count();
     if (lines) {
         obey_lines();
