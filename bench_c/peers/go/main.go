@@ -102,7 +102,7 @@ func main() {
 	n := options.Int("n", w.n, "size")
 	threads := options.Int("t", 0, "threads; 0: one per processor")
 	repetitions := options.Int("r", 1, "runs, a line each")
-	options.StringVar(&data, "d", "", "a channel's CAPACITY-SENDERS-RECEIVERS")
+	options.StringVar(&data, "d", "", "a channel's CAPACITY-SENDERS-RECEIVERS; timers: pairs, sleep, busy")
 	options.Parse(os.Args[2:])
 	if options.NArg() != 0 || *n < 0 || *repetitions < 1 {
 		usageExit()

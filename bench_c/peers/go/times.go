@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +25,25 @@ func never() { atomic.AddInt64(&fired, 1) }
 
 var pairsTook time.Duration
 
-func prepareTimers(int) func() { return func() {} }
+var late []float64 // microseconds
+
+func prepareTimers(int) func() {
+	if data != "" && data != "pairs" && data != "sleep" && data != "busy" {
+		usageExit()
+	}
+	return func() { late = nil }
+}
+
+func runTimers(n int) {
+	if data == "sleep" || data == "busy" {
+		runSleeps(n, data == "busy")
+	} else {
+		runPairs(n)
+	}
+}
 
 // On each processor n timers are started and stopped, while others are pending.
-func runTimers(n int) {
+func runPairs(n int) {
 	random := uint64(1)
 	pending := make([]*time.Timer, pendingTimers)
 	for i := range pending {
@@ -51,8 +67,41 @@ func runTimers(n int) {
 	}
 }
 
+// One goroutine sleeps n times until a millisecond has passed; beside goroutines that compute for 10 ms each, one for
+// each processor, and start themselves again.
+func runSleeps(n int, busy bool) {
+	var stop atomic.Bool
+	var computes func()
+	computes = func() {
+		for begun := time.Now(); time.Since(begun) < 10*time.Millisecond; {
+		}
+		if !stop.Load() {
+			go computes()
+		}
+	}
+	for p := 0; busy && p < runtime.GOMAXPROCS(0); p++ {
+		go computes()
+	}
+	done := make(chan bool)
+	go func() {
+		for i := 0; i < n; i++ {
+			deadline := time.Now().Add(time.Millisecond)
+			time.Sleep(time.Until(deadline))
+			late = append(late, 1e-3*float64(time.Since(deadline).Nanoseconds()))
+		}
+		done <- true
+	}()
+	<-done
+	stop.Store(true)
+}
+
 func checkTimers(n int, spent usage) answer {
 	extra := fmt.Sprintf(" ns_a_pair=%.6g", float64(pairsTook.Nanoseconds())/float64(n))
+	if late != nil {
+		sort.Float64s(late)
+		quantile := func(share float64) float64 { return late[int(float64(n-1)*share)] }
+		extra = fmt.Sprintf(" late_us=%.6g p90_us=%.6g p99_us=%.6g", quantile(0.5), quantile(0.9), quantile(0.99))
+	}
 	return answer{1, mix(uint64(n)), atomic.LoadInt64(&fired) == 0, extra}
 }
 

@@ -66,7 +66,7 @@ const PEERS: &[Peer] = &[
     Peer { only: Some(&["yield", "suspend"]), ..peer("boost.fiber", "boost", &["fiber"]) },
     Peer { only: Some(&["yield"]), ..peer("boost.context", "boost", &["context"]) },
     Peer { only: Some(&["yield"]), ..peer("corosensei", "rust", &["corosensei"]) },
-    Peer { only: Some(&["channel"]), ..peer("tokio", "rust", &["tokio"]) },
+    Peer { only: Some(&["channel", "timers"]), ..peer("tokio", "rust", &["tokio"]) },
     Peer { only: Some(&["channel"]), ..peer("crossbeam.channel", "rust", &["crossbeam.channel"]) },
     Peer { only: Some(&["channel"]), ..peer("std.channel", "rust", &["std.channel"]) },
 ];
