@@ -54,6 +54,32 @@ CASE(until_sleep)
     CHECK_ERRNO(sched_sleep(SHORT, ended), EINVAL);
 }
 
+/* until_polls: A task that polls with sleeps so short that they are over at once lets the other tasks of its worker run, with s
+ * and with NULL.
+ * ctest: static debug
+ * ctest: matrix threads=1,2 */
+static atomic_int polled;
+
+static void is_polled(void *closure, struct scheduler *s)
+{
+    polled++;
+}
+
+static void polls(void *closure, struct scheduler *s)
+{
+    for (int i = 1; i <= 10; i++) {
+        CHECK_EQ(sched_spawn(is_polled, NULL, s), 0);
+        while (polled < i)
+            CHECK_EQ(sched_sleep(1, i % 2 ? s : NULL), 0);
+    }
+}
+
+CASE(until_polls)
+{
+    CHECK_EQ(sched_init(1, 10, polls, NULL), 0);
+    CHECK_EQ(polled, 10);
+}
+
 /* until_many: Many tasks that sleep: each continues once, and not before its time, whatever the order of the times, while
  * other tasks compute. Their number is not that of the workers.
  * ctest: static debug

@@ -20,6 +20,7 @@ use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
+use crate::runtime::yielding;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::errno::Errno;
@@ -221,15 +222,29 @@ fn cut(deadlines: &Deadlines) {
     });
 }
 
-/// See `sched_sleep_until`.
-pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
-    detector::ignored(|| sleep_until_now(time, worker))
+/// See `sched_sleep`. A short time may have passed before the task is suspended. Then the task
+/// yields: otherwise one that polls would keep its worker.
+pub fn sleep(ns: i64, worker: Option<&Worker>) -> c_int {
+    let late = || match worker {
+        Some(worker) if ns > 0 => yielding::yield_now(worker),
+        _ => {}
+    };
+    detector::ignored(|| sleep_or(late, deadlines::now().saturating_add(ns), worker))
 }
 
-fn sleep_until_now(time: i64, worker: Option<&Worker>) -> c_int {
+/// See `sched_sleep_until`.
+pub fn sleep_until(time: i64, worker: Option<&Worker>) -> c_int {
+    detector::ignored(|| sleep_or(|| {}, time, worker))
+}
+
+/// Sleeps until `time`; calls `late` if it has passed.
+fn sleep_or(late: impl FnOnce(), time: i64, worker: Option<&Worker>) -> c_int {
     let deadline = match Deadline::new(time, worker) {
         Ok(deadline) => deadline,
-        Err(Errno(libc::ETIMEDOUT)) => return 0,
+        Err(Errno(libc::ETIMEDOUT)) => {
+            late();
+            return 0;
+        }
         Err(Errno(error)) => return errno::failed(error),
     };
     let node = Node::default();

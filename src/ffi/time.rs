@@ -48,8 +48,9 @@ pub extern "C" fn sched_now() -> sched_time {
 }
 
 /// Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
-/// thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If the sum
-/// of ns and the present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
+/// thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once; otherwise a
+/// task yields at least. If the sum of ns and the present time is SCHED_FOREVER or more, only a
+/// cancellation ends the sleep.
 ///
 /// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
 /// see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
@@ -69,7 +70,7 @@ pub extern "C" fn sched_now() -> sched_time {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { sched_sleep_until(deadlines::now().saturating_add(ns), s) }
+    timed::sleep(ns, unsafe { waited(s) })
 }
 
 /// As sched_sleep, until the time deadline. If it has passed, the call returns at once.
