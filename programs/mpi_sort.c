@@ -135,7 +135,8 @@ static void inspect(void *closure, struct scheduler *s)
 {
     struct share *share = closure;
     static const struct seen nothing = {0, 0};
-    threads = sched_worker_count(s);
+    struct sched_stats stats;
+    threads = sched_stats(s, &stats, sizeof stats) == 0 ? (int)stats.threads : 0;
     if (sched_reduce(0, share->count, 0, sizeof nothing, &nothing, look, add, share, &share->seen, s) != 0)
         stop("sched_reduce");
 }
