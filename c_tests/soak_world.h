@@ -1,5 +1,5 @@
-/* soak_world.h: rounds of tasks that wait for time, elements of a channel, and sockets. As in soak_cheap.h a round returns
- * how many tasks it has checked. */
+/* soak_world.h: rounds of tasks that wait for times, channels and sockets. As in soak_cheap.h, a
+ * round returns how many tasks it has checked. */
 #ifndef SOAK_WORLD_H
 #define SOAK_WORLD_H
 

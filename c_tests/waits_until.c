@@ -54,8 +54,8 @@ CASE(until_sleep)
     CHECK_ERRNO(sched_sleep(SHORT, ended), EINVAL);
 }
 
-/* until_polls: A task that polls with sleeps so short that they are over at once lets the other tasks of its worker run, with s
- * and with NULL.
+/* until_polls: A task polls with sleeps whose time has passed before the task is suspended. It still
+ * lets the other tasks of its worker run, with s and with NULL.
  * ctest: static debug
  * ctest: matrix threads=1,2 */
 static atomic_int polled;

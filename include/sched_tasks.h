@@ -983,9 +983,9 @@ int sched_barrier_wait(struct sched_barrier *b,
 sched_time sched_now(void);
 
 /* Sleeps for ns nanoseconds: the calling task is suspended, and its worker runs other tasks. A
- * thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once; otherwise a
- * task yields at least. If the sum of ns and the present time is SCHED_FOREVER or more, only a
- * cancellation ends the sleep.
+ * thread that is not in a task sleeps. If ns is 0 or negative, the call returns at once. If ns is
+ * positive, a task yields at least once, however short the time is. If the sum of ns and the
+ * present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
  *
  * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
  * see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).

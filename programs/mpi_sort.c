@@ -2,8 +2,8 @@
  *
  * pkg-config: ompi-c/mpich (libopenmpi-dev)
  *
- * Each rank of MPI sorts its share with sched_sort; then the ranks exchange parts, and rank 0 has the smallest numbers,
- * rank 1 the next, and so on: a sample sort with regular sampling (Shi and Schaeffer, 1992).
+ * Each rank of MPI sorts its share with sched_sort. Then the ranks exchange parts: rank 0 gets the smallest numbers,
+ * rank 1 the next, and so on. This is sample sort with regular sampling (Shi and Schaeffer, 1992).
  *
  *   1. sort     each rank its share.
  *   2. sample   each rank names as many of its numbers as there will be parts, at equal distances. All ranks sort all

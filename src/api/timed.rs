@@ -222,8 +222,8 @@ fn cut(deadlines: &Deadlines) {
     });
 }
 
-/// See `sched_sleep`. A short time may have passed before the task is suspended. Then the task
-/// yields: otherwise one that polls would keep its worker.
+/// See `sched_sleep`. If the time has passed before the task can be suspended, the task yields:
+/// otherwise a task that polls with short sleeps would keep its worker.
 pub fn sleep(ns: i64, worker: Option<&Worker>) -> c_int {
     let late = || match worker {
         Some(worker) if ns > 0 => yielding::yield_now(worker),

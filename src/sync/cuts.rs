@@ -2,10 +2,10 @@
 //!
 //! # Protocol
 //!
-//! A thread that cancels a group marks it, and then requests a cut, if any wait has an entry. A
-//! task of a group adds its entry, or notes that it waits for another group, and then looks whether
-//! any group of the process is cancelled; if so, it requests a cut. Between the two steps of each
-//! side is a fence, so the cut finds the entry, or the task finds the mark.
+//! A thread that cancels a group first marks the group, and then requests a cut if any wait has an
+//! entry. A task of a group first adds an entry for its wait, or notes that it waits for another
+//! group, and then requests a cut if any group of the process is cancelled. A fence stands between
+//! the two steps of each side, so the cut finds the entry, or the task finds the mark.
 //!
 //! # The bad interleaving
 //!

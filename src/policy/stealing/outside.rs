@@ -185,8 +185,8 @@ impl<D: Deque> Stealing<D> {
         let Some(outside) = self.take_for_turn(place) else { return task };
         let mut own = self.own(place);
         let mut pauses = Backoff::default();
-        // Its deque may have no room for `task`: a thief's tasks are there until the thief has
-        // copied them. If the injector has no memory for `task` either, this waits for the thief.
+        // The deque may be full: a thief's tasks stay in it until the thief has copied them. If the
+        // injector has no memory for `task` either, the worker waits for the thief.
         while own.push(task).is_err() {
             if self.injector.spill(1, usize::MAX, |_, put| put(task)).is_ok() {
                 break;
