@@ -60,7 +60,8 @@
 //!   lie in any queue. *Spawner* (kind `cont`): a task that waits while a child that it has spawned
 //!   is called; thieves take its continuation.
 //! - *Host stack*: the stack with which the thread that occupies a worker was created.
-//! - *Relief*: a thread that takes over a worker whose thread blocks.
+//! - *Relief*: a thread that takes over a worker whose thread blocks (`runtime::blocking`), or that
+//!   runs beside busy workers the tasks that have waited (`policy::reliefs`).
 //! - *Injector*: the queue of a run for tasks from threads that are not its workers.
 //! - *Active*, *idle*: a worker that runs a task or has tasks in its own queue is active. An idle
 //!   worker searches for tasks, dozes (sleeps for a limited time) or parks.

@@ -129,7 +129,7 @@ impl Source {
         let each = ["steal", "cont", "lifo", "fifo"].map(|by| format!("{by} {}", count(by)));
         let (all, each) = (count(""), each.join(", "));
         Ok(format!(
-            "Where they can be compared with measurements, {all} predictions are within 10 % ({each})."
+            "{all} predictions that were compared with a measurement are within 10 % ({each})."
         ))
     }
 
@@ -197,7 +197,7 @@ impl Source {
         ];
         let parts = parts.iter().filter(|(_, found)| !found.is_empty());
         let parts: Vec<String> =
-            parts.map(|(word, found)| format!("{word}: {}", listed(found))).collect();
+            parts.map(|(word, found)| format!("{word} under {}", listed(found))).collect();
         if parts.is_empty() { "not measured.".into() } else { format!("{}.", parts.join("; ")) }
     }
 
