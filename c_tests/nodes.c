@@ -286,6 +286,11 @@ static void waits_cancelled(void *closure, struct scheduler *s)
     CHECK_ERRNO(sched_event_wait_until(closure, sched_now() + 100 * SCHED_SECOND, s), ECANCELED);
 }
 
+static void waits_cancelled_forever(void *closure, struct scheduler *s)
+{
+    CHECK_ERRNO(sched_event_wait_until(closure, SCHED_FOREVER, s), ECANCELED);
+}
+
 static void event_root(void *closure, struct scheduler *s)
 {
     static sched_node behind[3];
@@ -293,6 +298,7 @@ static void event_root(void *closure, struct scheduler *s)
     sched_event never;
     CHECK_EQ(sched_event_init(&never), 0);
     CHECK_EQ(sched_group_spawn(&group, waits_cancelled, &never, s), 0);
+    CHECK_EQ(sched_group_spawn(&group, waits_cancelled_forever, &never, s), 0);
     sched_task_yield(s);
     sched_group_cancel(&group);
     CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);

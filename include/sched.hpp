@@ -446,8 +446,9 @@ public:
 };
 
 /* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
- * range, in any order. A body of two arguments is called for blocks: body(lo, hi), numbers or iterators. False if a body has called sched::stop: then some calls are left out, and also after an
- * exception. grain and the cost are those of sched_for. */
+ * range, in any order. A body of two arguments is called for blocks: body(lo, hi), numbers or iterators. Returns false
+ * if a body has called sched::stop. After that, or after an exception, some calls are left out. grain and the cost are
+ * those of sched_for. */
 template <class I, class J, class Body>
 detail::if_positions<I, J, bool> parallel_for(I first, J last, Body &&body, size_t grain = 0, ::scheduler *s = nullptr)
 {

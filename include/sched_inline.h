@@ -1,13 +1,14 @@
 /* sched_inline.h: sched_tasks.h with sched_spawn, sched_fork and sched_join compiled into the
- * program: include it instead. The calls mean the same and may be mixed with the library's. The
- * library handles all but the usual case.
+ * program. Include this header instead of sched_tasks.h. The calls mean the same and may be mixed
+ * with the library's. The library handles all but the usual case.
  *
  * A program that includes this knows where the library keeps a worker's queue. It therefore needs
  * the symbol sched_layout_1, and does not start with a library that keeps it elsewhere. On
  * processors other than x86-64 and aarch64, and for compilers other than gcc and clang, this is
  * sched_tasks.h.
  *
- * The three are macros with arguments: (name)(...) and &name are the library's functions. */
+ * The three functions are macros with arguments: (name)(...) and &name are the
+ * library's functions. */
 
 #ifndef LIBSCHED_SCHED_INLINE_H
 #define LIBSCHED_SCHED_INLINE_H
@@ -53,7 +54,8 @@ struct scheduler *sched_inline_current(struct scheduler *s);
 extern "C" {
 #endif
 
-/* For this header only: the function queued for a forked task, and the slow parts of the three. */
+/* For this header only: the function queued for a forked task, and the slow parts of the three
+ * functions. */
 void sched_layout_1(void *t, struct scheduler *s);
 int sched_inline_spawn_rest(taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_fork_rest(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);

@@ -60,8 +60,8 @@ struct bytes {
     template <class C, class = detail::if_bytes<C, true>>
     bytes(C &&to) noexcept : at(std::data(to)), size(std::size(to) * sizeof(detail::element_of<C>)) {}
 };
-/* Bytes that a call takes: also of what is const, and of a text up to its zero. Of an array of char it cannot be known
- * whether it is a text, so write {array, size}. */
+/* The bytes that a call writes: of an object that may be const, or of a text up to its zero. An array of char may be a
+ * text or not, so write {array, size}. */
 struct const_bytes {
     const void *at;
     size_t size;

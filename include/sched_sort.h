@@ -9,14 +9,15 @@
  *
  *     int f(T *base, size_t n, struct scheduler *s)
  *
- * which sorts the n elements from base on, and returns 0: this sort cannot fail. s is the caller's, or NULL as sched_tasks.h says. A call
- * is a suspension point. LESS is an expression: true if *a belongs before *b, where a and b are of
- * type const T *. With a comparison cmp for qsort, LESS is cmp(a, b) < 0. LESS must be an order:
- * false for equal elements, and if a is before b and b before c, then a is before c. If LESS is not
- * an order, the sort ends and loses no element, but the elements are not sorted. Any worker may
- * evaluate LESS, which must not wait or jump away; a C++ exception that leaves it ends the process.
- * Elements are copied by assignment, so T must not be an array or const at its top level. Equal
- * elements may be exchanged; SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
+ * which sorts the n elements from base on, and returns 0: this sort cannot fail. s is the caller's,
+ * or NULL as sched_tasks.h says. A call is a suspension point. LESS is an expression: true if *a
+ * belongs before *b, where a and b are of type const T *. With a comparison cmp for qsort, LESS is
+ * cmp(a, b) < 0. LESS must be a strict weak ordering: false for equal elements, and if a is before
+ * b and b before c, then a is before c. If LESS is not an order, the sort ends and loses no
+ * element, but the elements are not sorted. Any worker may evaluate LESS, which must not wait or
+ * jump away; a C++ exception that leaves it ends the process. Elements are copied by assignment, so
+ * T must not be an array or const at its top level. Equal elements may be exchanged;
+ * SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
  *
  * Nothing is allocated. The caller alone sorts small inputs. Cost: n log n comparisons even in the
  * worst case; n if the elements are already in order or, if there are more than 20, in the opposite

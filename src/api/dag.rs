@@ -477,8 +477,8 @@ impl TaskNode {
         })
     }
 
-    /// Returns what `sched_event_wait_until` returns.
-    pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
+    /// Returns what `sched_event_wait` returns; with a deadline, what `sched_event_wait_until` does.
+    pub fn wait(&self, deadline: Option<i64>, worker: Option<&Worker>) -> c_int {
         match self.waiters() {
             Some(waiters) => waiters.wait_for_event(deadline, worker, WaitsFor::event(self)),
             None => errno::failed(libc::EINVAL),

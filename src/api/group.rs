@@ -23,7 +23,6 @@ use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::timed::{Deadline, End};
 use crate::api::wait::Wait;
-use crate::deadline::FOREVER;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
@@ -153,17 +152,18 @@ impl Group {
         self.end_cancellation()
     }
 
-    /// Waits for the end of the event whose waiters this group has; `what` is the event. Returns
-    /// what `sched_event_wait_until` returns.
+    /// Waits for the end of the event whose waiters this group has; `what` is the event. A wait
+    /// with a deadline, also `FOREVER`, ends when the caller is cancelled. Returns what
+    /// `sched_event_wait_until` returns.
     pub(super) fn wait_for_event(
         &self,
-        deadline: i64,
+        deadline: Option<i64>,
         worker: Option<&Worker>,
         what: WaitsFor,
     ) -> c_int {
         detector::taking(self, |group| match deadline {
-            FOREVER => group.wait_for_tasks(worker, what),
-            _ => group.wait_for_tasks_until(deadline, worker, what),
+            None => group.wait_for_tasks(worker, what),
+            Some(deadline) => group.wait_for_tasks_until(deadline, worker, what),
         })
     }
 

@@ -52,9 +52,9 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
     unsafe { with(s, blocking::begin) }
 }
 
-/// Ends the section that the calling task began last. The task continues at once if no other task
-/// that has ended a section waits, and the task's worker or another one has no thread at this
-/// moment. Otherwise it waits for its turn: the tasks that have ended sections continue in the
+/// Ends the section that the calling task began last. The task continues at once if a worker of
+/// the run has no thread at this moment, and no other task waits at the end of a section.
+/// Otherwise it waits for its turn: the tasks that have ended sections continue in the
 /// order in which their sections ended, before the other tasks in the queue for all workers. (After
 /// every 61 of these tasks one of the other tasks has a turn, and at each worker one of its own
 /// tasks.) errno keeps its value even if the thread changes. But a compiler may have kept the

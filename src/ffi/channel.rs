@@ -49,8 +49,8 @@ pub unsafe extern "C" fn sched_channel_create(capacity: usize, size: usize) -> *
 /// received in the order in which they were sent.
 ///
 /// Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), EINVAL (c is
-/// NULL, or element is NULL and their size is not 0, or the channel is full and the run of s has
-/// ended).
+/// NULL, or element is NULL and the size of elements is not 0, or the channel is full and the run
+/// of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: a lock for some instructions, and the copy; a wait costs one or two switches
 /// of stacks.
@@ -72,8 +72,8 @@ pub unsafe extern "C" fn sched_channel_send(
 ///
 /// Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), ETIMEDOUT (the
 /// deadline has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)),
-/// ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and their size is not 0, or the
-/// channel is full and the run of s has ended).
+/// ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and the size of elements is
+/// not 0, or the channel is full and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait.
 ///
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn sched_channel_send_until(
 /// sched_mutex_lock. Waiting receivers get elements in the order in which they came.
 ///
 /// Returns 0, or -1 with errno: EPIPE (the channel is closed, and all its elements were received),
-/// EINVAL (c is NULL, or element is NULL and their size is not 0, or the channel is empty and the
-/// run of s has ended).
+/// EINVAL (c is NULL, or element is NULL and the size of elements is not 0, or the channel is empty
+/// and the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_channel_send.
 ///
@@ -113,13 +113,14 @@ pub unsafe extern "C" fn sched_channel_receive(
     unsafe { with(c, element, |channel| channel.receive(element.cast(), None, move || waited(s))) }
 }
 
-/// As sched_channel_receive, but waits no longer than until deadline; if that has passed, an element
-/// is received only if there is one.
+/// As sched_channel_receive, but waits no longer than until deadline; if that has passed, an
+/// element is received only if there is one.
 ///
 /// Returns 0, or -1 with errno, and nothing was received: EPIPE (the channel is closed, and all its
 /// elements were received), ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
-/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or element
-/// is NULL and their size is not 0, or the channel is empty and the run of s has ended).
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or
+/// element is NULL and the size of elements is not 0, or the channel is empty and the run of s has
+/// ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait.
 ///

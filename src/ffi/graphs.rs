@@ -10,8 +10,8 @@ use crate::sys::errno::Errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph without
-/// nodes, and sched_graph_init makes one. A graph must not be copied.
+/// Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph
+/// without nodes, and sched_graph_init makes one. A graph must not be copied.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_graph {
@@ -44,13 +44,15 @@ pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
 }
 
 /// Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
-/// group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them.
-/// A node of a graph must not be passed to sched_node_ready or sched_node_group, and must live as long
-/// as the graph is used.
+/// group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them. A
+/// node of a graph must not be passed to sched_node_ready or sched_node_group, and must live as
+/// long as the graph is used.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an event,
-/// or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made ready).
-/// Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some stores.
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an
+/// event, or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made
+/// ready).
+/// Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some
+/// stores.
 ///
 /// # Safety
 /// Not for C.
@@ -65,21 +67,22 @@ pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_
     unsafe { graph.add(node) }
 }
 
-/// Runs each node of the graph once, in the run of s, and returns when all have ended. A node begins
-/// when all its predecessors have ended, and sees what they have written. The graph may be run again,
-/// also in another run, and may be changed between two runs. If the caller is not a task of the run, it
-/// works on the graph itself, as in sched_for.
+/// Runs each node of the graph once, in the run of s, and returns when all have ended. A node
+/// begins when all its predecessors have ended, and sees what they have written. The graph may be
+/// run again, also in another run, and may be changed between two runs. If the caller is not a task
+/// of the run, it works on the graph itself, as in sched_for.
 ///
 /// The first run after a change looks for circles. If the graph has one, the call writes a line to
 /// stderr that names the functions of its nodes, and fails.
 ///
-/// Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some nodes
-/// were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s has
-/// ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (memory could not be
-/// allocated; only the first run after a change allocates).
+/// Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some
+/// nodes were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s
+/// has ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (memory could not
+/// be allocated; only the first run after a change allocates).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
-/// Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for each
-/// node, and an atomic operation for each edge. The first run after a change also sorts the nodes.
+/// Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for
+/// each node, and an atomic operation for each edge. The first run after a change also sorts the
+/// nodes.
 ///
 /// Example:
 ///
@@ -110,8 +113,8 @@ pub unsafe extern "C" fn sched_graph_run(graph: *mut sched_graph, s: *mut Schedu
 }
 
 /// Cancels the run of the graph that is in progress: the functions of its nodes that have not begun
-/// are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what else a
-/// cancellation reaches. If the graph does not run, the next run is cancelled.
+/// are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what
+/// else a cancellation reaches. If the graph does not run, the next run is cancelled.
 ///
 /// Returns 0, or -1 with errno: EINVAL (graph is NULL).
 /// Thread-safe; async-signal-safe. Cost: an atomic operation and a fence.
@@ -131,13 +134,13 @@ pub unsafe extern "C" fn sched_graph_cancel(graph: *mut sched_graph) -> c_int {
 }
 
 /// Writes the graph to an open file in the language of graphviz's dot(1): a box for each node, with
-/// the name of its function, and an arrow from each predecessor to each successor. If the graph has a
-/// circle, the nodes and edges of one are red.
+/// the name of its function, and an arrow from each predecessor to each successor. If the graph has
+/// a circle, the nodes and edges of one are red.
 ///
-/// Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM (there
-/// is no memory), or an error of fwrite(3).
-/// Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds for
-/// each node, and some hundred for each function that it has not looked up.
+/// Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM
+/// (there is no memory), or an error of fwrite(3).
+/// Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds
+/// for each node, and some hundred for each function that it has not looked up.
 ///
 /// # Safety
 /// Not for C.
@@ -151,12 +154,13 @@ pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut lib
     }
 }
 
-/// Takes all nodes out of the graph, which has none then, and frees what the library has allocated for
-/// it: memory for the edges to nodes with more than four, and nothing else. The nodes may be made anew.
+/// Takes all nodes out of the graph, and frees the memory that the library has allocated for the
+/// edges of nodes with more than four predecessors. It has allocated nothing else. The nodes may be
+/// made anew.
 ///
 /// Returns 0, or -1 with errno: EINVAL (graph is NULL), EBUSY (the graph runs).
-/// Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3) for
-/// each such node.
+/// Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3)
+/// for each such node.
 ///
 /// # Safety
 /// Not for C.

@@ -9,7 +9,8 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
 /// A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
-/// tasks, and sched_group_init makes one. A group must not be copied, and must live until sched_group_wait has returned.
+/// tasks, and sched_group_init makes one. A group must not be copied, and must live until
+/// sched_group_wait has returned.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {
@@ -157,13 +158,15 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 }
 
 /// Cancels the group: its tasks that have not begun are not run, and its running tasks may call
-/// sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The loops
-/// and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
+/// sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The
+/// loops, reductions and scans that its tasks have called begin no further part, and return -1 with
+/// ECANCELED.
 ///
-/// The sleeps of the group's tasks, and their waits that have a deadline, fail with ECANCELED: those
-/// that have begun, and those that begin later. While a task of the group waits for another group,
-/// the same applies to the tasks of that group, and so on from group to group. Those groups are not
-/// cancelled otherwise. Joins, barriers, and waits without a deadline last as before.
+/// The sleeps of the group's tasks, their waits for descriptors, and their other waits that have a
+/// deadline, fail with ECANCELED, whether they have begun or begin later. While a task of the group
+/// waits for another group, the same applies to the tasks of that group, and so on from group to
+/// group. Those groups are not cancelled otherwise. Joins, barriers, and other waits without a
+/// deadline last as before.
 /// Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
 /// a system call if tasks wait with deadlines.
 ///

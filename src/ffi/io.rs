@@ -53,8 +53,8 @@ unsafe fn buffers<'a>(v: *const iovec, count: c_int) -> Result<&'a [iovec], Errn
 /// sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
 /// (there is no memory), EINVAL (the run of s has ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
-/// Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches of
-/// stacks.
+/// Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches
+/// of stacks.
 ///
 /// Example: wait for a child process.
 ///

@@ -15,7 +15,8 @@ use crate::sys::{errno, probe};
 use crate::task::{Level, Scheduler, Task};
 use std::ffi::{c_int, c_void};
 
-/// The level that C names SCHED_NORMAL, SCHED_URGENT or SCHED_BACKGROUND; None: there is no such level.
+/// The level that C names SCHED_NORMAL, SCHED_URGENT or SCHED_BACKGROUND; None: there is no such
+/// level.
 fn level_of(level: c_int) -> Option<Level> {
     match level {
         0 => Some(Level::Normal),
@@ -28,19 +29,19 @@ fn level_of(level: c_int) -> Option<Level> {
 /// Adds the task f(closure, s) to the run of s with a level:
 ///
 /// SCHED_NORMAL: as sched_spawn. SCHED_URGENT: the task begins before all others that are queued in
-/// the run, as soon as one worker's task ends, joins, is suspended, or is between two parts of a loop,
-/// a reduction or a sort. Urgent tasks begin in the order in which they were added. If they are added
-/// without end, other tasks may never begin. SCHED_BACKGROUND: the task begins when a worker finds no
-/// other task; behind workers that always find one, a background task begins at least once in about a
-/// tenth of a second.
+/// the run, as soon as one worker's task ends, joins, is suspended, or is between two parts of a
+/// loop, a reduction or a sort. Urgent tasks begin in the order in which they were added. If they
+/// are added without end, other tasks may never begin. SCHED_BACKGROUND: the task begins when a
+/// worker finds no other task; behind workers that always find one, a background task begins at
+/// least once in about a tenth of a second.
 ///
-/// The level tells when the task begins, and nothing else: the tasks that it spawns, and the rest of
-/// the task once it has waited, are as others. The run does not end before its background tasks have
-/// ended.
+/// The level tells when the task begins, and nothing else: the tasks that it spawns,
+/// and the task itself once it has waited, are ordinary tasks. The run does not end before its
+/// background tasks have ended.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, f is
-/// NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
-/// holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers
+/// already holds qlen tasks under SCHED_OVERFLOW=refuse).
 /// No suspension point, also in kind cont: the task is queued.
 /// Thread-safe. Cost: a lock and a fence; for an urgent task also some hundred nanoseconds of each
 /// worker; for the first background task a thread of the library, which lasts as long as the run.
@@ -71,15 +72,15 @@ pub unsafe extern "C" fn sched_spawn_at(
 
 probe::entry!("spawn", sched_spawn_at, 1, 2, 3);
 
-/// As sched_group_spawn, with a level: see sched_spawn_at. In a cancelled group the task is not run,
-/// and leaves the group when it would have begun.
+/// As sched_group_spawn, with a level: see sched_spawn_at. In a cancelled group the task is not
+/// run, and leaves the group when it would have begun.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, g or f is
-/// NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
-/// holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, g or f
+/// is NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers
+/// already holds qlen tasks under SCHED_OVERFLOW=refuse).
 /// No suspension point, also in kind cont: the task is queued.
-/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_spawn_at, and that of a
-/// copied argument.
+/// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_spawn_at, and that
+/// of a copied argument.
 ///
 /// Example:
 ///
@@ -113,8 +114,8 @@ pub unsafe extern "C" fn sched_group_spawn_at(
 
 probe::entry!("spawn", sched_group_spawn_at, 2, 3, 4);
 
-/// Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when the
-/// node is ready and its predecessors have ended. The last call before sched_node_ready counts.
+/// Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when
+/// the node is ready and its predecessors have ended. The last call before sched_node_ready counts.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the node was made ready), EINVAL
 /// (n is NULL or an event, or level is none of the three).
@@ -140,9 +141,9 @@ pub unsafe extern "C" fn sched_node_level(n: *mut sched_node, level: c_int) -> c
 
 /// As sched_pool_submit, with a level: see sched_spawn_at.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, pool or f
-/// is NULL, or this process was made by fork after the pool was created), EAGAIN (there is no memory,
-/// or the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, pool
+/// or f is NULL, or this process was made by fork after the pool was created), EAGAIN (there is no
+/// memory, or the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
 /// No suspension point, also in kind cont: the task is queued.
 /// Thread-safe. Cost: that of sched_spawn_at, and perhaps the waking of a worker.
 ///
@@ -172,13 +173,13 @@ pub unsafe extern "C" fn sched_pool_submit_at(
 
 probe::entry!("spawn", sched_pool_submit_at, 2, 3, 0);
 
-/// As sched_timer_start, with a level: see sched_spawn_at. The task is queued with this level at the
-/// time deadline.
+/// As sched_timer_start, with a level: see sched_spawn_at. The task is queued with this level at
+/// the time deadline.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its function
-/// has not begun), EINVAL (level is none of the three, t or f is NULL, or the run of s has ended),
-/// ENOMEM (there is no memory). If there is no memory at the deadline, the task is spawned as soon as
-/// there is.
+/// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
+/// function has not begun), EINVAL (level is none of the three, t or f is NULL, or the run of s has
+/// ended), ENOMEM (there is no memory). If there is no memory at the deadline, the task is spawned
+/// as soon as there is.
 /// Thread-safe. Cost: that of sched_timer_start, and at the deadline that of sched_spawn_at.
 ///
 /// Example:

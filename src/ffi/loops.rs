@@ -298,10 +298,10 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
 
 /// Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
 /// all workers of the run. This version is stable, but programs that rely on this should call
-/// sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
-/// each and for one element in 64. It takes O(n log n) time in every case, less if the elements
-/// have few distinct values. An array that is already sorted, or that is sorted strictly in the
-/// reverse order, takes n - 1 comparisons.
+/// sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element
+/// has 160 bytes or more, for two pointers for each and for one element in 64. It takes O(n log n)
+/// time in every case, less if the elements have few distinct values. An array that is already
+/// sorted, or that is sorted strictly in the reverse order, takes n - 1 comparisons.
 ///
 /// Several threads may call cmp at the same time, with pointers to elements or to copies of them,
 /// which are aligned like the elements. cmp must return; longjmp out of it is undefined. If its

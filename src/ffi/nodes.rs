@@ -4,7 +4,6 @@
 use crate::api::dag::{ROOM, TaskNode};
 use crate::api::depend::{self, Dep};
 use crate::api::group::Group;
-use crate::deadline::FOREVER;
 use crate::ffi::groups::sched_group;
 use crate::ffi::time::sched_time;
 use crate::ffi::{given, object, taskfunc, waited};
@@ -14,9 +13,9 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::slice;
 
-/// A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
-/// and must live until it has ended: until a successor has begun,
-/// sched_group_wait for its group has returned, or its run has ended.
+/// A task that begins after others have ended. sched_node_init makes one. A node must not be
+/// copied, and must live until it has ended: until a successor has begun, sched_group_wait for its
+/// group has returned, or its run has ended.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_node {
@@ -32,8 +31,8 @@ pub struct sched_node {
     chunk: *mut c_void,
 }
 
-/// A node without a function, which the program ends by sched_event_end. sched_event_init makes one.
-/// An event must not be copied. It may be freed when sched_event_wait has returned in all its
+/// A node without a function, which the program ends by sched_event_end. sched_event_init makes
+/// one. An event must not be copied. It may be freed when sched_event_wait has returned in all its
 /// callers, and when its successors have begun.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sched_event = sched_node;
@@ -41,8 +40,8 @@ pub type sched_event = sched_node;
 const _: () = assert!(size_of::<sched_node>() == size_of::<TaskNode>());
 const _: () = assert!(ROOM == 4); // the comment of `sched_after` says so
 
-/// Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may be
-/// made anew.
+/// Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may
+/// be made anew.
 ///
 /// Returns 0, or -1 with errno: EINVAL (n or f is NULL).
 /// Not thread-safe: nobody may use the node at the same time. Cost: some stores.
@@ -77,8 +76,8 @@ pub unsafe extern "C" fn sched_node_init(
 /// sched_group_spawn does, until the node has ended. If the group is cancelled before the node
 /// begins, its function is not called, and its successors begin as if it had ended.
 ///
-/// Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event, or in a graph), EBUSY (the
-/// node was made ready).
+/// Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event, or in a graph), EBUSY
+/// (the node was made ready).
 /// Not thread-safe: nobody may use the node at the same time. Cost: a store.
 ///
 /// # Safety
@@ -92,13 +91,14 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
     node.join_group(group)
 }
 
-/// Makes before a predecessor of n: n begins after before has ended, and sees what before has written.
-/// If before has ended already, the call has no effect. A node may have any number of predecessors,
-/// which are nodes and events, and of successors. The nodes of a circle never begin.
+/// Makes before a predecessor of n: n begins after before has ended, and sees what before has
+/// written. If before has ended already, the call has no effect. A node may have any number of
+/// predecessors, which are nodes and events, and of successors. The nodes of a circle never begin.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
-/// both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was made
-/// ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node allocate nothing).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an
+/// event, both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was
+/// made ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node
+/// allocate nothing).
 /// Thread-safe, except that only one thread at a time may use n. before must not have been freed.
 /// Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
 /// seventeenth and so on allocate memory, which is freed when the node begins.
@@ -117,16 +117,16 @@ pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node
     unsafe { node.follow(before) }
 }
 
-/// Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its predecessors
-/// have ended. Until then the run does not end.
+/// Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its
+/// predecessors have ended. Until then the run does not end.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL, an event or in a
-/// graph, or the run of s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is
-/// left, and there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL, an event or in a graph,
+/// or the run of s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is left,
+/// and there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
-/// predecessor has not ended, its end spawns n, which costs it an atomic operation for each
-/// successor. If the queue is full then, n goes to the tasks from outside.
+/// predecessor has not ended, the end of the last one spawns n; if the queue is full then, n goes
+/// to the tasks from outside. The end of a node costs an atomic operation for each successor.
 ///
 /// # Safety
 /// Not for C.
@@ -163,12 +163,12 @@ pub unsafe extern "C" fn sched_event_init(e: *mut sched_event) -> c_int {
     0
 }
 
-/// Ends the event. The tasks and threads that wait for it continue, and its successors begin when they
-/// have no other predecessor left. All of them see what the caller has written.
+/// Ends the event. The tasks and threads that wait for it continue, and its successors begin when
+/// they have no other predecessor left. All of them see what the caller has written.
 ///
 /// Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event), EALREADY (it has ended).
-/// Thread-safe. Cost: some atomic operations, and a lock of the run for each successor that can begin.
-/// It goes to the tasks from outside: see libsched(7), THREADS OUTSIDE.
+/// Thread-safe. Cost: some atomic operations, and a lock of the run for each successor that can
+/// begin. Such a successor goes to the tasks from outside: see libsched(7), THREADS OUTSIDE.
 ///
 /// # Safety
 /// Not for C.
@@ -184,8 +184,8 @@ pub unsafe extern "C" fn sched_event_end(e: *mut sched_event) -> c_int {
 /// Waits until the event has ended. The calling task waits as in sched_group_wait; any number of
 /// tasks and threads may wait.
 ///
-/// Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended and
-/// the event has not).
+/// Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended
+/// and the event has not).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: some nanoseconds if the event has ended.
 ///
@@ -194,15 +194,15 @@ pub unsafe extern "C" fn sched_event_end(e: *mut sched_event) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_event_wait(e: *mut sched_event, s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { sched_event_wait_until(e, FOREVER, s) }
+    unsafe { wait_for(e, None, s) }
 }
 
 /// As sched_event_wait, but waits no longer than until deadline; if that has passed, the call only
-/// looks.
+/// tells whether the event has ended.
 ///
-/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
-/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is not an
-/// event, or the run of s has ended and the event has not).
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+/// is cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is
+/// not an event, or the run of s has ended and the event has not).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_event_wait, and some hundred nanoseconds for a wait.
 ///
@@ -214,17 +214,24 @@ pub unsafe extern "C" fn sched_event_wait_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `e` is NULL, or points to an event.
+    // SAFETY: by the caller's promise.
+    unsafe { wait_for(e, Some(deadline), s) }
+}
+
+/// # Safety
+/// `e` is NULL or points to an event, and `s` is as in `sched_event_wait`.
+unsafe fn wait_for(e: *mut sched_event, deadline: Option<sched_time>, s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
     match unsafe { object::<TaskNode>(e) } {
         // SAFETY: by the caller's promise.
-        Some(event) => event.wait_until(deadline, unsafe { waited(s) }),
+        Some(event) => event.wait(deadline, unsafe { waited(s) }),
         None => errno::failed(libc::EINVAL),
     }
 }
 
-/// What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT (it
-/// writes there) or SCHED_INOUT (both). The address stands for an object of any size; only equal
-/// addresses are the same object.
+/// What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT
+/// (it writes there) or SCHED_INOUT (both). The address stands for an object of any size; only
+/// equal addresses are the same object.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_dep {
@@ -234,14 +241,15 @@ pub struct sched_dep {
 
 const _: () = assert!(size_of::<sched_dep>() == size_of::<Dep>());
 
-/// Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The task
-/// begins after those tasks that earlier calls for the same group have added and that have not
-/// ended: for each of its n addresses, the last one that writes there, and, if this task writes there,
-/// those that read there since. So the tasks have the effect of being called one after the other, in
+/// Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. At each
+/// of its n addresses the task begins after the last task that writes there and, if it writes there
+/// itself, after all tasks that read there since: tasks that earlier calls for the same group have
+/// added. The tasks have the effect of being called one after the other, in
 /// the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
 ///
-/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n is
-/// not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no memory).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n
+/// is not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no
+/// memory).
 /// Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, and a
 /// lock, under which each address is looked up; the task's end takes no lock. A task uses 192 bytes

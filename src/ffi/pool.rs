@@ -160,10 +160,11 @@ fn refuse(why: fmt::Arguments) -> Refused {
 /// as they override the arguments of sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, two
-/// settings do not suit each other, size is 0 or less than that of the struct of version 1.0.0, a
-/// member is set that this version does not know, or an environment variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
-/// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
-/// what is refused. If only some of the threads can be created, the pool runs with those.
+/// settings do not suit each other, size is 0 or less than the size of the struct in version 1.0.0,
+/// a member is set that this version does not know, or an environment variable is refused), ENOMEM
+/// (there is no memory, or less than 18 KiB are left of the calling thread's stack), EAGAIN (no
+/// thread could be made). After EINVAL a line on standard error says what is refused. If only some
+/// of the threads can be created, the pool runs with those.
 /// Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
 /// otherwise that of creating a thread.
 ///
@@ -326,9 +327,9 @@ pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Sch
     }
 }
 
-/// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
-/// queued. The caller then sees what the tasks have written. If threads keep adding tasks, that
-/// moment may never come.
+/// Waits until, at one moment after the call, no task is left in the pool: none is running, waiting
+/// or queued, and no timer is pending. The caller then sees what the tasks have written. If threads
+/// keep adding tasks, that moment may never come.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
 /// pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
@@ -346,10 +347,10 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
 /// As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
 /// whether the pool has tasks. A pending timer of the pool counts as a task.
 ///
-/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
-/// cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this process was
-/// made by fork after the pool was created), EDEADLK (the caller is a task of the pool, or of a run
-/// for which a task of the pool waits, perhaps indirectly, and would wait forever).
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+/// is cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this
+/// process was made by fork after the pool was created), EDEADLK (the caller is a task of the pool,
+/// or of a run for which a task of the pool waits, perhaps indirectly, and would wait forever).
 /// Thread-safe. Cost: that of sched_pool_wait.
 ///
 /// # Safety

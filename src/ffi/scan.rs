@@ -41,9 +41,9 @@ pub type sched_scan_body = Option<
 ///
 /// For each part, body is called once with a value before, or first with before NULL and later with
 /// a value. combine(into, from, ctx) adds the value of a part, at from, to the value of all parts
-/// before it, at into; the latter begins as a copy of the identity. combine is called once for each
-/// part, in ascending order. At the end, the value of all parts is copied to result if that is not
-/// NULL; if lo >= hi, the identity is copied.
+/// before it, at into. The value at into begins as a copy of the identity. combine is called once
+/// for each part, in ascending order. At the end, the value of all parts is copied to result if
+/// that is not NULL; if lo >= hi, the identity is copied.
 ///
 /// The identity must be neutral: combined with any value, it leaves that value as it is (0 for a
 /// sum, 1 for a product). It is copied for each part, and must not change before the function
@@ -74,8 +74,9 @@ pub type sched_scan_body = Option<
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: for each part a copy of the identity, and a call of each function; while no
 /// other worker helps, that is all, and the data of each number is read once. A part that another
-/// worker helps with costs a second call of body. Once, an allocation of two values for each part,
-/// up to a megabyte; if there is no memory for it, no other worker helps.
+/// worker helps with costs a second call of body. A scan that others help with also allocates two
+/// values for each part, at most a megabyte (or 32 values, if that is more); if there is no memory
+/// for them, no other worker helps.
 ///
 /// Example: running sums in place.
 ///

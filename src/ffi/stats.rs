@@ -102,8 +102,8 @@ unsafe fn write(
 ///
 /// While tasks run, the counts lag a little: each worker counts the tasks of its own queue 61 at a
 /// time, and when it finds the queue empty; and the counts of different workers are not read at the
-/// same moment. When no task is left (in a pool, after sched_pool_wait), the counts are exact,
-/// except those of searches and sleeps, which idle workers still change.
+/// same moment. When no task is left (in a pool, after sched_pool_wait), tasks, steals and
+/// stolen_tasks are exact. Idle workers, which search and sleep, still change the other members.
 ///
 /// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
 /// first version that has it, or the run of s has ended). After an error nothing was written.

@@ -130,8 +130,8 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 /// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
 /// competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
 /// millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
-/// the mutex: if another one has locked it by sched_mutex_lock, the process ends with a message.
-/// (If one task is to lock and another to unlock, use a semaphore.)
+/// the mutex: if another one has locked it other than by sched_mutex_trylock, the process ends with
+/// a message. (If one task is to lock and another to unlock, use a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -154,9 +154,9 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
     set(c, Cond::default())
 }
 
-/// Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
-/// mutex again. There are no spurious wake-ups. But others may have held the mutex since the
-/// signal, so a program must check in a loop whether the condition that it waits for is true.
+/// Unlocks the mutex, which the caller holds, waits until the condition variable is signalled, and
+/// locks the mutex again. There are no spurious wake-ups. But others may have held the mutex since
+/// the signal, so a program must test in a loop the state that it waits for.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (c or m is NULL, or the run of s
 /// has ended), EPERM (nobody has locked m).
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn sched_cond_wait(
 
 /// Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
 /// those that already wait for it; it wakes when its turn comes. A program must hold the mutex
-/// while it changes the condition that is waited for; it may unlock the mutex before the signal.
+/// while it changes the state that others wait for; it may unlock the mutex before the signal.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.

@@ -19,8 +19,8 @@ use crate::ffi::sync::{sched_cond, sched_mutex, sched_sem};
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sched_time = i64;
 
-/// A function that is spawned at a time. SCHED_TIMER_INIT is a timer that is not pending. A timer
-/// must not be copied or freed from its start until its function begins, or until
+/// A timer spawns a function at a given time. SCHED_TIMER_INIT is a timer that is not pending. A
+/// timer must not be copied or freed from its start until its function begins, or until
 /// sched_timer_cancel has returned 0.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -52,13 +52,14 @@ pub extern "C" fn sched_now() -> sched_time {
 /// positive, a task yields at least once, however short the time is. If the sum of ns and the
 /// present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
 ///
-/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
-/// see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
+/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. If a worker is idle, the
-/// task is resumed as late as a sleeping thread would be woken. If all workers are busy, the task is
-/// resumed in the next turn of tasks from outside, within about a millisecond, or when the running
-/// tasks end: see libsched(7), THREADS OUTSIDE.
+/// task is resumed with the delay of a thread that sleeps in nanosleep(2). If all workers are busy,
+/// the task is resumed in the next turn of tasks from outside, within about a millisecond, or when
+/// the running tasks end: see libsched(7), THREADS OUTSIDE.
 ///
 /// Example:
 ///
@@ -75,8 +76,9 @@ pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int
 
 /// As sched_sleep, until the time deadline. If it has passed, the call returns at once.
 ///
-/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
-/// see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
+/// Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is
+/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has
+/// ended).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_sleep.
 ///
@@ -90,7 +92,8 @@ pub unsafe extern "C" fn sched_sleep_until(deadline: sched_time, s: *mut Schedul
 
 /// As sched_mutex_lock, but waits no longer than until deadline; if that has passed, this is
 /// sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
-/// which they came. Together they have one place in the line of those that wait without.
+/// which they came. Together they have one place in the queue of those that wait without a
+/// deadline.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
 /// ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
@@ -119,13 +122,13 @@ pub unsafe extern "C" fn sched_mutex_lock_until(
 }
 
 /// As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
-/// caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
-/// passed before the call, the call fails without unlocking the mutex.
+/// caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline
+/// has passed before the call, the call fails without unlocking the mutex.
 ///
-/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
-/// cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL, or
-/// the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others may
-/// have held the mutex meanwhile; after the other errors nothing has changed.
+/// Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+/// is cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL,
+/// or the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others
+/// may have held the mutex meanwhile; after the other errors nothing has changed.
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
 ///
@@ -179,14 +182,14 @@ pub unsafe extern "C" fn sched_sem_wait_until(
 }
 
 /// As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
-/// whether the group has tasks. After a failure tasks may be left: the caller must wait for the group
-/// again before it frees the group's memory. A thread that is not a worker runs no tasks of the
-/// group.
+/// whether the group has tasks. After a failure tasks may be left: the caller must wait for the
+/// group again before it frees the group's memory. A thread that is not a worker runs no tasks of
+/// the group.
 ///
-/// Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has passed),
-/// ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or tasks may be
-/// left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL (g is NULL, or
-/// the run of s has ended and the group has tasks of a parent process).
+/// Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has
+/// passed), ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or
+/// tasks may be left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL
+/// (g is NULL, or the run of s has ended and the group has tasks of a parent process).
 /// Suspension point: the task may be resumed on another thread, see libsched(7).
 /// Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
 ///
@@ -236,8 +239,9 @@ pub unsafe extern "C" fn sched_timer_init(t: *mut sched_timer) -> c_int {
 /// Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
 /// function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
 /// memory). If there is no memory at the deadline, the task is spawned as soon as there is.
-/// Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
-/// The task begins as late as a task that sleeps is resumed.
+/// Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is
+/// allocated. The task begins as soon after the deadline as a sleeping task is resumed: see
+/// sched_sleep.
 ///
 /// Example:
 ///
