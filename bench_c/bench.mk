@@ -61,7 +61,7 @@ lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs ## the recorder, 
 
 # The tables of docs/data, and from them docs/RESULTS.md, REPORT.md, LAB.md and two blocks of README.md. Sessions that do
 # not belong together are refused; MIXED=1, for work on the pages, fills them all the same.
-results: lab-programs ## measure all figures of the pages in one session, and fill the pages: 22 minutes; LACE=FOLDER
+results: lab-programs ## measure all figures of the pages in one session, and fill the pages: half an hour; LACE=FOLDER
 	$(PEERS)
 	$(RUNNER) sched-bench -- results --programs $(BENCH) --recorder $(LAB) $(if $(MIXED),--mixed)
 	@docs/report/pdf.sh $(SKIPS)

@@ -3,8 +3,8 @@
  * Made from src/ffi by `make headers`; not to be edited.
  *
  * A task that waits in one of these functions does not occupy its worker. Results and errno are
- * those of POSIX. Each function has a form whose name ends with _until. That form waits no longer
- * than until a deadline, and then fails with ETIMEDOUT; a deadline is a time of the clock that
+ * those of POSIX. Each function that reads, writes, accepts or connects has a form whose name ends
+ * with _until. That form waits no longer than until a deadline, and then fails with ETIMEDOUT; a deadline is a time of the clock that
  * sched_now() reads. If the caller's group is cancelled, a wait ends with ECANCELED. A thread that
  * is not in a task blocks.
  *
@@ -36,8 +36,8 @@ extern "C" {
  * sched_group_cancel(3)), EBADF (fd is not open, or sched_close has closed it), ENOMEM
  * (there is no memory), EINVAL (the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
- * Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches of
- * stacks.
+ * Thread-safe. Cost: that of poll(2); a wait costs one system call more, and one or two switches
+ * of stacks.
  *
  * Example: wait for a child process.
  *

@@ -14,9 +14,10 @@
  * Functions that only wait (sched_join, sched_group_wait, sched_mutex_lock and so on),
  * sched_task_yield and sched_worker_index never make the pool. If the pool cannot be made, a
  * function fails as sched_pool_create does. A child made by fork makes its own pool at the next
- * use. Cost: the first use takes some hundred microseconds, for the threads; each later use
- * outside of a task some ten microseconds, to hand the work to a worker and to wake it; a use
- * within a task some nanoseconds.
+ * use. Cost: the first use takes some hundred microseconds, for the threads. Each later use outside
+ * of a task takes some hundred nanoseconds more than a use within a task, and also the time of a
+ * wake-up if no worker is awake and the work is long enough. A use within a task takes some
+ * nanoseconds more than one with s.
  *
  * A suspension point is a call in which a task may be suspended with its stack. Afterwards it may
  * be resumed on another thread, where errno and thread-local variables are that thread's: see
@@ -117,7 +118,8 @@ struct sched_task {
 };
 
 /* A group is a set of tasks that a program waits for together. SCHED_GROUP_INIT is a group without
- * tasks, and sched_group_init makes one. A group must not be copied, and must live until sched_group_wait has returned. */
+ * tasks, and sched_group_init makes one. A group must not be copied, and must live until
+ * sched_group_wait has returned. */
 struct sched_group {
   size_t state;
   size_t waiter;
@@ -170,8 +172,8 @@ struct sched_barrier {
   size_t lock;
 };
 
-/* A function that is spawned at a time. SCHED_TIMER_INIT is a timer that is not pending. A timer
- * must not be copied or freed from its start until its function begins, or until
+/* A timer spawns a function at a given time. SCHED_TIMER_INIT is a timer that is not pending. A
+ * timer must not be copied or freed from its start until its function begins, or until
  * sched_timer_cancel has returned 0. */
 struct sched_timer {
   void *links[2];
@@ -185,9 +187,9 @@ struct sched_timer {
   size_t state;
 };
 
-/* A task that begins after others have ended. sched_node_init makes one. A node must not be copied,
- * and must live until it has ended: until a successor has begun,
- * sched_group_wait for its group has returned, or its run has ended. */
+/* A task that begins after others have ended. sched_node_init makes one. A node must not be
+ * copied, and must live until it has ended: until a successor has begun, sched_group_wait for its
+ * group has returned, or its run has ended. */
 struct sched_node {
   size_t before;
   void *after;
@@ -200,21 +202,21 @@ struct sched_node {
   void *chunk;
 };
 
-/* A node without a function, which the program ends by sched_event_end. sched_event_init makes one.
- * An event must not be copied. It may be freed when sched_event_wait has returned in all its
+/* A node without a function, which the program ends by sched_event_end. sched_event_init makes
+ * one. An event must not be copied. It may be freed when sched_event_wait has returned in all its
  * callers, and when its successors have begun. */
 typedef struct sched_node sched_event;
 
-/* What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT (it
- * writes there) or SCHED_INOUT (both). The address stands for an object of any size; only equal
- * addresses are the same object. */
+/* What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT
+ * (it writes there) or SCHED_INOUT (both). The address stands for an object of any size; only
+ * equal addresses are the same object. */
 struct sched_dep {
   const void *address;
   int how;
 };
 
-/* Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph without
- * nodes, and sched_graph_init makes one. A graph must not be copied. */
+/* Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph
+ * without nodes, and sched_graph_init makes one. A graph must not be copied. */
 struct sched_graph {
   size_t group[4];
   size_t state;
@@ -436,13 +438,15 @@ int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
 /* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
- * sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The loops
- * and reductions that its tasks have called begin no further part, and return -1 with ECANCELED.
+ * sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The
+ * loops, reductions and scans that its tasks have called begin no further part, and return -1 with
+ * ECANCELED.
  *
- * The sleeps of the group's tasks, and their waits that have a deadline, fail with ECANCELED: those
- * that have begun, and those that begin later. While a task of the group waits for another group,
- * the same applies to the tasks of that group, and so on from group to group. Those groups are not
- * cancelled otherwise. Joins, barriers, and waits without a deadline last as before.
+ * The sleeps of the group's tasks, their waits for descriptors, and their other waits that have a
+ * deadline, fail with ECANCELED, whether they have begun or begin later. While a task of the group
+ * waits for another group, the same applies to the tasks of that group, and so on from group to
+ * group. Those groups are not cancelled otherwise. Joins, barriers, and other waits without a
+ * deadline last as before.
  * Thread-safe, also outside of the run; async-signal-safe. Cost: an atomic operation and a fence;
  * a system call if tasks wait with deadlines. */
 void sched_group_cancel(struct sched_group *g);
@@ -651,10 +655,10 @@ int sched_reduce_relaxed(size_t lo,
 
 /* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
  * all workers of the run. This version is stable, but programs that rely on this should call
- * sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element has 160 bytes or more, for two pointers for
- * each and for one element in 64. It takes O(n log n) time in every case, less if the elements
- * have few distinct values. An array that is already sorted, or that is sorted strictly in the
- * reverse order, takes n - 1 comparisons.
+ * sched_stable_sort, which says so. The sort needs memory for n more elements or, if an element
+ * has 160 bytes or more, for two pointers for each and for one element in 64. It takes O(n log n)
+ * time in every case, less if the elements have few distinct values. An array that is already
+ * sorted, or that is sorted strictly in the reverse order, takes n - 1 comparisons.
  *
  * Several threads may call cmp at the same time, with pointers to elements or to copies of them,
  * which are aligned like the elements. cmp must return; longjmp out of it is undefined. If its
@@ -715,9 +719,9 @@ int sched_stable_sort(void *base,
  *
  * For each part, body is called once with a value before, or first with before NULL and later with
  * a value. combine(into, from, ctx) adds the value of a part, at from, to the value of all parts
- * before it, at into; the latter begins as a copy of the identity. combine is called once for each
- * part, in ascending order. At the end, the value of all parts is copied to result if that is not
- * NULL; if lo >= hi, the identity is copied.
+ * before it, at into. The value at into begins as a copy of the identity. combine is called once
+ * for each part, in ascending order. At the end, the value of all parts is copied to result if
+ * that is not NULL; if lo >= hi, the identity is copied.
  *
  * The identity must be neutral: combined with any value, it leaves that value as it is (0 for a
  * sum, 1 for a product). It is copied for each part, and must not change before the function
@@ -748,8 +752,9 @@ int sched_stable_sort(void *base,
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: for each part a copy of the identity, and a call of each function; while no
  * other worker helps, that is all, and the data of each number is read once. A part that another
- * worker helps with costs a second call of body. Once, an allocation of two values for each part,
- * up to a megabyte; if there is no memory for it, no other worker helps.
+ * worker helps with costs a second call of body. A scan that others help with also allocates two
+ * values for each part, at most a megabyte (or 32 values, if that is more); if there is no memory
+ * for them, no other worker helps.
  *
  * Example: running sums in place.
  *
@@ -820,9 +825,9 @@ int sched_scan(size_t lo,
  *         sched_block_end(s); */
 int sched_block_begin(struct scheduler *s);
 
-/* Ends the section that the calling task began last. The task continues at once if no other task
- * that has ended a section waits, and the task's worker or another one has no thread at this
- * moment. Otherwise it waits for its turn: the tasks that have ended sections continue in the
+/* Ends the section that the calling task began last. The task continues at once if a worker of
+ * the run has no thread at this moment, and no other task waits at the end of a section.
+ * Otherwise it waits for its turn: the tasks that have ended sections continue in the
  * order in which their sections ended, before the other tasks in the queue for all workers. (After
  * every 61 of these tasks one of the other tasks has a turn, and at each worker one of its own
  * tasks.) errno keeps its value even if the thread changes. But a compiler may have kept the
@@ -872,8 +877,8 @@ int sched_mutex_trylock(struct sched_mutex *m);
 /* Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
  * competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
  * millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
- * the mutex: if another one has locked it by sched_mutex_lock, the process ends with a message.
- * (If one task is to lock and another to unlock, use a semaphore.)
+ * the mutex: if another one has locked it other than by sched_mutex_trylock, the process ends with
+ * a message. (If one task is to lock and another to unlock, use a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
@@ -883,9 +888,9 @@ int sched_mutex_unlock(struct sched_mutex *m);
  * -1 with errno: EINVAL (c is NULL). */
 int sched_cond_init(struct sched_cond *c);
 
-/* Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
- * mutex again. There are no spurious wake-ups. But others may have held the mutex since the
- * signal, so a program must check in a loop whether the condition that it waits for is true.
+/* Unlocks the mutex, which the caller holds, waits until the condition variable is signalled, and
+ * locks the mutex again. There are no spurious wake-ups. But others may have held the mutex since
+ * the signal, so a program must test in a loop the state that it waits for.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (c or m is NULL, or the run of s
  * has ended), EPERM (nobody has locked m).
@@ -905,7 +910,7 @@ int sched_cond_wait(struct sched_cond *c,
 
 /* Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
  * those that already wait for it; it wakes when its turn comes. A program must hold the mutex
- * while it changes the condition that is waited for; it may unlock the mutex before the signal.
+ * while it changes the state that others wait for; it may unlock the mutex before the signal.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
@@ -987,13 +992,14 @@ sched_time sched_now(void);
  * positive, a task yields at least once, however short the time is. If the sum of ns and the
  * present time is SCHED_FOREVER or more, only a cancellation ends the sleep.
  *
- * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
- * see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
+ * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of a suspension, and some hundred nanoseconds. If a worker is idle, the
- * task is resumed as late as a sleeping thread would be woken. If all workers are busy, the task is
- * resumed in the next turn of tasks from outside, within about a millisecond, or when the running
- * tasks end: see libsched(7), THREADS OUTSIDE.
+ * task is resumed with the delay of a thread that sleeps in nanosleep(2). If all workers are busy,
+ * the task is resumed in the next turn of tasks from outside, within about a millisecond, or when
+ * the running tasks end: see libsched(7), THREADS OUTSIDE.
  *
  * Example:
  *
@@ -1004,16 +1010,17 @@ int sched_sleep(sched_time ns,
 
 /* As sched_sleep, until the time deadline. If it has passed, the call returns at once.
  *
- * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is cancelled:
- * see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has ended).
+ * Returns 0 when the time has passed; or -1 with errno: ECANCELED (the caller's group is
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (the run of s has
+ * ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_sleep. */
-int sched_sleep_until(sched_time deadline,
-                      struct scheduler *s);
+int sched_sleep_until(sched_time deadline, struct scheduler *s);
 
 /* As sched_mutex_lock, but waits no longer than until deadline; if that has passed, this is
  * sched_mutex_trylock. Tasks and threads that wait with a deadline get the mutex in the order in
- * which they came. Together they have one place in the line of those that wait without.
+ * which they came. Together they have one place in the queue of those that wait without a
+ * deadline.
  *
  * Returns 0, or -1 with errno, and nothing has changed: ETIMEDOUT (the deadline has passed),
  * ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)), ENOMEM (there is no
@@ -1031,13 +1038,13 @@ int sched_mutex_lock_until(struct sched_mutex *m,
                            struct scheduler *s);
 
 /* As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
- * caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline has
- * passed before the call, the call fails without unlocking the mutex.
+ * caller holds the mutex afterwards: it waits for the mutex without a deadline. If the deadline
+ * has passed before the call, the call fails without unlocking the mutex.
  *
- * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
- * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL, or
- * the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others may
- * have held the mutex meanwhile; after the other errors nothing has changed.
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+ * is cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c or m is NULL,
+ * or the run of s has ended), EPERM (nobody has locked m). After ETIMEDOUT and ECANCELED others
+ * may have held the mutex meanwhile; after the other errors nothing has changed.
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_cond_wait, and some hundred nanoseconds.
  *
@@ -1067,14 +1074,14 @@ int sched_sem_wait_until(struct sched_sem *sem,
                          struct scheduler *s);
 
 /* As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
- * whether the group has tasks. After a failure tasks may be left: the caller must wait for the group
- * again before it frees the group's memory. A thread that is not a worker runs no tasks of the
- * group.
+ * whether the group has tasks. After a failure tasks may be left: the caller must wait for the
+ * group again before it frees the group's memory. A thread that is not a worker runs no tasks of
+ * the group.
  *
- * Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has passed),
- * ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or tasks may be
- * left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL (g is NULL, or
- * the run of s has ended and the group has tasks of a parent process).
+ * Returns 0 if no task of the group is left; or -1 with errno: ETIMEDOUT (the deadline has
+ * passed), ECANCELED (no task is left, and sched_group_cancel was called since the last wait; or
+ * tasks may be left, and the caller's own group is cancelled), ENOMEM (there is no memory), EINVAL
+ * (g is NULL, or the run of s has ended and the group has tasks of a parent process).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_group_wait, and some hundred nanoseconds for a wait.
  *
@@ -1102,8 +1109,9 @@ int sched_timer_init(struct sched_timer *t);
  * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
  * function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
  * memory). If there is no memory at the deadline, the task is spawned as soon as there is.
- * Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is allocated.
- * The task begins as late as a task that sleeps is resumed.
+ * Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is
+ * allocated. The task begins as soon after the deadline as a sleeping task is resumed: see
+ * sched_sleep.
  *
  * Example:
  *
@@ -1152,8 +1160,8 @@ struct sched_channel *sched_channel_create(size_t capacity,
  * received in the order in which they were sent.
  *
  * Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), EINVAL (c is
- * NULL, or element is NULL and their size is not 0, or the channel is full and the run of s has
- * ended).
+ * NULL, or element is NULL and the size of elements is not 0, or the channel is full and the run
+ * of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: a lock for some instructions, and the copy; a wait costs one or two switches
  * of stacks. */
@@ -1166,8 +1174,8 @@ int sched_channel_send(struct sched_channel *c,
  *
  * Returns 0, or -1 with errno, and nothing was sent: EPIPE (the channel is closed), ETIMEDOUT (the
  * deadline has passed), ECANCELED (the caller's group is cancelled: see sched_group_cancel(3)),
- * ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and their size is not 0, or the
- * channel is full and the run of s has ended).
+ * ENOMEM (there is no memory), EINVAL (c is NULL, or element is NULL and the size of elements is
+ * not 0, or the channel is full and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
 int sched_channel_send_until(struct sched_channel *c,
@@ -1179,21 +1187,22 @@ int sched_channel_send_until(struct sched_channel *c,
  * sched_mutex_lock. Waiting receivers get elements in the order in which they came.
  *
  * Returns 0, or -1 with errno: EPIPE (the channel is closed, and all its elements were received),
- * EINVAL (c is NULL, or element is NULL and their size is not 0, or the channel is empty and the
- * run of s has ended).
+ * EINVAL (c is NULL, or element is NULL and the size of elements is not 0, or the channel is empty
+ * and the run of s has ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_channel_send. */
 int sched_channel_receive(struct sched_channel *c,
                           void *element,
                           struct scheduler *s);
 
-/* As sched_channel_receive, but waits no longer than until deadline; if that has passed, an element
- * is received only if there is one.
+/* As sched_channel_receive, but waits no longer than until deadline; if that has passed, an
+ * element is received only if there is one.
  *
  * Returns 0, or -1 with errno, and nothing was received: EPIPE (the channel is closed, and all its
  * elements were received), ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
- * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or element
- * is NULL and their size is not 0, or the channel is empty and the run of s has ended).
+ * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (c is NULL, or
+ * element is NULL and the size of elements is not 0, or the channel is empty and the run of s has
+ * ended).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_channel_send, and some hundred nanoseconds for a wait. */
 int sched_channel_receive_until(struct sched_channel *c,
@@ -1211,8 +1220,8 @@ void sched_channel_close(struct sched_channel *c);
  * same time or afterwards: if tasks or threads wait for it, the process ends with a message. */
 void sched_channel_destroy(struct sched_channel *c);
 
-/* Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may be
- * made anew.
+/* Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may
+ * be made anew.
  *
  * Returns 0, or -1 with errno: EINVAL (n or f is NULL).
  * Not thread-safe: nobody may use the node at the same time. Cost: some stores.
@@ -1236,35 +1245,36 @@ int sched_node_init(struct sched_node *n,
  * sched_group_spawn does, until the node has ended. If the group is cancelled before the node
  * begins, its function is not called, and its successors begin as if it had ended.
  *
- * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event, or in a graph), EBUSY (the
- * node was made ready).
+ * Returns 0, or -1 with errno: EINVAL (n or g is NULL, or n is an event, or in a graph), EBUSY
+ * (the node was made ready).
  * Not thread-safe: nobody may use the node at the same time. Cost: a store. */
 int sched_node_group(struct sched_node *n,
                      struct sched_group *g);
 
-/* Makes before a predecessor of n: n begins after before has ended, and sees what before has written.
- * If before has ended already, the call has no effect. A node may have any number of predecessors,
- * which are nodes and events, and of successors. The nodes of a circle never begin.
+/* Makes before a predecessor of n: n begins after before has ended, and sees what before has
+ * written. If before has ended already, the call has no effect. A node may have any number of
+ * predecessors, which are nodes and events, and of successors. The nodes of a circle never begin.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an event,
- * both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was made
- * ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node allocate nothing).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n or before is NULL, n is an
+ * event, both are the same, or they are not in the same graph and one is in a graph), EBUSY (n was
+ * made ready, or its graph runs), ENOMEM (there is no memory; the first four calls for a node
+ * allocate nothing).
  * Thread-safe, except that only one thread at a time may use n. before must not have been freed.
  * Cost: an atomic operation on n and one on before. The fifth call for a node, the ninth, the
  * seventeenth and so on allocate memory, which is freed when the node begins. */
 int sched_after(struct sched_node *n,
                 struct sched_node *before);
 
-/* Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its predecessors
- * have ended. Until then the run does not end.
+/* Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its
+ * predecessors have ended. Until then the run does not end.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL, an event or in a
- * graph, or the run of s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is
- * left, and there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (n is NULL, an event or in a graph,
+ * or the run of s has ended), EBUSY (the node is ready already), EAGAIN (no predecessor is left,
+ * and there is no memory, or the queue already holds qlen tasks under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, except that only one thread at a time may use n. Cost: that of sched_spawn. If a
- * predecessor has not ended, its end spawns n, which costs it an atomic operation for each
- * successor. If the queue is full then, n goes to the tasks from outside. */
+ * predecessor has not ended, the end of the last one spawns n; if the queue is full then, n goes
+ * to the tasks from outside. The end of a node costs an atomic operation for each successor. */
 SCHED_MUST_USE
 int sched_node_ready(struct sched_node *n,
                      struct scheduler *s);
@@ -1276,44 +1286,44 @@ int sched_node_ready(struct sched_node *n,
  * Not thread-safe: nobody may use the event at the same time. Cost: some stores. */
 int sched_event_init(sched_event *e);
 
-/* Ends the event. The tasks and threads that wait for it continue, and its successors begin when they
- * have no other predecessor left. All of them see what the caller has written.
+/* Ends the event. The tasks and threads that wait for it continue, and its successors begin when
+ * they have no other predecessor left. All of them see what the caller has written.
  *
  * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event), EALREADY (it has ended).
- * Thread-safe. Cost: some atomic operations, and a lock of the run for each successor that can begin.
- * It goes to the tasks from outside: see libsched(7), THREADS OUTSIDE. */
+ * Thread-safe. Cost: some atomic operations, and a lock of the run for each successor that can
+ * begin. Such a successor goes to the tasks from outside: see libsched(7), THREADS OUTSIDE. */
 int sched_event_end(sched_event *e);
 
 /* Waits until the event has ended. The calling task waits as in sched_group_wait; any number of
  * tasks and threads may wait.
  *
- * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended and
- * the event has not).
+ * Returns 0, or -1 with errno: EINVAL (e is NULL, or is not an event, or the run of s has ended
+ * and the event has not).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: some nanoseconds if the event has ended. */
-int sched_event_wait(sched_event *e,
-                     struct scheduler *s);
+int sched_event_wait(sched_event *e, struct scheduler *s);
 
 /* As sched_event_wait, but waits no longer than until deadline; if that has passed, the call only
- * looks.
+ * tells whether the event has ended.
  *
- * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
- * cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is not an
- * event, or the run of s has ended and the event has not).
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+ * is cancelled: see sched_group_cancel(3)), ENOMEM (there is no memory), EINVAL (e is NULL, or is
+ * not an event, or the run of s has ended and the event has not).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
  * Thread-safe. Cost: that of sched_event_wait, and some hundred nanoseconds for a wait. */
 int sched_event_wait_until(sched_event *e,
                            sched_time deadline,
                            struct scheduler *s);
 
-/* Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The task
- * begins after those tasks that earlier calls for the same group have added and that have not
- * ended: for each of its n addresses, the last one that writes there, and, if this task writes there,
- * those that read there since. So the tasks have the effect of being called one after the other, in
+/* Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. At each
+ * of its n addresses the task begins after the last task that writes there and, if it writes there
+ * itself, after all tasks that read there since: tasks that earlier calls for the same group have
+ * added. The tasks have the effect of being called one after the other, in
  * the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n is
- * not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no memory).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n
+ * is not 0, a member how is none of the three, or the run of s has ended), EAGAIN (there is no
+ * memory).
  * Suspension point in kind cont: the task may be resumed on another thread, see libsched(7).
  * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_node_ready, and a
  * lock, under which each address is looked up; the task's end takes no lock. A task uses 192 bytes
@@ -1342,31 +1352,34 @@ int sched_group_spawn_after(struct sched_group *g,
 int sched_graph_init(struct sched_graph *graph);
 
 /* Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
- * group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them.
- * A node of a graph must not be passed to sched_node_ready or sched_node_group, and must live as long
- * as the graph is used.
+ * group. sched_after then adds edges between nodes of the graph, and sched_graph_run runs them. A
+ * node of a graph must not be passed to sched_node_ready or sched_node_group, and must live as
+ * long as the graph is used.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an event,
- * or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made ready).
- * Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some stores. */
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (graph or n is NULL, or n is an
+ * event, or in a graph), EBUSY (the graph runs, or n has an edge, is in a group, or was made
+ * ready).
+ * Not thread-safe: nobody may use the node, or change the graph, at the same time. Cost: some
+ * stores. */
 int sched_graph_add(struct sched_graph *graph,
                     struct sched_node *n);
 
-/* Runs each node of the graph once, in the run of s, and returns when all have ended. A node begins
- * when all its predecessors have ended, and sees what they have written. The graph may be run again,
- * also in another run, and may be changed between two runs. If the caller is not a task of the run, it
- * works on the graph itself, as in sched_for.
+/* Runs each node of the graph once, in the run of s, and returns when all have ended. A node
+ * begins when all its predecessors have ended, and sees what they have written. The graph may be
+ * run again, also in another run, and may be changed between two runs. If the caller is not a task
+ * of the run, it works on the graph itself, as in sched_for.
  *
  * The first run after a change looks for circles. If the graph has one, the call writes a line to
  * stderr that names the functions of its nodes, and fails.
  *
- * Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some nodes
- * were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s has
- * ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (memory could not be
- * allocated; only the first run after a change allocates).
+ * Returns 0, or -1 with errno: ECANCELED (sched_graph_cancel was called; the functions of some
+ * nodes were perhaps not called), and, if no node was run: EINVAL (graph is NULL, or the run of s
+ * has ended), EBUSY (the graph runs), EDEADLK (the graph has a circle), ENOMEM (memory could not
+ * be allocated; only the first run after a change allocates).
  * Suspension point: the task may be resumed on another thread, see libsched(7).
- * Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for each
- * node, and an atomic operation for each edge. The first run after a change also sorts the nodes.
+ * Thread-safe; but nobody may change the graph at the same time. Cost: that of sched_spawn for
+ * each node, and an atomic operation for each edge. The first run after a change also sorts the
+ * nodes.
  *
  * Example:
  *
@@ -1384,30 +1397,31 @@ int sched_graph_run(struct sched_graph *graph,
                     struct scheduler *s);
 
 /* Cancels the run of the graph that is in progress: the functions of its nodes that have not begun
- * are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what else a
- * cancellation reaches. If the graph does not run, the next run is cancelled.
+ * are not called, and sched_graph_run returns -1 with ECANCELED. sched_group_cancel(3) says what
+ * else a cancellation reaches. If the graph does not run, the next run is cancelled.
  *
  * Returns 0, or -1 with errno: EINVAL (graph is NULL).
  * Thread-safe; async-signal-safe. Cost: an atomic operation and a fence. */
 int sched_graph_cancel(struct sched_graph *graph);
 
 /* Writes the graph to an open file in the language of graphviz's dot(1): a box for each node, with
- * the name of its function, and an arrow from each predecessor to each successor. If the graph has a
- * circle, the nodes and edges of one are red.
+ * the name of its function, and an arrow from each predecessor to each successor. If the graph has
+ * a circle, the nodes and edges of one are red.
  *
- * Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM (there
- * is no memory), or an error of fwrite(3).
- * Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds for
- * each node, and some hundred for each function that it has not looked up. */
+ * Returns 0, or -1 with errno: EINVAL (graph or file is NULL), EBUSY (the graph runs), ENOMEM
+ * (there is no memory), or an error of fwrite(3).
+ * Not thread-safe: nobody may run or change the graph at the same time. Cost: some microseconds
+ * for each node, and some hundred for each function that it has not looked up. */
 int sched_graph_dot(struct sched_graph *graph,
                     FILE *file);
 
-/* Takes all nodes out of the graph, which has none then, and frees what the library has allocated for
- * it: memory for the edges to nodes with more than four, and nothing else. The nodes may be made anew.
+/* Takes all nodes out of the graph, and frees the memory that the library has allocated for the
+ * edges of nodes with more than four predecessors. It has allocated nothing else. The nodes may be
+ * made anew.
  *
  * Returns 0, or -1 with errno: EINVAL (graph is NULL), EBUSY (the graph runs).
- * Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3) for
- * each such node. */
+ * Not thread-safe: nobody may use the graph or its nodes at the same time. Cost: that of free(3)
+ * for each such node. */
 int sched_graph_destroy(struct sched_graph *graph);
 
 /* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
@@ -1417,10 +1431,11 @@ int sched_graph_destroy(struct sched_graph *graph);
  * as they override the arguments of sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has an invalid value, two
- * settings do not suit each other, size is 0 or less than that of the struct of version 1.0.0, a
- * member is set that this version does not know, or an environment variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
- * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
- * what is refused. If only some of the threads can be created, the pool runs with those.
+ * settings do not suit each other, size is 0 or less than the size of the struct in version 1.0.0,
+ * a member is set that this version does not know, or an environment variable is refused), ENOMEM
+ * (there is no memory, or less than 18 KiB are left of the calling thread's stack), EAGAIN (no
+ * thread could be made). After EINVAL a line on standard error says what is refused. If only some
+ * of the threads can be created, the pool runs with those.
  * Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
  * otherwise that of creating a thread.
  *
@@ -1506,9 +1521,9 @@ int sched_pool_submit_copy(struct sched_pool *pool,
  *         err(1, "sched_for"); */
 struct scheduler *sched_pool_scheduler(struct sched_pool *pool);
 
-/* Waits until, at one moment after the call, no task is left in the pool: none runs and none is
- * queued. The caller then sees what the tasks have written. If threads keep adding tasks, that
- * moment may never come.
+/* Waits until, at one moment after the call, no task is left in the pool: none is running, waiting
+ * or queued, and no timer is pending. The caller then sees what the tasks have written. If threads
+ * keep adding tasks, that moment may never come.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this process was made by fork after the
  * pool was created), EDEADLK (the caller is a task of the pool, or of a run for which a task of
@@ -1519,10 +1534,10 @@ int sched_pool_wait(struct sched_pool *pool);
 /* As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
  * whether the pool has tasks. A pending timer of the pool counts as a task.
  *
- * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group is
- * cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this process was
- * made by fork after the pool was created), EDEADLK (the caller is a task of the pool, or of a run
- * for which a task of the pool waits, perhaps indirectly, and would wait forever).
+ * Returns 0, or -1 with errno: ETIMEDOUT (the deadline has passed), ECANCELED (the caller's group
+ * is cancelled, which is noticed within about a millisecond), EINVAL (pool is NULL, or this
+ * process was made by fork after the pool was created), EDEADLK (the caller is a task of the pool,
+ * or of a run for which a task of the pool waits, perhaps indirectly, and would wait forever).
  * Thread-safe. Cost: that of sched_pool_wait. */
 int sched_pool_wait_until(struct sched_pool *pool,
                           sched_time deadline);
@@ -1541,19 +1556,19 @@ int sched_pool_destroy(struct sched_pool *pool);
 /* Adds the task f(closure, s) to the run of s with a level:
  *
  * SCHED_NORMAL: as sched_spawn. SCHED_URGENT: the task begins before all others that are queued in
- * the run, as soon as one worker's task ends, joins, is suspended, or is between two parts of a loop,
- * a reduction or a sort. Urgent tasks begin in the order in which they were added. If they are added
- * without end, other tasks may never begin. SCHED_BACKGROUND: the task begins when a worker finds no
- * other task; behind workers that always find one, a background task begins at least once in about a
- * tenth of a second.
+ * the run, as soon as one worker's task ends, joins, is suspended, or is between two parts of a
+ * loop, a reduction or a sort. Urgent tasks begin in the order in which they were added. If they
+ * are added without end, other tasks may never begin. SCHED_BACKGROUND: the task begins when a
+ * worker finds no other task; behind workers that always find one, a background task begins at
+ * least once in about a tenth of a second.
  *
- * The level tells when the task begins, and nothing else: the tasks that it spawns, and the rest of
- * the task once it has waited, are as others. The run does not end before its background tasks have
- * ended.
+ * The level tells when the task begins, and nothing else: the tasks that it spawns,
+ * and the task itself once it has waited, are ordinary tasks. The run does not end before its
+ * background tasks have ended.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, f is
- * NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
- * holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers
+ * already holds qlen tasks under SCHED_OVERFLOW=refuse).
  * No suspension point, also in kind cont: the task is queued.
  * Thread-safe. Cost: a lock and a fence; for an urgent task also some hundred nanoseconds of each
  * worker; for the first background task a thread of the library, which lasts as long as the run.
@@ -1568,15 +1583,15 @@ int sched_spawn_at(int level,
                    void *closure,
                    struct scheduler *s);
 
-/* As sched_group_spawn, with a level: see sched_spawn_at. In a cancelled group the task is not run,
- * and leaves the group when it would have begun.
+/* As sched_group_spawn, with a level: see sched_spawn_at. In a cancelled group the task is not
+ * run, and leaves the group when it would have begun.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, g or f is
- * NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers already
- * holds qlen tasks under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, g or f
+ * is NULL, or the run of s has ended), EAGAIN (there is no memory, or the queue for all workers
+ * already holds qlen tasks under SCHED_OVERFLOW=refuse).
  * No suspension point, also in kind cont: the task is queued.
- * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_spawn_at, and that of a
- * copied argument.
+ * Thread-safe, under the conditions of sched_group_spawn. Cost: that of sched_spawn_at, and that
+ * of a copied argument.
  *
  * Example:
  *
@@ -1590,8 +1605,8 @@ int sched_group_spawn_at(struct sched_group *g,
                          void *closure,
                          struct scheduler *s);
 
-/* Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when the
- * node is ready and its predecessors have ended. The last call before sched_node_ready counts.
+/* Gives the task of the node a level: see sched_spawn_at. The task is queued with this level when
+ * the node is ready and its predecessors have ended. The last call before sched_node_ready counts.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the node was made ready), EINVAL
  * (n is NULL or an event, or level is none of the three).
@@ -1608,9 +1623,9 @@ int sched_node_level(struct sched_node *n,
 
 /* As sched_pool_submit, with a level: see sched_spawn_at.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, pool or f
- * is NULL, or this process was made by fork after the pool was created), EAGAIN (there is no memory,
- * or the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (level is none of the three, pool
+ * or f is NULL, or this process was made by fork after the pool was created), EAGAIN (there is no
+ * memory, or the pool already holds qlen tasks from outside under SCHED_OVERFLOW=refuse).
  * No suspension point, also in kind cont: the task is queued.
  * Thread-safe. Cost: that of sched_spawn_at, and perhaps the waking of a worker.
  *
@@ -1624,13 +1639,13 @@ int sched_pool_submit_at(struct sched_pool *pool,
                          taskfunc f,
                          void *closure);
 
-/* As sched_timer_start, with a level: see sched_spawn_at. The task is queued with this level at the
- * time deadline.
+/* As sched_timer_start, with a level: see sched_spawn_at. The task is queued with this level at
+ * the time deadline.
  *
- * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its function
- * has not begun), EINVAL (level is none of the three, t or f is NULL, or the run of s has ended),
- * ENOMEM (there is no memory). If there is no memory at the deadline, the task is spawned as soon as
- * there is.
+ * Returns 0, or -1 with errno, and nothing has changed: EBUSY (the timer is pending, or its
+ * function has not begun), EINVAL (level is none of the three, t or f is NULL, or the run of s has
+ * ended), ENOMEM (there is no memory). If there is no memory at the deadline, the task is spawned
+ * as soon as there is.
  * Thread-safe. Cost: that of sched_timer_start, and at the deadline that of sched_spawn_at.
  *
  * Example:
@@ -1652,8 +1667,8 @@ int sched_timer_start_at(struct sched_timer *t,
  *
  * While tasks run, the counts lag a little: each worker counts the tasks of its own queue 61 at a
  * time, and when it finds the queue empty; and the counts of different workers are not read at the
- * same moment. When no task is left (in a pool, after sched_pool_wait), the counts are exact,
- * except those of searches and sleeps, which idle workers still change.
+ * same moment. When no task is left (in a pool, after sched_pool_wait), tasks, steals and
+ * stolen_tasks are exact. Idle workers, which search and sleep, still change the other members.
  *
  * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
  * first version that has it, or the run of s has ended). After an error nothing was written.
