@@ -428,3 +428,152 @@ CASE(cancel_race)
     asks = 0;
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
+
+/* cancel_ring: Groups that wait for each other in a circle, with deadlines, beside a cancelled group for which nobody waits yet:
+ * other tasks' sleeps end, whichever threads look at the waits, and a cancellation of one group ends all waits of the circle.
+ * ctest: static debug
+ * ctest: matrix few join=suspend threads=1,4 */
+enum { RING = 12, NAPS = 8000 / SMALLER };
+
+static sched_group ring[RING];
+
+static void waits_in_ring(void *closure, struct scheduler *s)
+{
+    sched_group *next = closure;
+    begun++;
+    while (begun < RING)
+        CHECK_EQ(sched_sleep(SHORT, s), 0);
+    int error = outcome(sched_group_wait_until(next, sched_now() + 100 * SCHED_SECOND, s));
+    CHECK(error == ECANCELED || error == 0); /* 0: the task of the next group was cut before */
+    cut++;
+}
+
+static void naps(void *closure, struct scheduler *s)
+{
+    for (int i = 0; i < NAPS; i++)
+        CHECK_EQ(sched_sleep(SHORT / 10 + i % 7 * 1000, s), 0);
+}
+
+static void ring_root(void *closure, struct scheduler *s)
+{
+    sched_group beside = SCHED_GROUP_INIT;
+    begun = cut = 0;
+    for (int i = 0; i < RING; i++)
+        CHECK_EQ(sched_group_init(&ring[i]), 0);
+    for (int i = 0; i < RING; i++)
+        CHECK_EQ(sched_group_spawn(&ring[i], waits_in_ring, &ring[(i + 1) % RING], s), 0);
+    while (begun < RING)
+        CHECK_EQ(sched_sleep(SHORT, s), 0);
+    sched_group_cancel(&group);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(sched_group_spawn(&beside, naps, NULL, s), 0);
+    CHECK_EQ(sched_group_wait(&beside, s), 0);
+    CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+    CHECK_EQ(cut, 0);
+    sched_group_cancel(&ring[RING / 2]);
+    for (int i = 0; i < RING; i++) {
+        int error = outcome(sched_group_wait(&ring[i], s)); /* another wait may have ended the cancellation */
+        CHECK(error == 0 || (error == ECANCELED && i == RING / 2));
+    }
+    CHECK_EQ(cut, RING);
+}
+
+CASE(cancel_ring)
+{
+    run(4, ring_root);
+}
+
+/* cancel_ladder: Two tasks of each group wait for the next one, so a wait is reached by as many ways as there are numbers of
+ * 40 bits. Sleeps end beside another group's cancellation, and a cancellation of the first group reaches the last one's sleep.
+ * ctest: static debug
+ * ctest: matrix few join=suspend threads=1,2 */
+enum { LEVELS = 40 };
+
+static sched_group ladder[LEVELS + 1];
+
+static void waits_for_next(void *closure, struct scheduler *s)
+{
+    begun++;
+    CHECK_EQ(sched_group_wait((sched_group *)closure + 1, s), 0);
+}
+
+static void sleeps_last(void *closure, struct scheduler *s)
+{
+    begun++;
+    CHECK_ERRNO(sched_sleep(SCHED_FOREVER, s), ECANCELED);
+    cut++;
+}
+
+static void ladder_root(void *closure, struct scheduler *s)
+{
+    for (int round = 0; round < 3; round++) {
+        begun = cut = 0;
+        for (int i = 0; i <= LEVELS; i++)
+            CHECK_EQ(sched_group_init(&ladder[i]), 0);
+        for (int i = 0; i < 2; i++)
+            CHECK_EQ(sched_group_spawn(&ladder[LEVELS], sleeps_last, NULL, s), 0);
+        for (int i = LEVELS; i-- > 0;)
+            for (int twice = 0; twice < 2; twice++)
+                CHECK_EQ(sched_group_spawn(&ladder[i], waits_for_next, &ladder[i], s), 0);
+        while (begun < 2 * (LEVELS + 1))
+            CHECK_EQ(sched_sleep(SHORT, s), 0);
+        sched_group_cancel(&group);
+        for (int i = 0; i < 4; i++)
+            CHECK_EQ(sched_sleep(SHORT, s), 0);
+        CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+        CHECK_EQ(cut, 0);
+        sched_group_cancel(&ladder[0]);
+        CHECK_ERRNO(sched_group_wait(&ladder[0], s), ECANCELED);
+        CHECK_EQ(cut, 2);
+    }
+}
+
+CASE(cancel_ladder)
+{
+    run(2, ladder_root);
+}
+
+/* cancel_through: A cancellation reaches the tasks of a group for which a task of the cancelled group waits by the s of
+ * another pool, whose tasks they are, or in a blocking section.
+ * ctest: static debug
+ * ctest: matrix few idle=park threads=2 */
+static sched_group elsewhere;
+
+static void waits_elsewhere(void *arg, struct scheduler *s)
+{
+    struct scheduler *theirs = sched_pool_scheduler(arg);
+    CHECK(theirs != NULL);
+    CHECK_EQ(sched_group_spawn(&elsewhere, sleeps_last, NULL, theirs), 0);
+    CHECK_EQ(sched_group_wait(&elsewhere, theirs), 0);
+}
+
+static void waits_in_section(void *pool, struct scheduler *s)
+{
+    int in_section = sched_block_begin(s) == 0;
+    waits_elsewhere(pool, s);
+    if (in_section)
+        CHECK_EQ(sched_block_end(s), 0);
+}
+
+static void through_root(void *pool, struct scheduler *s)
+{
+    for (int round = 0; round < 6; round++) {
+        begun = cut = 0;
+        CHECK_EQ(sched_group_init(&elsewhere), 0);
+        CHECK_EQ(sched_group_spawn(&group, round % 2 ? waits_in_section : waits_elsewhere, pool, s), 0);
+        while (begun < 1)
+            CHECK_EQ(sched_sleep(SHORT, s), 0);
+        if (round >= 2)
+            CHECK_EQ(sched_sleep(SHORT, s), 0);
+        sched_group_cancel(&group);
+        CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+        CHECK_EQ(cut, 1);
+    }
+}
+
+CASE(cancel_through)
+{
+    struct sched_pool *pool = pool_of(1);
+    CHECK_EQ(sched_init(2, 10, through_root, pool), 0);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+}

@@ -203,6 +203,12 @@ static void main_waits(void *arg)
     sched_sem_wait(&never, NULL);
 }
 
+static void main_waits_endlessly(void *arg)
+{
+    beside_a_pool();
+    sched_sem_wait_until(&never, SCHED_FOREVER, NULL);
+}
+
 static void *waits_as_thread(void *arg)
 {
     int old;
@@ -330,6 +336,8 @@ CASE(deadlock_doubt)
     handlers();
 
     child.status = told(main_waits, NULL, "deadlock: 1 task waits, 1 thread waits outside all runs", SIGTERM);
+    CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGTERM);
+    child.status = told(main_waits_endlessly, NULL, "deadlock: 1 task waits, 1 thread waits outside all runs", SIGTERM);
     CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGTERM);
     in_child(cancelled_wait, NULL);
     CHECK_CHILD_SAID("joined\n");

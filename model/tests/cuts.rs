@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 use sched::deadline::{Deadlines, Entry, FOREVER, Then, Why};
 use sched::sync::cancel::Cancellation;
@@ -14,11 +14,14 @@ use sched::threads::requests::{ASKED, NEWS, Requests};
 use sched_model::{explore, explore_seeing, join, saw};
 use std::ptr;
 
-/// A task of a group, which waits.
+/// A task of a group, which waits; and a group of whose tasks one may wait for this group.
 #[repr(C)]
 struct Waiter {
     entry: Entry,
     group: Cancellation,
+    /// A task of `outer` has noted that it waits for the group.
+    is_awaited: AtomicBool,
+    outer: Cancellation,
     /// What the task tells that it has resumed.
     resumed: *const Resumed,
 }
@@ -54,6 +57,7 @@ struct Scene {
     cuts: Cuts,
     waiters: Vec<Waiter>,
     resumed: Box<Resumed>,
+    is_cutting: AtomicBool,
 }
 
 // SAFETY: the deadlines order the uses of the entries.
@@ -68,12 +72,15 @@ impl Scene {
         let waiter = |_| Waiter {
             entry: Entry::new(claim),
             group: Cancellation::default(),
+            is_awaited: AtomicBool::new(false),
+            outer: Cancellation::default(),
             resumed: &raw const *resumed,
         };
         let waiters = (0..waiters).map(waiter).collect();
         let (deadlines, cuts) = (Deadlines::new(), Cuts::new());
         deadlines.prepare().expect("there is memory");
-        Arc::new(Scene { deadlines, cuts, waiters, resumed })
+        let is_cutting = AtomicBool::new(false);
+        Arc::new(Scene { deadlines, cuts, waiters, resumed, is_cutting })
     }
 
     fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
@@ -85,14 +92,24 @@ impl Scene {
     fn wait(&self, i: usize) {
         // SAFETY: each model adds an entry that is in no wheel; the scene outlives its threads.
         unsafe { self.deadlines.add(&raw const self.waiters[i].entry, FOREVER, 0) };
-        if self.cuts.waits(&self.deadlines) {
+        let waiter = &self.waiters[i];
+        let is_awaited = || waiter.is_awaited.load(Ordering::Relaxed);
+        if self.cuts.waits(&self.deadlines, || waiter.group.is_cancelled() || is_awaited()) {
+            self.resumed.requests.add(NEWS);
+        }
+    }
+
+    /// As `api::cancel::Group::awaited_by`.
+    fn note(&self, i: usize) {
+        self.waiters[i].is_awaited.store(true, Ordering::Relaxed);
+        if self.cuts.waits(&self.deadlines, || self.waiters[i].outer.is_cancelled()) {
             self.resumed.requests.add(NEWS);
         }
     }
 
     /// As `runtime::deadlines::cancel`.
-    fn cancel(&self, i: usize) {
-        if self.cuts.cancel(&self.waiters[i].group, &self.deadlines) {
+    fn cancel(&self, group: &Cancellation) {
+        if self.cuts.cancel(group, &self.deadlines) {
             self.resumed.requests.add(NEWS);
         }
     }
@@ -100,10 +117,15 @@ impl Scene {
     /// As `runtime::deadlines::cut_requested`.
     fn cut(&self) {
         self.cuts.serve(|| {
-            // SAFETY: the entry is a waiter's, in a wheel that is locked.
-            let is_cut =
-                |entry: *const Entry| unsafe { (*entry.cast::<Waiter>()).group.is_cancelled() };
+            assert!(!self.is_cutting.swap(true, Ordering::Relaxed), "two threads cut");
+            let is_cut = |entry: *const Entry| {
+                // SAFETY: the entry is a waiter's, in a wheel that is locked.
+                let waiter = unsafe { &*entry.cast::<Waiter>() };
+                let is_awaited = || waiter.is_awaited.load(Ordering::Relaxed);
+                waiter.group.is_cancelled() || is_awaited() && waiter.outer.is_cancelled()
+            };
             self.deadlines.cut(claim, is_cut);
+            self.is_cutting.store(false, Ordering::Relaxed);
         });
     }
 
@@ -140,27 +162,39 @@ fn beside_the_keeper(
 fn a_wait_begins() {
     beside_the_keeper("cuts, a wait begins beside a cancellation", (4, 5_500), 1, |scene| {
         let waiter = Scene::thread(scene, |scene| scene.wait(0));
-        scene.cancel(0);
+        scene.cancel(&scene.waiters[0].group);
         join([waiter]);
+    });
+}
+
+/// A line: the task waits, a task of another group begins to wait for its group, and that group is
+/// cancelled, in any order.
+#[test]
+fn a_line_begins() {
+    beside_the_keeper("cuts, a line begins beside a cancellation", (3, 20_000), 1, |scene| {
+        let waiter = Scene::thread(scene, |scene| scene.wait(0));
+        let awaiter = Scene::thread(scene, |scene| scene.note(0));
+        scene.cancel(&scene.waiters[0].outer);
+        join([waiter, awaiter]);
     });
 }
 
 /// The second cancellation may come while the keeper cuts.
 #[test]
 fn two_cancellations() {
-    beside_the_keeper("cuts, two cancellations", (4, 3_000), 2, |scene| {
+    beside_the_keeper("cuts, two cancellations", (4, 2_500), 2, |scene| {
         (0..2).for_each(|i| scene.wait(i));
-        (0..2).for_each(|i| scene.cancel(i));
+        (0..2).for_each(|i| scene.cancel(&scene.waiters[i].group));
     });
 }
 
 /// A worker that is idle cuts, too.
 #[test]
 fn a_worker() {
-    beside_the_keeper("cuts, a worker beside the keeper", (3, 40_000), 2, |scene| {
+    beside_the_keeper("cuts, a worker beside the keeper", (3, 18_000), 2, |scene| {
         (0..2).for_each(|i| scene.wait(i));
         let worker = Scene::thread(scene, Scene::cut);
-        (0..2).for_each(|i| scene.cancel(i));
+        (0..2).for_each(|i| scene.cancel(&scene.waiters[i].group));
         join([worker]);
     });
 }
@@ -173,13 +207,13 @@ fn an_observer() {
         "no observer finds nothing",
         "cuts, an observer beside two cuts",
         4,
-        55_000,
+        15_000,
         || {
             let scene = Scene::new(2);
             (0..2).for_each(|i| scene.wait(i));
-            scene.cancel(0);
+            scene.cancel(&scene.waiters[0].group);
             let cuts = [(); 2].map(|()| Scene::thread(&scene, Scene::cut));
-            scene.cancel(1);
+            scene.cancel(&scene.waiters[1].group);
             let may_act = scene.cuts.may_act() || scene.deadlines.may_act();
             assert!(
                 may_act || scene.resumed.left.load(Ordering::Relaxed) == 0,

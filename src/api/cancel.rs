@@ -4,27 +4,43 @@
 //! the tasks of each group for which such a task waits: its *line*. While a task of a group waits
 //! for another group, it has a note in the list of the awaited group. So a program that cancels a
 //! group need not know which groups its tasks use. The notes are followed upwards, from the group of
-//! the task whose wait may be cut off. Each list is locked while the notes in it are followed; a
-//! task that has waited removes its note under the same lock. So a task whose note is followed still
-//! waits, and its group exists.
+//! the task whose wait may be cut off ([`Lines`]).
 //!
 //! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
 //! and then asks the keeper of the deadlines to cut. A task of a group that begins to wait with a
-//! deadline, or for another group, asks the keeper if a group is cancelled (`sync::cuts`).
+//! deadline, or for another group, asks the keeper if a cancellation may reach it (`sync::cuts`).
+//!
+//! # The search
+//!
+//! The lists that a search has come to stay locked until its end; a task that has waited removes its
+//! note under the same lock. So a task whose note is followed still waits, and its group exists. One
+//! thread at a time searches, and every other thread holds one of these locks, for a few
+//! instructions. So no circle of locks can form. A bit beside the lock tells the searching thread
+//! that it has come to the list before, by another way or in a circle of waits. The lists form a
+//! chain through their first notes, so a search needs neither memory nor recursion.
+//!
+//! If a search finds no cancelled group, the lists that it has come to lead to none, and later
+//! searches of the same cut pass them over: their first notes have the number of the search. After a
+//! search that finds a cancelled group the number changes. (A note that is added later, or a group
+//! that is cancelled later, is followed by a request for another cut.) So the time of a cut depends
+//! on the number of entries and notes, and not on the number of ways from note to note: if two tasks
+//! of each group in a row of 25 wait for the next group, there are 2^25 ways.
 //!
 //! # Orderings
 //!
 //! | operation | ordering | partner |
 //! | --- | --- | --- |
-//! | `Awaiters::with`: exchange, store | Acquire, Release | each other: a lock |
-//! | the first look at `Awaiters` | Relaxed | the fences of `sync::cuts` |
+//! | `Awaiters::lock`, `unlock` | Acquire, Release | each other |
+//! | the first look at `Awaiters`: a note | Relaxed | the fences of `sync::cuts` |
+//! | the first look at `Awaiters`: `VISITED` | Relaxed | none: the searching thread has set it |
+//! | `SEARCHES` | Relaxed | none: one thread at a time searches (`sync::cuts`) |
 
 use crate::lock::trylock::Backoff;
 use crate::runtime::deadlines;
 use crate::runtime::record::Fiber;
 use crate::sync::cancel::Cancellation;
 use crate::sync::members::Members;
-use crate::sys::atomic::{AtomicPtr, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::{detector, errno};
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -49,63 +65,67 @@ impl Group {
     }
 }
 
-/// Longer lines are not followed: their tasks are in a circle of waits, or nested very deep.
-const LONGEST_LINE: usize = 256;
-
 /// A note of a task that waits for a group, if it belongs to a group itself. It lies on the stack of
-/// the task, in the list of the awaited group.
+/// the task, in the list of the awaited group. `search`, `list` and `then` are of use in the first
+/// note of a list alone.
 struct Awaiter {
     /// The group of the waiting task.
     group: *const Group,
     next: Cell<*const Awaiter>,
+    /// The number of the last search that has come to the list.
+    search: Cell<usize>,
+    /// The list, while a search has it locked.
+    list: Cell<*const Awaiters>,
+    /// The first note of the list that the search has locked after this one.
+    then: Cell<*const Awaiter>,
 }
 
-/// The notes of a group's awaiters, and the lock of the list in the lowest bit.
+/// The notes of a group's awaiters. The lowest bits of the pointer are `LOCKED` and `VISITED`.
 #[derive(Default)]
 #[repr(transparent)]
 struct Awaiters(AtomicPtr<Awaiter>);
 
 const LOCKED: usize = 1;
+/// The thread that searches has the list locked.
+const VISITED: usize = 2;
 
 impl Awaiters {
-    /// Calls `work` with the first note, under the lock; `work` returns the first note from now on,
-    /// and takes a few instructions.
-    fn with<R>(&self, work: impl FnOnce(*const Awaiter) -> (*const Awaiter, R)) -> R {
+    /// Locks the list, sets `bits` beside the lock, and returns the first note.
+    fn lock(&self, bits: usize) -> *const Awaiter {
         let mut backoff = Backoff::default();
-        let first = loop {
+        loop {
             let seen = self.0.load(Ordering::Relaxed);
-            let locked = seen.map_addr(|at| at | LOCKED);
+            let locked = seen.map_addr(|at| at | LOCKED | bits);
             let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
             let is_free = seen.addr() & LOCKED == 0;
             if is_free && self.0.compare_exchange(seen, locked, acquire, relaxed).is_ok() {
-                break seen;
+                return seen;
             }
             backoff.wait();
-        };
-        let (first, result) = work(first);
+        }
+    }
+
+    /// Unlocks the list, whose first note is `first` from now on.
+    fn unlock(&self, first: *const Awaiter) {
         self.0.store(first.cast_mut(), Ordering::Release);
-        result
     }
 
     /// # Safety
     /// The note is in no list, and stays where it is until `remove`.
     unsafe fn add(&self, note: &Awaiter) {
-        self.with(|first| {
-            note.next.set(first);
-            (ptr::from_ref(note), ())
-        });
+        note.next.set(self.lock(0));
+        self.unlock(note);
     }
 
     /// # Safety
     /// The note is in this list.
     unsafe fn remove(&self, note: &Awaiter) {
-        self.with(|first| {
-            match notes(first).find(|before| ptr::eq(before.next.get(), note)) {
-                Some(before) => before.next.set(note.next.get()),
-                None => return (note.next.get(), ()),
-            }
-            (first, ())
-        });
+        let first = self.lock(0);
+        match notes(first).find(|before| ptr::eq(before.next.get(), note)) {
+            Some(before) => before.next.set(note.next.get()),
+            None => return self.unlock(note.next.get()),
+        }
+        self.unlock(first);
     }
 }
 
@@ -116,45 +136,116 @@ fn notes<'a>(first: *const Awaiter) -> impl Iterator<Item = &'a Awaiter> {
     std::iter::successors(get(first), move |note| get(note.next.get()))
 }
 
-/// The groups that `is_in_cancelled_line` has come through.
-struct Line<'a> {
-    group: *const Group,
-    before: Option<&'a Line<'a>>,
-    length: usize,
+/// How many numbers searches have had.
+#[unsafe(link_section = "sched_words")]
+static SEARCHES: AtomicUsize = AtomicUsize::new(0);
+
+/// The searches of one cut: see the essay.
+pub(super) struct Lines {
+    number: Cell<usize>,
 }
 
-/// True if the group is cancelled, or one of those in its line: see the essay.
-///
-/// # Safety
-/// The group is null, or has a task that does not end during the call.
-pub(super) unsafe fn is_in_cancelled_line(group: *const Group) -> bool {
-    // SAFETY: by the caller's promise.
-    unsafe { follow(group, None) }
+/// The lists that a search has locked, in the order in which it has come to them.
+struct Search {
+    number: usize,
+    first: *const Awaiter,
+    last: *const Awaiter,
 }
 
-/// `is_in_cancelled_line`, after the groups `before`.
-///
-/// # Safety
-/// As for `is_in_cancelled_line`.
-unsafe fn follow(group: *const Group, before: Option<&Line>) -> bool {
-    // SAFETY: by the caller's promise.
-    let Some(here) = (unsafe { group.as_ref() }) else { return false };
-    if here.is_cancelled() {
-        return true;
+impl Lines {
+    /// To be called by the thread that cuts.
+    pub fn new() -> Self {
+        let lines = Lines { number: Cell::new(0) };
+        lines.renew();
+        lines
     }
-    let length = before.map_or(1, |line| line.length + 1);
-    let mut passed = std::iter::successors(before, |line| line.before);
-    if here.awaiters.0.load(Ordering::Relaxed).is_null()
-        || length > LONGEST_LINE
-        || passed.any(|line| ptr::eq(line.group, group))
-    {
-        return false;
+
+    fn renew(&self) {
+        self.number.set(SEARCHES.fetch_add(1, Ordering::Relaxed) + 1);
     }
-    let line = Line { group, before, length };
-    here.awaiters.with(|first| {
-        // SAFETY: while the list is locked, the task of each note waits, so its group has a task.
-        (first, notes(first).any(|note| unsafe { follow(note.group, Some(&line)) }))
-    })
+
+    /// True if the group is cancelled, or one of those in its line.
+    ///
+    /// # Safety
+    /// The group is null, or has a task that does not end during the call.
+    pub unsafe fn is_cancelled(&self, group: *const Group) -> bool {
+        let (first, last) = (ptr::null(), ptr::null());
+        let mut search = Search { number: self.number.get(), first, last };
+        // SAFETY: by the caller's promise; and while a list is locked, the task of each note waits,
+        // so its group has a task.
+        let found = unsafe { search.visit(group) || search.visit_all() };
+        search.unlock_all();
+        if found {
+            self.renew();
+        }
+        found
+    }
+}
+
+impl Search {
+    /// Comes to a group: true if it is cancelled. Otherwise locks the list of its awaiters, unless
+    /// that is empty, or leads to no cancelled group.
+    ///
+    /// # Safety
+    /// The group is null, or has a task that does not end before `unlock_all`.
+    unsafe fn visit(&mut self, group: *const Group) -> bool {
+        // SAFETY: by the caller's promise.
+        let Some(group) = (unsafe { group.as_ref() }) else { return false };
+        if group.is_cancelled() {
+            return true;
+        }
+        let list = &group.awaiters;
+        let seen = list.0.load(Ordering::Relaxed);
+        if seen.is_null() || seen.addr() & VISITED != 0 {
+            return false;
+        }
+        let first = list.lock(VISITED);
+        // SAFETY: the list is locked, so its notes stay.
+        match unsafe { first.as_ref() }.filter(|first| first.search.get() != self.number) {
+            None => list.unlock(first),
+            Some(note) => {
+                note.search.set(self.number);
+                note.list.set(list);
+                note.then.set(ptr::null());
+                // SAFETY: null, or the first note of a list that is locked.
+                match unsafe { self.last.as_ref() } {
+                    Some(last) => last.then.set(first),
+                    None => self.first = first,
+                }
+                self.last = first;
+            }
+        }
+        false
+    }
+
+    /// Visits the groups to which the locked lists lead, and the groups to which the lists of these
+    /// lead, until one is cancelled.
+    ///
+    /// # Safety
+    /// Called after `visit`, and before `unlock_all`.
+    unsafe fn visit_all(&mut self) -> bool {
+        let mut at = self.first;
+        // SAFETY: null, or the first note of a list that is locked.
+        while let Some(first) = unsafe { at.as_ref() } {
+            // SAFETY: while the list is locked, the task of each note waits in its group.
+            if notes(first).any(|note| unsafe { self.visit(note.group) }) {
+                return true;
+            }
+            at = first.then.get();
+        }
+        false
+    }
+
+    fn unlock_all(self) {
+        let mut at = self.first;
+        // SAFETY: null, or the first note of a list that is locked; until it is unlocked, the task of
+        // the note waits for the group of the list.
+        while let Some(first) = unsafe { at.as_ref() } {
+            at = first.then.get();
+            // SAFETY: as above.
+            unsafe { (*first.list.get()).unlock(first) };
+        }
+    }
 }
 
 impl Group {
@@ -181,17 +272,28 @@ impl Group {
         0
     }
 
-    /// Calls `wait`, in which a task of the group `awaiter` waits for this group; null: the caller
+    /// To be called by a task of the group that has added an entry or a note.
+    pub(super) fn cut_if_reached(&self) {
+        let is_awaited = || !self.awaiters.0.load(Ordering::Relaxed).is_null();
+        deadlines::waits_in_group(|| self.is_cancelled() || is_awaited());
+    }
+
+    /// Calls `wait`, in which a task of the group `awaiter` waits for this group; None: the caller
     /// belongs to no group.
-    pub(super) fn awaited_by<R>(&self, awaiter: *const Group, wait: impl FnOnce() -> R) -> R {
-        // SAFETY: null, or the group of the calling task.
-        let Some(group) = (unsafe { awaiter.as_ref() }) else { return wait() };
+    pub(super) fn awaited_by<R>(&self, awaiter: Option<&Group>, wait: impl FnOnce() -> R) -> R {
+        let Some(group) = awaiter else { return wait() };
         detector::own(group);
-        let note = Awaiter { group: awaiter, next: Cell::new(ptr::null()) };
+        let note = Awaiter {
+            group,
+            next: Cell::new(ptr::null()),
+            search: Cell::new(0),
+            list: Cell::new(ptr::null()),
+            then: Cell::new(ptr::null()),
+        };
         detector::own(&note);
         // SAFETY: the note is removed below.
         unsafe { self.awaiters.add(&note) };
-        deadlines::waits_in_group();
+        group.cut_if_reached();
         let result = wait();
         // SAFETY: added above.
         unsafe { self.awaiters.remove(&note) };

@@ -19,9 +19,10 @@
 
 pub use crate::api::cancel::Group;
 
+use crate::api::cancel::group_of;
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, may_wait};
-use crate::api::timed::{Deadline, End};
+use crate::api::timed::{self, Deadline, End};
 use crate::api::wait::Wait;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
@@ -204,7 +205,8 @@ impl Group {
                 return errno::failed(libc::EINVAL);
             }
             let fiber = worker.and_then(Worker::mine).map(Mine::fiber);
-            if fiber.is_some_and(|fiber| ptr::eq(fiber.group.get().cast(), self)) {
+            let awaiter = fiber.map_or_else(timed::group_of_caller, group_of);
+            if awaiter.is_some_and(|group| ptr::eq(group, self)) {
                 misuse(
                     "sched_group_wait",
                     "a task of the group waits for the group, and so for itself",
@@ -218,7 +220,6 @@ impl Group {
                 unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
             }
             let wait = Wait::new(&node, what);
-            let awaiter = fiber.map_or(ptr::null(), |fiber| fiber.group.get().cast());
             self.awaited_by(awaiter, || match fiber {
                 Some(fiber) => wait.for_tasks(fiber),
                 None => wait.outside_run(),
@@ -238,9 +239,11 @@ impl Group {
             self.members.check("sched_group_wait_until");
             let deadline = match Deadline::new(deadline, worker) {
                 Ok(deadline) => deadline,
+                Err(_) if self.members.is_over() => break, // it has ended since the first look
                 Err(Errno(error)) => return errno::failed(error),
             };
-            if deadline.group().is_some_and(|group| ptr::eq(group, self)) {
+            let awaiter = deadline.group().or_else(timed::group_of_caller);
+            if awaiter.is_some_and(|group| ptr::eq(group, self)) {
                 misuse(
                     "sched_group_wait_until",
                     "a task of the group waits for the group, and so for itself",
@@ -252,7 +255,6 @@ impl Group {
             let grant = |nodes| unsafe { grant(nodes, || worker, WakeOrder::Ahead) };
             // SAFETY: the node lives until it is granted, or taken out below.
             unsafe { self.members.link(&node) }.into_iter().for_each(grant);
-            let awaiter = deadline.group().map_or(ptr::null(), ptr::from_ref);
             let end = self.awaited_by(awaiter, || deadline.wait(&node, Some(what)));
             if end != End::Granted {
                 // SAFETY: the node was linked above.

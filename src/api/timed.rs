@@ -11,9 +11,9 @@
 //!
 //! [`cancel`](super::cancel) tells which waits a cancellation cuts off.
 
-use crate::api::cancel::{self, Group, group_of};
+use crate::api::cancel::{Group, Lines, group_of};
 use crate::api::nodes::may_wait;
-use crate::api::wait::{Latch, MAX_SLEEP, Wait};
+use crate::api::wait::{Latch, MAX_SLEEP, Wait, sleep_until_over};
 use crate::deadline::{Deadlines, Entry, FOREVER, Then, Why};
 use crate::runtime::deadlines;
 use crate::runtime::identity::{self, Mine};
@@ -107,6 +107,11 @@ impl<'a> Deadline<'a> {
         Ok(Deadline { time, fiber })
     }
 
+    /// True if neither the clock nor a cancellation can end the wait.
+    fn is_endless(&self) -> bool {
+        self.time == FOREVER && self.group().is_none()
+    }
+
     /// The time, if the caller is a thread, or a task that keeps its thread.
     pub fn of_thread(&self) -> Option<i64> {
         self.fiber.is_none().then_some(self.time)
@@ -127,12 +132,15 @@ impl<'a> Deadline<'a> {
     /// sleeps.
     #[inline(never)]
     pub fn wait(self, node: &Node, what: Option<WaitsFor>) -> End {
+        if let Some(what) = what.filter(|_| self.is_endless()) {
+            match self.fiber {
+                Some(fiber) => Wait::new(&Expiring(node), what).on_fiber(fiber),
+                None => sleep_until_over(&Expiring(node)), // a deadlock's proof knows the thread
+            }
+            return End::Granted; // nothing else ends the wait
+        }
         let Some(fiber) = self.fiber else { return wait_in_thread(node, self.time) };
         let group = group_of(fiber);
-        if let (FOREVER, None, Some(what)) = (self.time, group, what) {
-            Wait::new(&Expiring(node), what).on_fiber(fiber); // nothing ends it but the grant
-            return End::Granted;
-        }
         let timed = Timed {
             entry: Entry::new(claim),
             node,
@@ -145,9 +153,7 @@ impl<'a> Deadline<'a> {
         group.into_iter().for_each(detector::own); // by `cut`
         // SAFETY: the entry lives until it is removed below.
         unsafe { deadlines::add(&raw const timed.entry, self.time) };
-        if group.is_some() {
-            deadlines::waits_in_group();
-        }
+        group.into_iter().for_each(Group::cut_if_reached);
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
         Wait::new(&latch, what).on_fiber(fiber);
         // SAFETY: the entry was added above.
@@ -216,9 +222,10 @@ fn wake([name, word]: [usize; 2]) {
 
 /// Cuts off the waits of all tasks in the line of a cancelled group.
 fn cut(deadlines: &Deadlines) {
+    let lines = Lines::new();
     deadlines.cut(claim, |entry| {
         // SAFETY: the entry has this claim, and its task waits.
-        unsafe { cancel::is_in_cancelled_line((*entry.cast::<Timed>()).group) }
+        unsafe { lines.is_cancelled((*entry.cast::<Timed>()).group) }
     });
 }
 

@@ -105,8 +105,8 @@ pub fn take_back(group: &Cancellation) -> bool {
 }
 
 /// Called as `Cuts::waits` says.
-pub fn waits_in_group() {
-    if CUTS.waits(&DEADLINES) {
+pub fn waits_in_group(is_reached: impl FnOnce() -> bool) {
+    if CUTS.waits(&DEADLINES, is_reached) {
         watcher::call();
     }
 }

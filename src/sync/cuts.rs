@@ -4,15 +4,20 @@
 //!
 //! A thread that cancels a group first marks the group, and then requests a cut if any wait has an
 //! entry. A task of a group first adds an entry for its wait, or notes that it waits for another
-//! group, and then requests a cut if any group of the process is cancelled. A fence stands between
-//! the two steps of each side, so the cut finds the entry, or the task finds the mark.
+//! group. If any group of the process is cancelled, it then looks at its own group, and requests a
+//! cut if that is cancelled, or if a task waits for it. A fence stands between the two steps of each
+//! side.
 //!
-//! # The bad interleaving
+//! *No cut is missed.* Suppose that a wait is in the line of a cancelled group: there is its entry, a
+//! mark, and for each group of the line but the last a note that leads to the next one. The thread
+//! whose fence comes last finds what the others have written before theirs. If it has cancelled the
+//! group, it finds the entry. If it has added the entry or a note, it finds that its own group is
+//! cancelled, or that a note of the next group is in its group's list. So it requests a cut.
 //!
-//! The keeper and idle workers may cut at once. If one bit told that a thread cuts, the first one
-//! that is done would clear the bit while another one is about to cut for a later request; then the
-//! proof of a deadlock would overlook that cut. So the threads are counted, and each counts itself
-//! before it takes the request back: `state` is 0 only if each requested cut is done.
+//! The keeper and idle workers may cut, but one thread at a time: two threads that followed the
+//! notes of the same groups could each wait for a list that the other one has locked. `state` is 0
+//! only if each requested cut is done. A thread takes the request and the right to cut in one step;
+//! if another thread cuts, that one looks for a further request when it is done.
 //!
 //! # Orderings
 //!
@@ -21,7 +26,7 @@
 //! | `cancel`: fence between the mark and the look for entries | SeqCst | the fence in `waits` |
 //! | `waits`: fence between the entry or note and `cancelled` | SeqCst | the fence in `cancel` |
 //! | `cancelled` | Relaxed | these fences |
-//! | `state` | SeqCst | `may_act`: what was cut off is queued |
+//! | `state` | SeqCst | `may_act`: what was cut off is queued; each other: one cut after the other |
 
 use crate::deadline::Deadlines;
 use crate::sync::cancel::Cancellation;
@@ -30,13 +35,13 @@ use crate::sys::atomic::{AtomicUsize, Ordering, const_fn, fence};
 pub struct Cuts {
     /// How many groups are cancelled.
     cancelled: AtomicUsize,
-    /// The bit `REQUESTED`, and `CUTTING` for each thread that cuts off waits.
+    /// `REQUESTED`, `CUTTING`, both or 0.
     state: AtomicUsize,
 }
 
-/// The bit: waits are to be cut off that a cancellation has reached.
+/// Waits are to be cut off that a cancellation has reached.
 const REQUESTED: usize = 1;
-/// For each thread that cuts off waits.
+/// A thread cuts off waits.
 const CUTTING: usize = 2;
 
 impl Cuts {
@@ -67,10 +72,11 @@ impl Cuts {
     }
 
     /// Called by a task of a group that has added its entry, or has noted that it waits for another
-    /// group. True if the caller must call the keeper.
-    pub fn waits(&self, deadlines: &Deadlines) -> bool {
+    /// group. `is_reached` tells whether the task's group is cancelled, or a task waits for it. True
+    /// if the caller must call the keeper.
+    pub fn waits(&self, deadlines: &Deadlines, is_reached: impl FnOnce() -> bool) -> bool {
         fence(Ordering::SeqCst); // pairs with the fence in `cancel`
-        self.cancelled.load(Ordering::Relaxed) != 0 && self.request(deadlines)
+        self.cancelled.load(Ordering::Relaxed) != 0 && is_reached() && self.request(deadlines)
     }
 
     fn request(&self, deadlines: &Deadlines) -> bool {
@@ -81,16 +87,14 @@ impl Cuts {
         has_entries
     }
 
-    /// Calls `cut`, which cuts off the waits, if that was requested. If another request comes
-    /// meanwhile, there is a further look: the keeper was called, or an idle worker looks again.
-    pub fn serve(&self, cut: impl FnOnce()) {
-        if self.state.load(Ordering::SeqCst) & REQUESTED == 0 {
-            return;
+    /// Calls `cut`, which cuts off the waits, as often as that is requested, unless another thread
+    /// does so.
+    pub fn serve(&self, mut cut: impl FnMut()) {
+        let order = Ordering::SeqCst;
+        while self.state.compare_exchange(REQUESTED, CUTTING, order, order).is_ok() {
+            cut();
+            self.state.fetch_and(!CUTTING, order);
         }
-        self.state.fetch_add(CUTTING, Ordering::SeqCst);
-        self.state.fetch_and(!REQUESTED, Ordering::SeqCst);
-        cut();
-        self.state.fetch_sub(CUTTING, Ordering::SeqCst);
     }
 
     /// True if waits may be cut off: for the proof of a deadlock.
