@@ -21,8 +21,9 @@ bench-programs: $(BENCHES) $(UP_TO_DATE) ## build the programs of bench_c
 
 # FIGURE=speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
-bench: $(if $(PROGRAM),stage,bench-programs) ## compare the schedulers: BENCH_ARGS="--quick --threads 1,4", FIGURE=FILE, PROGRAM=FILE ARGS=...
-	$(RUNNER) sched-bench --features pictures -- \
+bench: $(if $(PROGRAM),stage,bench-programs) ## compare the schedulers: BENCH_ARGS="--quick --only NAME", FIGURE=FILE, PROGRAM=FILE ARGS=...
+	@test -x $(BUILT)/tools/sched-bench || echo 'bench: the runner is built first, which takes some minutes'
+	$(RUNNER) sched-bench $(if $(PROGRAM),$(if $(FIGURE),--features pictures),--features pictures) -- \
 	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
 	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 

@@ -1231,6 +1231,12 @@ static void futures(sched::pool &pool)
 {
     sched::future<int> none;
     CHECK(!none.valid());
+    try {
+        none.wait();
+        CHECK(!"no exception");
+    } catch (const std::system_error &error) {
+        CHECK(error.code() == std::errc::invalid_argument);
+    }
     auto seven = pool.submit([] { return std::make_unique<int>(7); });
     CHECK(seven.valid());
     seven.wait();

@@ -34,6 +34,11 @@ static void conversions()
     sched_time in_an_hour = deadline(std::chrono::system_clock::now() + 1h).at, after = sched_now();
     CHECK(in_an_hour > before + 3590 * SCHED_SECOND && in_an_hour < after + 3610 * SCHED_SECOND);
     CHECK(deadline(1h).at >= before + 3600 * SCHED_SECOND);
+    using std::chrono::system_clock;
+    CHECK(deadline(system_clock::time_point::min()).at < before);
+    CHECK_EQ(deadline(std::chrono::time_point<system_clock, std::chrono::seconds>::max()).at, SCHED_FOREVER);
+    CHECK(deadline(std::chrono::time_point<system_clock, std::chrono::seconds>::min()).at < before);
+    CHECK(deadline(system_clock::now() + 24h * 365 * 20).at > before + 24 * 3600 * 365 * 19 * SCHED_SECOND);
 }
 
 static void sleeps()

@@ -940,7 +940,7 @@ static void options_refused(void)
         char says[64];
         options.kind = (int[]){-1, 10, INT_MAX, INT_MIN}[bad];
         snprintf(says, sizeof says, "options.kind is %d;", options.kind);
-        check_refused(says, "SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to 5");
+        check_refused(says, "the constants SCHED_KIND_..., 1 to 5");
     }
     static const struct {
         const char *settings, *says, *accepted;

@@ -2,12 +2,14 @@
  * usage: hello_echo [PORT]; without a port the program is its own client, and ends. */
 #include <netinet/in.h>
 #include <sched_io.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static struct sockaddr_in address = {.sin_family = AF_INET};
 static int listener;
+static atomic_int is_closed;
 
 static void echo(void *closure, struct scheduler *s)
 {
@@ -16,6 +18,12 @@ static void echo(void *closure, struct scheduler *s)
     ssize_t n;
     while ((n = sched_read(fd, bytes, sizeof bytes, s)) > 0 && sched_write_all(fd, bytes, (size_t)n, s) == n) {}
     sched_close(fd);
+}
+
+static void end(void)
+{
+    is_closed = 1;
+    sched_close(listener); /* ends the wait of start */
 }
 
 static void ask(void *closure, struct scheduler *s)
@@ -28,16 +36,20 @@ static void ask(void *closure, struct scheduler *s)
         perror("client");
     printf("Hello from %s\n", answer);
     sched_close(fd);
-    sched_close(listener); /* ends the wait of start */
+    end();
 }
 
 static void start(void *port, struct scheduler *s)
 {
     if (port == NULL && sched_spawn(ask, NULL, s) < 0)
-        sched_close(listener);
-    for (int fd; (fd = sched_accept(listener, NULL, NULL, s)) >= 0;)
-        if (sched_spawn(echo, (void *)(intptr_t)fd, s) < 0)
+        end();
+    while (!is_closed) {
+        int fd = sched_accept(listener, NULL, NULL, s);
+        if (fd < 0)
+            sched_sleep(10 * SCHED_MILLISECOND, s); /* no descriptor may be left for a while */
+        else if (sched_spawn(echo, (void *)(intptr_t)fd, s) < 0)
             sched_close(fd);
+    }
 }
 
 int main(int argc, char **argv)

@@ -32,6 +32,7 @@
 #include <mutex>
 #include <optional>
 #include <pthread.h>
+#include <stdexcept>
 #include <system_error>
 #include <tuple>
 #include <type_traits>
@@ -144,6 +145,10 @@ template <class F> struct spawned {
     F f;
     void operator()() { try { f(); } catch (...) { root::keep_in_run(); } }
 };
+#ifdef __GNUC__ /* a body may take the numbers of a range, or of a reduction, as another type of integer */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
 /* into = f(into, x), or f(into, x), which changes into. */
 template <class F, class T, class X> void fold(F &f, T &into, X &&x)
 {
@@ -151,9 +156,15 @@ template <class F, class T, class X> void fold(F &f, T &into, X &&x)
     else f(into, std::forward<X>(x));
 }
 /* A number, or an iterator: where a range begins or ends. */
+template <class At, class = void> inline constexpr bool is_random_access =
+    std::is_base_of_v<std::random_access_iterator_tag, typename std::iterator_traits<At>::iterator_category>;
+#ifdef __cpp_lib_concepts /* the iterators of a view may have the category of input, since they return no references */
+template <class At>
+inline constexpr bool is_random_access<At, std::enable_if_t<std::random_access_iterator<At>>> = true;
+#endif
 template <class At, class = void> struct position : std::is_integral<At> {};
 template <class At> struct position<At, std::void_t<typename std::iterator_traits<At>::iterator_category>> : std::true_type {
-    static_assert(std::is_base_of_v<std::random_access_iterator_tag, typename std::iterator_traits<At>::iterator_category>,
+    static_assert(is_random_access<At>,
                   "libsched divides a range between workers: it needs iterators of random access, as a vector's");
 };
 template <class I, class J, class R> using if_positions = std::enable_if_t<position<I>::value && position<J>::value, R>;
@@ -188,6 +199,9 @@ template <class At> struct range { /* the numbers first to last - 1, or the elem
     }
 };
 template <class I, class J> range(I, J) -> range<std::common_type_t<I, J>>;
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 template <class At, bool = std::is_integral_v<At>> struct element { using type = const At &; };
 template <class At> struct element<At, false> { using type = typename std::iterator_traits<At>::reference; };
 template <class At, class Body> inline constexpr bool by_block =
@@ -258,7 +272,12 @@ struct deadline {
     template <class C, class D> deadline(std::chrono::time_point<C, D> time)
     {
         if constexpr (std::is_same_v<C, std::chrono::steady_clock>) at = detail::nanoseconds(time.time_since_epoch());
-        else at = deadline(time - C::now()).at;
+        else { /* the difference of times that are years apart may overflow as a number of ticks, and not as a double */
+            using seconds = std::chrono::duration<double>;
+            auto now = C::now();
+            seconds left = seconds(time.time_since_epoch()) - seconds(now.time_since_epoch());
+            at = left < seconds(1e8) && left > seconds(-1e8) ? deadline(time - now).at : deadline(left).at;
+        }
     }
 };
 inline void sleep_until(deadline end) { detail::check(sched_sleep_until(end.at, nullptr), "sched_sleep_until"); }
@@ -926,19 +945,24 @@ template <class T> using promise_of = promise<std::conditional_t<std::is_void_v<
 template <class T> class future {
     struct release { void operator()(detail::promise_of<T> *of) noexcept { of->release(); } };
     std::unique_ptr<detail::promise_of<T>, release> state;
+    detail::promise_of<T> *known() const
+    {
+        if (!state) throw std::system_error(EINVAL, std::generic_category(), "sched::future: no call, or get was called before");
+        return state.get();
+    }
 public:
-    future() noexcept = default; /* of no call: valid() is false, and only that may be called */
+    future() noexcept = default; /* of no call: valid() is false, and the other functions throw std::errc::invalid_argument */
     explicit future(detail::promise_of<T> *of) noexcept : state(of) {}
     bool valid() const noexcept { return state != nullptr; }
-    bool ready() const noexcept { return sched_sem_trywait(&state->ended) == 0 && sched_sem_post(&state->ended) == 0; }
+    bool ready() const { return sched_sem_trywait(&known()->ended) == 0 && sched_sem_post(&state->ended) == 0; }
     void wait() const /* until the call has ended: a task is suspended, a thread blocks */
     {
-        detail::check(sched_sem_wait(&state->ended, nullptr), "sched_sem_wait");
+        detail::check(sched_sem_wait(&known()->ended, nullptr), "sched_sem_wait");
         detail::check(sched_sem_post(&state->ended), "sched_sem_post"); /* for the next wait */
     }
     bool wait_until(deadline end) const /* true: the call has ended */
     {
-        return detail::in_time(sched_sem_wait_until(&state->ended, end.at, nullptr), "sched_sem_wait_until") &&
+        return detail::in_time(sched_sem_wait_until(&known()->ended, end.at, nullptr), "sched_sem_wait_until") &&
                detail::check(sched_sem_post(&state->ended), "sched_sem_post") == 0;
     }
     template <class R, class P> bool wait_for(std::chrono::duration<R, P> time) const { return wait_until(time); }
@@ -977,6 +1001,7 @@ public:
     template <class F> auto submit(F &&f)
     {
         using T = decltype(std::declval<std::decay_t<F> &>()());
+        static_assert(!std::is_reference_v<T>, "libsched keeps the value of a submitted call: return a pointer, not a reference");
         struct task {
             detail::promise_of<T> *to;
             std::decay_t<F> f;
@@ -1016,7 +1041,12 @@ template <class T> class worker_local : detail::fixed {
 public:
     explicit worker_local(const T &initial = T(), ::scheduler *in = nullptr)
         : s(in), slots(size_t(detail::check(sched_worker_count(in), "sched_worker_count")), slot{initial}) {}
-    T &local() { return slots.at(size_t(sched_worker_index(s))).value; }
+    T &local()
+    {
+        int index = sched_worker_index(s);
+        if (index < 0) throw std::out_of_range("sched::worker_local: the caller is not a task of the run");
+        return slots[size_t(index)].value;
+    }
     iterator begin() { return {slots.begin()}; }
     iterator end() { return {slots.end()}; }
     template <class Combine> T combine(Combine &&combine)

@@ -168,8 +168,8 @@ impl Channel {
                 return 0;
             }
         }
-        // SAFETY: by the caller's promise.
         let on_both =
+            // SAFETY: by the caller's promise.
             |_: &Self| unsafe { self.exchange_on_both(side, element, deadline, worker()) };
         // What the call acquires, it acquires while the channel exists, or by the node or a local
         // variable: when a waiter was granted, others may destroy the channel.

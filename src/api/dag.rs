@@ -696,18 +696,18 @@ impl TaskNode {
 
     /// True if this is the task of a node in the graph with this group.
     pub(super) fn is_in_graph(task: Task, group: &Group) -> bool {
-        // SAFETY: the task is queued, so its node exists.
         ptr::fn_addr_eq(task.f, run_in_graph as TaskFn)
+            // SAFETY: the task is queued, so its node exists.
             && unsafe { ptr::eq((*task.closure.cast::<TaskNode>()).group.get(), group) }
     }
 }
 
 /// The program's function of a node's task. None: the task is not a node's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
-    // SAFETY: the task is queued, so the node exists.
     [run_node as TaskFn, run_owned, run_in_graph]
         .iter()
         .any(|&run| ptr::fn_addr_eq(f, run))
+        // SAFETY: the task is queued, so the node exists.
         .then(|| unsafe { (*closure.cast::<TaskNode>()).f.get() })?
         .map(|f| f as usize)
 }

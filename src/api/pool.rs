@@ -119,8 +119,8 @@ impl Pool {
     /// # Safety
     /// `f` accepts `closure`.
     pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> Result<(), Errno> {
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
         self.wait_after(
+            // SAFETY: `f` accepts `closure`, by the caller's promise.
             &mut || match unsafe { self.submit(f, closure) } {
                 0 => Ok(()),
                 _ => Err(Errno(errno::get())),

@@ -253,8 +253,8 @@ unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
 
 /// The program's function of a timer's task. None: the task is not a timer's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
-    // SAFETY: the task is queued, so the timer exists.
     ptr::fn_addr_eq(f, run_timer as TaskFn)
+        // SAFETY: the task is queued, so the timer exists.
         .then(|| unsafe { (*closure.cast::<Timer>()).f.get() })?
         .map(|f| f as usize)
 }

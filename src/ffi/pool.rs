@@ -128,7 +128,7 @@ impl sched_options {
             let Some(&(_, kind)) = kind else {
                 let kind = self.kind;
                 return Err(refuse(format_args!(
-                    "options.kind is {kind}; accepted: SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to {}, or 0: the default",
+                    "options.kind is {kind}; accepted: the constants SCHED_KIND_..., 1 to {}, or 0: the default",
                     KINDS.len()
                 )));
             };

@@ -125,7 +125,7 @@ fn known_slot(fd: usize) -> Option<&'static Slot> {
 }
 
 fn event(fd: usize, generation: u32, wanted: u32) -> Event {
-    let datum = u64::from(generation) << 32 | fd as u64;
+    let datum = (u64::from(generation) << 32) | fd as u64;
     Event { events: wanted | libc::EPOLLONESHOT as u32, u64: datum }
 }
 

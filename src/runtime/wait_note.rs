@@ -67,7 +67,7 @@ impl WaitsFor {
 
     /// `fd` is not negative.
     pub fn descriptor(fd: c_int, events: u16) -> Self {
-        WaitsFor(DESCRIPTOR | (fd as usize) << 16 | usize::from(events))
+        WaitsFor(DESCRIPTOR | ((fd as usize) << 16) | usize::from(events))
     }
 
     pub fn event<T>(event: *const T) -> Self {

@@ -133,7 +133,7 @@ impl Crowds {
     }
 
     fn bucket_of(&self, mutex: *const Mutex) -> &Lock<Bucket> {
-        &self.0[(mutex.addr() >> 4).wrapping_mul(0x9E37_79B9) >> 16 & (BUCKETS - 1)]
+        &self.0[((mutex.addr() >> 4).wrapping_mul(0x9E37_79B9) >> 16) & (BUCKETS - 1)]
     }
 
     /// Joins the crowd of a mutex. True if the caller holds the mutex instead. `serve` calls

@@ -57,7 +57,7 @@ const FEW: usize = 2;
 type Shards = [Pad<Mutex<Shard>>; SHARDS];
 
 #[unsafe(link_section = "sched_words")]
-static SHARD: Shards = [const { Pad(Mutex::new(Shard::EMPTY)) }; SHARDS];
+static SHARD: Shards = [const { Pad(Mutex::new(Shard::empty())) }; SHARDS];
 
 /// The tables of some groups.
 struct Shard {
@@ -116,11 +116,13 @@ fn shard_of(group: usize) -> &'static Mutex<Shard> {
 }
 
 impl Shard {
-    const EMPTY: Shard = Shard {
-        tables: HashMap::with_hasher(BuildHasherDefault::new()),
-        last: ptr::null(),
-        at_most: FEW,
-    };
+    const fn empty() -> Shard {
+        Shard {
+            tables: HashMap::with_hasher(BuildHasherDefault::new()),
+            last: ptr::null(),
+            at_most: FEW,
+        }
+    }
 
     /// The group's table, made if need be.
     #[inline]
@@ -360,6 +362,6 @@ pub unsafe fn forget() {
     for shard in &SHARD {
         // SAFETY: by the caller's promise. What the former value holds is not freed, since another
         // thread of the parent may have been changing it.
-        unsafe { shard.reset(Shard::EMPTY) };
+        unsafe { shard.reset(Shard::empty()) };
     }
 }

@@ -171,6 +171,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         jobs.push(must_use(session, name, path, *cpp, &work));
         if *cpp {
             jobs.push(refuses(session, name, path, &work));
+            jobs.push(converts(session, name, path, &work));
         }
     }
     jobs.push(own_folder(session));
@@ -363,6 +364,45 @@ fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
                 if out.status.success() || errors != 1 || !said.contains("sched.hpp needs C++17") {
                     return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
                 }
+            }
+        }
+        Ok(Outcome::Passed)
+    })
+}
+
+/// A program that mixes types of integers as programs do, and uses views where the compiler has them.
+const CONVERTED: &str = "\
+#include <sched.hpp>
+#if __cplusplus >= 202002L && __has_include(<ranges>)
+#include <ranges>
+#endif
+int main()
+{
+    static double a[1000];
+    sched::parallel_for(0, 1000, [](size_t i) { a[i] *= 2; });
+    size_t sum = sched::parallel_reduce(
+        0, 100, size_t(0), [](size_t a, size_t i) { return a + i; }, [](size_t a, size_t b) { return a + b; });
+#if defined __cpp_lib_ranges && !(defined __clang__ && __clang_major__ < 16) // whose views do not compile
+    sched::parallel_for(std::views::iota(0, 100) | std::views::transform([](int i) { return 2 * i; }), [](int) {});
+#endif
+    return sum == 4950 ? 0 : 1;
+}
+";
+
+/// The compiler does not warn of conversions in sched.hpp.
+fn converts(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
+    let (work, tools, compiler) =
+        (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
+    Job::new("header", format!("{name} conversions"), move |worker| {
+        let source = work.join(format!("converted-{worker}.cpp"));
+        fs::write(&source, CONVERTED)?;
+        for standard in ["-std=c++17", "-std=c++20"] {
+            let mut command = Command::new(&compiler);
+            command.args([standard, "-fsyntax-only", "-Wconversion"]).args(WARNINGS);
+            let out = command.args(&tools.pc.cflags).arg(&source).output()?;
+            if !out.status.success() {
+                let said = String::from_utf8_lossy(&out.stderr);
+                return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
             }
         }
         Ok(Outcome::Passed)

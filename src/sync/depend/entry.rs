@@ -50,9 +50,9 @@ impl Whose {
     /// The table exists, and is locked.
     #[inline]
     unsafe fn live(self) -> Option<*mut Part> {
-        // SAFETY: blocks are never freed before the table, and `serial` changes under the lock. So if
-        // it is this task's, the vertex is, too.
         let lives = !self.part.is_null()
+            // SAFETY: blocks are never freed before the table, and `serial` changes under the lock.
+            // So if it is this task's, the vertex is, too.
             && unsafe { (*self.part).serial == self.serial && !Part::has_ended(self.part) };
         lives.then_some(self.part)
     }
