@@ -126,7 +126,8 @@ impl Source {
                 own.fold((0, 0), |(all, good), (_, is)| (all + 1, good + usize::from(*is)));
             format!("{good} of {all}")
         };
-        let each = ["steal", "steal half", "cont", "lifo", "fifo"].map(|by| format!("{by} {}", count(by)));
+        let each =
+            ["steal", "steal half", "cont", "lifo", "fifo"].map(|by| format!("{by} {}", count(by)));
         let (all, each) = (count(""), each.join(", "));
         Ok(format!(
             "{all} predictions that were compared with a measurement are within 10 % ({each})."
