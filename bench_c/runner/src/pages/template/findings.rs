@@ -246,16 +246,15 @@ impl Source {
         ns.map_or(NOT_MEASURED.into(), short)
     }
 
-    /// "tree 95 % (3.1 a million tasks)": the part of the searches that found a task.
+    /// "tree 95 % (3.1)": the part of the searches that found a task, and the steals of a million tasks.
     pub fn shares(&self, names: &[String], pattern: &str) -> String {
         let one = |name: &String| {
             let case = self.data.find(&pattern.replace("{}", name))?;
             let of = |value| Some(case.quartiles(value).ok()?.median);
             let (steals, failed) = (of("steals")?, of("failed_steals")?);
             let (share, millions) = (100.0 * steals / (steals + failed), case.tasks as f64 / 1e6);
-            (steals + failed > 0.0).then(|| {
-                format!("{name} {share:.0} % ({} a million tasks)", short(steals / millions))
-            })
+            (steals + failed > 0.0)
+                .then(|| format!("{name} {share:.0} % ({})", short(steals / millions)))
         };
         listed(&names.iter().filter_map(one).collect::<Vec<_>>())
     }
