@@ -436,6 +436,7 @@ CASE(cancel_race)
 enum { RING = 12, NAPS = 8000 / SMALLER };
 
 static sched_group ring[RING];
+static atomic_int napped;
 
 static void waits_in_ring(void *closure, struct scheduler *s)
 {
@@ -452,12 +453,12 @@ static void naps(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < NAPS; i++)
         CHECK_EQ(sched_sleep(SHORT / 10 + i % 7 * 1000, s), 0);
+    napped++;
 }
 
 static void ring_root(void *closure, struct scheduler *s)
 {
-    sched_group beside = SCHED_GROUP_INIT;
-    begun = cut = 0;
+    begun = cut = napped = 0;
     for (int i = 0; i < RING; i++)
         CHECK_EQ(sched_group_init(&ring[i]), 0);
     for (int i = 0; i < RING; i++)
@@ -466,8 +467,9 @@ static void ring_root(void *closure, struct scheduler *s)
         CHECK_EQ(sched_sleep(SHORT, s), 0);
     sched_group_cancel(&group);
     for (int i = 0; i < 4; i++)
-        CHECK_EQ(sched_group_spawn(&beside, naps, NULL, s), 0);
-    CHECK_EQ(sched_group_wait(&beside, s), 0);
+        CHECK_EQ(sched_group_spawn(&ring[i], naps, NULL, s), 0);
+    while (napped < 4)
+        CHECK_EQ(sched_sleep(SHORT, s), 0);
     CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
     CHECK_EQ(cut, 0);
     sched_group_cancel(&ring[RING / 2]);

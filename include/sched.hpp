@@ -145,7 +145,7 @@ template <class F> struct spawned {
     F f;
     void operator()() { try { f(); } catch (...) { root::keep_in_run(); } }
 };
-#ifdef __GNUC__ /* a body may take the numbers of a range, or of a reduction, as another type of integer */
+#ifdef __GNUC__ /* the parameters of a body may be other types of integers than the numbers of the range */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
@@ -272,7 +272,7 @@ struct deadline {
     template <class C, class D> deadline(std::chrono::time_point<C, D> time)
     {
         if constexpr (std::is_same_v<C, std::chrono::steady_clock>) at = detail::nanoseconds(time.time_since_epoch());
-        else { /* the difference of times that are years apart may overflow as a number of ticks, and not as a double */
+        else { /* a difference of years may overflow as a number of ticks; as a double it does not */
             using seconds = std::chrono::duration<double>;
             auto now = C::now();
             seconds left = seconds(time.time_since_epoch()) - seconds(now.time_since_epoch());
@@ -1043,9 +1043,9 @@ public:
         : s(in), slots(size_t(detail::check(sched_worker_count(in), "sched_worker_count")), slot{initial}) {}
     T &local()
     {
-        int index = sched_worker_index(s);
-        if (index < 0) throw std::out_of_range("sched::worker_local: the caller is not a task of the run");
-        return slots[size_t(index)].value;
+        size_t index = size_t(sched_worker_index(s));
+        if (index >= slots.size()) throw std::out_of_range("sched::worker_local: the caller is not a task of the run");
+        return slots[index].value;
     }
     iterator begin() { return {slots.begin()}; }
     iterator end() { return {slots.end()}; }

@@ -22,6 +22,9 @@ struct Waiter {
     /// A task of `outer` has noted that it waits for the group.
     is_awaited: AtomicBool,
     outer: Cancellation,
+    /// A task of `outermost` has noted that it waits for `outer`.
+    outer_is_awaited: AtomicBool,
+    outermost: Cancellation,
     /// What the task tells that it has resumed.
     resumed: *const Resumed,
 }
@@ -74,6 +77,8 @@ impl Scene {
             group: Cancellation::default(),
             is_awaited: AtomicBool::new(false),
             outer: Cancellation::default(),
+            outer_is_awaited: AtomicBool::new(false),
+            outermost: Cancellation::default(),
             resumed: &raw const *resumed,
         };
         let waiters = (0..waiters).map(waiter).collect();
@@ -101,8 +106,19 @@ impl Scene {
 
     /// As `api::cancel::Group::awaited_by`.
     fn note(&self, i: usize) {
-        self.waiters[i].is_awaited.store(true, Ordering::Relaxed);
-        if self.cuts.waits(&self.deadlines, || self.waiters[i].outer.is_cancelled()) {
+        let waiter = &self.waiters[i];
+        waiter.is_awaited.store(true, Ordering::Relaxed);
+        let is_awaited = || waiter.outer_is_awaited.load(Ordering::Relaxed);
+        if self.cuts.waits(&self.deadlines, || waiter.outer.is_cancelled() || is_awaited()) {
+            self.resumed.requests.add(NEWS);
+        }
+    }
+
+    /// As `note`, for a task of the outermost group.
+    fn note_outer(&self, i: usize) {
+        let waiter = &self.waiters[i];
+        waiter.outer_is_awaited.store(true, Ordering::Relaxed);
+        if self.cuts.waits(&self.deadlines, || waiter.outermost.is_cancelled()) {
             self.resumed.requests.add(NEWS);
         }
     }
@@ -115,18 +131,30 @@ impl Scene {
     }
 
     /// As `runtime::deadlines::cut_requested`.
-    fn cut(&self) {
+    fn cut(&self) -> bool {
         self.cuts.serve(|| {
             assert!(!self.is_cutting.swap(true, Ordering::Relaxed), "two threads cut");
             let is_cut = |entry: *const Entry| {
                 // SAFETY: the entry is a waiter's, in a wheel that is locked.
                 let waiter = unsafe { &*entry.cast::<Waiter>() };
                 let is_awaited = || waiter.is_awaited.load(Ordering::Relaxed);
-                waiter.group.is_cancelled() || is_awaited() && waiter.outer.is_cancelled()
+                let outer_is_awaited = || waiter.outer_is_awaited.load(Ordering::Relaxed);
+                let outer = || {
+                    waiter.outer.is_cancelled()
+                        || outer_is_awaited() && waiter.outermost.is_cancelled()
+                };
+                waiter.group.is_cancelled() || is_awaited() && outer()
             };
             self.deadlines.cut(claim, is_cut);
             self.is_cutting.store(false, Ordering::Relaxed);
-        });
+        })
+    }
+
+    /// As `runtime::deadlines::serve`.
+    fn cut_as_worker(&self) {
+        if self.cut() {
+            self.resumed.requests.add(NEWS);
+        }
     }
 
     /// The keeper's life, as in `runtime::deadlines` and `threads::watcher`, until all tasks have
@@ -179,10 +207,23 @@ fn a_line_begins() {
     });
 }
 
+/// The same with three groups: the task waits, and tasks of the two others begin to wait.
+#[test]
+fn a_longer_line_begins() {
+    let name = "cuts, a line of three groups begins beside a cancellation";
+    beside_the_keeper(name, (2, 6_000), 1, |scene| {
+        scene.wait(0);
+        let inner = Scene::thread(scene, |scene| scene.note(0));
+        let outer = Scene::thread(scene, |scene| scene.note_outer(0));
+        scene.cancel(&scene.waiters[0].outermost);
+        join([inner, outer]);
+    });
+}
+
 /// The second cancellation may come while the keeper cuts.
 #[test]
 fn two_cancellations() {
-    beside_the_keeper("cuts, two cancellations", (4, 2_500), 2, |scene| {
+    beside_the_keeper("cuts, two cancellations", (4, 2_200), 2, |scene| {
         (0..2).for_each(|i| scene.wait(i));
         (0..2).for_each(|i| scene.cancel(&scene.waiters[i].group));
     });
@@ -191,9 +232,9 @@ fn two_cancellations() {
 /// A worker that is idle cuts, too.
 #[test]
 fn a_worker() {
-    beside_the_keeper("cuts, a worker beside the keeper", (3, 18_000), 2, |scene| {
+    beside_the_keeper("cuts, a worker beside the keeper", (3, 16_000), 2, |scene| {
         (0..2).for_each(|i| scene.wait(i));
-        let worker = Scene::thread(scene, Scene::cut);
+        let worker = Scene::thread(scene, Scene::cut_as_worker);
         (0..2).for_each(|i| scene.cancel(&scene.waiters[i].group));
         join([worker]);
     });
@@ -207,12 +248,12 @@ fn an_observer() {
         "no observer finds nothing",
         "cuts, an observer beside two cuts",
         4,
-        15_000,
+        12_000,
         || {
             let scene = Scene::new(2);
             (0..2).for_each(|i| scene.wait(i));
             scene.cancel(&scene.waiters[0].group);
-            let cuts = [(); 2].map(|()| Scene::thread(&scene, Scene::cut));
+            let cuts = [(); 2].map(|()| Scene::thread(&scene, Scene::cut_as_worker));
             scene.cancel(&scene.waiters[1].group);
             let may_act = scene.cuts.may_act() || scene.deadlines.may_act();
             assert!(

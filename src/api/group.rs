@@ -154,7 +154,7 @@ impl Group {
     }
 
     /// Waits for the end of the event whose waiters this group has; `what` is the event. A wait
-    /// with a deadline, also `FOREVER`, ends when the caller is cancelled. Returns what
+    /// with a deadline, also `FOREVER`, ends when the caller's group is cancelled. Returns what
     /// `sched_event_wait_until` returns.
     pub(super) fn wait_for_event(
         &self,
@@ -194,6 +194,11 @@ impl Group {
         })
     }
 
+    /// `groups`: of the caller's task, and of the task below it through whose run it waits.
+    fn is_one_of(&self, groups: [Option<&Group>; 2]) -> bool {
+        groups.into_iter().flatten().any(|group| ptr::eq(group, self))
+    }
+
     /// As `wait`, but does not end a cancellation. `what` is told to observers.
     pub(super) fn wait_for_tasks(&self, worker: Option<&Worker>, what: WaitsFor) -> c_int {
         while !self.members.is_over() {
@@ -205,8 +210,8 @@ impl Group {
                 return errno::failed(libc::EINVAL);
             }
             let fiber = worker.and_then(Worker::mine).map(Mine::fiber);
-            let awaiter = fiber.map_or_else(timed::group_of_caller, group_of);
-            if awaiter.is_some_and(|group| ptr::eq(group, self)) {
+            let awaiter = timed::group_of_caller();
+            if self.is_one_of([awaiter, fiber.and_then(group_of)]) {
                 misuse(
                     "sched_group_wait",
                     "a task of the group waits for the group, and so for itself",
@@ -242,8 +247,8 @@ impl Group {
                 Err(_) if self.members.is_over() => break, // it has ended since the first look
                 Err(Errno(error)) => return errno::failed(error),
             };
-            let awaiter = deadline.group().or_else(timed::group_of_caller);
-            if awaiter.is_some_and(|group| ptr::eq(group, self)) {
+            let awaiter = timed::group_of_caller();
+            if self.is_one_of([awaiter, deadline.group()]) {
                 misuse(
                     "sched_group_wait_until",
                     "a task of the group waits for the group, and so for itself",

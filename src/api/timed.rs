@@ -11,7 +11,7 @@
 //!
 //! [`cancel`](super::cancel) tells which waits a cancellation cuts off.
 
-use crate::api::cancel::{Group, Lines, group_of};
+use crate::api::cancel::{Group, group_of};
 use crate::api::nodes::may_wait;
 use crate::api::wait::{Latch, MAX_SLEEP, Wait, sleep_until_over};
 use crate::deadline::{Deadlines, Entry, FOREVER, Then, Why};
@@ -21,6 +21,7 @@ use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
 use crate::runtime::yielding;
+use crate::sync::lines::{Lines, Searches};
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::errno::Errno;
@@ -135,7 +136,7 @@ impl<'a> Deadline<'a> {
         if let Some(what) = what.filter(|_| self.is_endless()) {
             match self.fiber {
                 Some(fiber) => Wait::new(&Expiring(node), what).on_fiber(fiber),
-                None => sleep_until_over(&Expiring(node)), // a deadlock's proof knows the thread
+                None => sleep_until_over(&Expiring(node)), // it counts for the proof of a deadlock
             }
             return End::Granted; // nothing else ends the wait
         }
@@ -220,12 +221,17 @@ fn wake([name, word]: [usize; 2]) {
     waiter.wake(ptr::with_exposed_provenance(word), None);
 }
 
+#[unsafe(link_section = "sched_words")]
+static SEARCHES: Searches = Searches::new();
+
 /// Cuts off the waits of all tasks in the line of a cancelled group.
 fn cut(deadlines: &Deadlines) {
-    let lines = Lines::new();
+    let lines = Lines::new(&SEARCHES);
     deadlines.cut(claim, |entry| {
-        // SAFETY: the entry has this claim, and its task waits.
-        unsafe { lines.is_cancelled((*entry.cast::<Timed>()).group) }
+        // SAFETY: the entry has this claim, and its task waits in its group, if any.
+        let group = unsafe { (*entry.cast::<Timed>()).group.as_ref() };
+        // SAFETY: as above.
+        group.is_some_and(|group| unsafe { lines.are_cancelled(&group.line) })
     });
 }
 

@@ -144,15 +144,15 @@ pub fn look() -> (Duration, Served) {
     (next, DEADLINES.served())
 }
 
-/// Cuts off waits if that was requested.
-fn cut_requested() {
+/// See `Cuts::serve`.
+fn cut_requested() -> bool {
     CUTS.serve(|| {
         let cut = CUT.load(Ordering::Acquire); // pairs with `prepare`
         if !cut.is_null() {
             // SAFETY: it is null, or the function that `prepare` has stored.
             unsafe { mem::transmute::<*mut (), Cut>(cut)(&DEADLINES) };
         }
-    });
+    })
 }
 
 /// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because
@@ -178,6 +178,8 @@ pub fn uncover() {
 /// Does what is due, after `uncover`. The caller holds no lock.
 #[cold]
 pub fn serve() {
-    cut_requested();
+    if cut_requested() {
+        watcher::call();
+    }
     DEADLINES.serve(time::nanos());
 }

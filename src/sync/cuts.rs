@@ -8,16 +8,19 @@
 //! cut if that is cancelled, or if a task waits for it. A fence stands between the two steps of each
 //! side.
 //!
-//! *No cut is missed.* Suppose that a wait is in the line of a cancelled group: there is its entry, a
-//! mark, and for each group of the line but the last a note that leads to the next one. The thread
-//! whose fence comes last finds what the others have written before theirs. If it has cancelled the
-//! group, it finds the entry. If it has added the entry or a note, it finds that its own group is
-//! cancelled, or that a note of the next group is in its group's list. So it requests a cut.
+//! *No cut is missed.* Suppose that a wait is in the line of a cancelled group. Then several threads
+//! have each written something: the entry of the wait, the mark, and for each group between the two a
+//! note in the list of the group before it. Each thread then executes its fence. The last of these
+//! fences makes visible what the other threads have written. If its thread has cancelled the group,
+//! it finds the entry. If its thread has added the entry or a note, it finds that its own group is
+//! cancelled, or that its own group's list has a note. So it requests a cut.
 //!
 //! The keeper and idle workers may cut, but one thread at a time: two threads that followed the
 //! notes of the same groups could each wait for a list that the other one has locked. `state` is 0
-//! only if each requested cut is done. A thread takes the request and the right to cut in one step;
-//! if another thread cuts, that one looks for a further request when it is done.
+//! only if each requested cut is done. A thread takes the request and the right to cut in one step.
+//! A thread that finds another one cutting leaves a new request to that thread. The cutting thread
+//! makes one cut and then has the keeper look again, since requests may come without end, and the
+//! thread has other work. Whoever requests a cut calls the keeper, so the keeper need not call itself.
 //!
 //! # Orderings
 //!
@@ -54,8 +57,9 @@ impl Cuts {
 
     /// Cancels the group. True if the caller must call the keeper. Async-signal-safe.
     pub fn cancel(&self, group: &Cancellation, deadlines: &Deadlines) -> bool {
-        if group.cancel() {
-            self.cancelled.fetch_add(1, Ordering::Relaxed);
+        self.cancelled.fetch_add(1, Ordering::Relaxed); // before the mark: others may act on it
+        if !group.cancel() {
+            self.cancelled.fetch_sub(1, Ordering::Relaxed);
         }
         fence(Ordering::SeqCst); // pairs with the fence in `waits`
         self.request(deadlines)
@@ -87,14 +91,16 @@ impl Cuts {
         has_entries
     }
 
-    /// Calls `cut`, which cuts off the waits, as often as that is requested, unless another thread
-    /// does so.
-    pub fn serve(&self, mut cut: impl FnMut()) {
+    /// Calls `cut`, which cuts off the waits, if that was requested and no other thread does so. True
+    /// if it was requested again meanwhile: then the caller must call the keeper, if it is another
+    /// thread.
+    pub fn serve(&self, cut: impl FnOnce()) -> bool {
         let order = Ordering::SeqCst;
-        while self.state.compare_exchange(REQUESTED, CUTTING, order, order).is_ok() {
-            cut();
-            self.state.fetch_and(!CUTTING, order);
+        if self.state.compare_exchange(REQUESTED, CUTTING, order, order).is_err() {
+            return false;
         }
+        cut();
+        self.state.fetch_and(!CUTTING, order) & REQUESTED != 0
     }
 
     /// True if waits may be cut off: for the proof of a deadlock.

@@ -30,6 +30,7 @@ pub mod depend;
 pub mod descriptor;
 pub mod ends;
 pub mod forked;
+pub mod lines;
 pub mod list;
 pub mod members;
 pub mod mutex;
