@@ -60,7 +60,7 @@ struct bytes {
     template <class C, class = detail::if_bytes<C, true>>
     bytes(C &&to) noexcept : at(std::data(to)), size(std::size(to) * sizeof(detail::element_of<C>)) {}
 };
-/* The bytes that a call writes: of an object that may be const, or of a text up to its zero. An array of char may be a
+/* The bytes that a call sends: of an object, or of a text up to its zero. An array of char may be a
  * text or not, so write {array, size}. */
 struct const_bytes {
     const void *at;

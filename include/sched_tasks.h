@@ -1110,7 +1110,7 @@ int sched_timer_init(struct sched_timer *t);
  * function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
  * memory). If there is no memory at the deadline, the task is spawned as soon as there is.
  * Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is
- * allocated. The task begins as soon after the deadline as a sleeping task is resumed: see
+ * allocated. The task begins with the delay of a sleeping task that is resumed: see
  * sched_sleep.
  *
  * Example:
@@ -1315,10 +1315,10 @@ int sched_event_wait_until(sched_event *e,
                            sched_time deadline,
                            struct scheduler *s);
 
-/* Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. At each
- * of its n addresses the task begins after the last task that writes there and, if it writes there
- * itself, after all tasks that read there since: tasks that earlier calls for the same group have
- * added. The tasks have the effect of being called one after the other, in
+/* Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The
+ * task begins after tasks that earlier calls for the same group have added: for each of its n
+ * addresses, after the last task that writes there and, if it writes there itself, after all tasks
+ * that read there since. The tasks have the effect of being called one after the other, in
  * the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n

@@ -241,10 +241,10 @@ pub struct sched_dep {
 
 const _: () = assert!(size_of::<sched_dep>() == size_of::<Dep>());
 
-/// Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. At each
-/// of its n addresses the task begins after the last task that writes there and, if it writes there
-/// itself, after all tasks that read there since: tasks that earlier calls for the same group have
-/// added. The tasks have the effect of being called one after the other, in
+/// Adds the task f(closure, s) to the group and to the run of s, as sched_group_spawn does. The
+/// task begins after tasks that earlier calls for the same group have added: for each of its n
+/// addresses, after the last task that writes there and, if it writes there itself, after all tasks
+/// that read there since. The tasks have the effect of being called one after the other, in
 /// the order of the calls. Tasks of sched_group_spawn, and of other groups, have no part in this.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, deps is NULL and n

@@ -240,7 +240,7 @@ pub unsafe extern "C" fn sched_timer_init(t: *mut sched_timer) -> c_int {
 /// function has not begun), EINVAL (t or f is NULL, or the run of s has ended), ENOMEM (there is no
 /// memory). If there is no memory at the deadline, the task is spawned as soon as there is.
 /// Thread-safe. Cost: some fifty nanoseconds, however many timers are pending; nothing is
-/// allocated. The task begins as soon after the deadline as a sleeping task is resumed: see
+/// allocated. The task begins with the delay of a sleeping task that is resumed: see
 /// sched_sleep.
 ///
 /// Example:
