@@ -70,7 +70,10 @@ typedef int64_t sched_time;
 #define SCHED_INOUT (SCHED_IN | SCHED_OUT)
 
 /* When a task begins: see sched_spawn_at. */
-enum { SCHED_NORMAL = 0, SCHED_URGENT = 1, SCHED_BACKGROUND = 2 };
+enum { SCHED_URGENT = 1, SCHED_BACKGROUND = 2 };
+#ifndef SCHED_NORMAL /* Linux' policy, which glibc 2.41 defines, is 0 as well */
+enum { SCHED_NORMAL = 0 };
+#endif
 
 typedef struct sched_task sched_task;
 typedef struct sched_group sched_group;
