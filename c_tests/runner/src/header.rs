@@ -389,16 +389,17 @@ int main()
 }
 ";
 
-/// The compiler does not warn of conversions in sched.hpp.
+/// The compiler does not warn of conversions in sched.hpp, and takes it beside the macro that
+/// glibc 2.41 defines.
 fn converts(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
     let (work, tools, compiler) =
         (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
     Job::new("header", format!("{name} conversions"), move |worker| {
         let source = work.join(format!("converted-{worker}.cpp"));
         fs::write(&source, CONVERTED)?;
-        for standard in ["-std=c++17", "-std=c++20"] {
+        for (standard, defined) in [("-std=c++17", "-DSCHED_NORMAL=0"), ("-std=c++20", "-DNONE")] {
             let mut command = Command::new(&compiler);
-            command.args([standard, "-fsyntax-only", "-Wconversion"]).args(WARNINGS);
+            command.args([standard, defined, "-fsyntax-only", "-Wconversion"]).args(WARNINGS);
             let out = command.args(&tools.pc.cflags).arg(&source).output()?;
             if !out.status.success() {
                 let said = String::from_utf8_lossy(&out.stderr);
