@@ -322,7 +322,11 @@ class group : detail::fixed {
     }
     void drop() noexcept
     {
-        queued *all = (std::lock_guard<std::mutex>(lock), std::exchange(first, nullptr));
+        queued *all;
+        {
+            std::lock_guard<std::mutex> held(lock);
+            all = std::exchange(first, nullptr);
+        }
         while (all) delete std::exchange(all, all->next);
     }
     int add(taskfunc run, queued *it, void *p, level at = level::normal)
