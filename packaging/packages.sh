@@ -69,7 +69,9 @@ inside() {
     chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"
 }
 alone() {
-    unshare --mount --net sh -c 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" env -i \
+    # The examples are their own clients: like Debian's builders, this has a loopback device, and no other.
+    unshare --mount --net sh -c 'mount -t proc proc "$1/proc" || exit; root=$1; shift
+        { ip link set lo up || ifconfig lo up; } 2>/dev/null; exec chroot "$root" env -i \
         PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C "$@"' sh "$@"
 }
 # quietly LOG COMMAND...: shows the end of what it prints if it fails.
