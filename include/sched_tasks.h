@@ -190,9 +190,9 @@ struct sched_timer {
   size_t state;
 };
 
-/* A task that begins after others have ended. sched_node_init makes one. A node must not be
- * copied, and must live until it has ended: until a successor has begun, sched_group_wait for its
- * group has returned, or its run has ended. */
+/* A node is a task that begins after other nodes have ended. sched_node_init makes a node. A node
+ * must not be copied, and must live until it has ended: until a successor has begun,
+ * sched_group_wait for its group has returned, or its run has ended. */
 struct sched_node {
   size_t before;
   void *after;
@@ -205,9 +205,9 @@ struct sched_node {
   void *chunk;
 };
 
-/* A node without a function, which the program ends by sched_event_end. sched_event_init makes
- * one. An event must not be copied. It may be freed when sched_event_wait has returned in all its
- * callers, and when its successors have begun. */
+/* An event is a node without a function. sched_event_init makes an event, and the program ends it
+ * by sched_event_end. An event must not be copied. It may be freed when sched_event_wait has
+ * returned in all its callers, and when its successors have begun. */
 typedef struct sched_node sched_event;
 
 /* What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT
@@ -218,8 +218,9 @@ struct sched_dep {
   int how;
 };
 
-/* Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph
- * without nodes, and sched_graph_init makes one. A graph must not be copied. */
+/* A graph consists of nodes and edges that are made once and run any number of times.
+ * SCHED_GRAPH_INIT is a graph without nodes, and sched_graph_init makes such a graph. A graph must
+ * not be copied. */
 struct sched_graph {
   size_t group[4];
   size_t state;
@@ -441,9 +442,9 @@ int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
 /* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
- * sched_group_cancelled to learn of it. The next wait for the group ends the cancellation. The
- * loops, reductions and scans that its tasks have called begin no further part, and return -1 with
- * ECANCELED.
+ * sched_group_cancelled to learn of the cancellation. The next wait for the group ends the
+ * cancellation. The loops, reductions and scans that its tasks have called begin no further part,
+ * and return -1 with ECANCELED.
  *
  * The sleeps of the group's tasks, their waits for descriptors, and their other waits that have a
  * deadline, fail with ECANCELED, whether they have begun or begin later. While a task of the group
@@ -880,8 +881,9 @@ int sched_mutex_trylock(struct sched_mutex *m);
 /* Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
  * competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
  * millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
- * the mutex: if another one has locked it other than by sched_mutex_trylock, the process ends with
- * a message. (If one task is to lock and another to unlock, use a semaphore.)
+ * the mutex. Otherwise the process ends with a message, unless the mutex was locked by
+ * sched_mutex_trylock, which records no holder. (If one task is to lock and another to unlock, use
+ * a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */

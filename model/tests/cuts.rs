@@ -99,7 +99,12 @@ impl Scene {
         unsafe { self.deadlines.add(&raw const self.waiters[i].entry, FOREVER, 0) };
         let waiter = &self.waiters[i];
         let is_awaited = || waiter.is_awaited.load(Ordering::Relaxed);
-        if self.cuts.waits(&self.deadlines, || waiter.group.is_cancelled() || is_awaited()) {
+        self.request_if(|| waiter.group.is_cancelled() || is_awaited());
+    }
+
+    /// As `runtime::deadlines::waits_in_group`.
+    fn request_if(&self, is_reached: impl FnOnce() -> bool) {
+        if self.cuts.waits(&self.deadlines, is_reached) {
             self.resumed.requests.add(NEWS);
         }
     }
@@ -109,18 +114,14 @@ impl Scene {
         let waiter = &self.waiters[i];
         waiter.is_awaited.store(true, Ordering::Relaxed);
         let is_awaited = || waiter.outer_is_awaited.load(Ordering::Relaxed);
-        if self.cuts.waits(&self.deadlines, || waiter.outer.is_cancelled() || is_awaited()) {
-            self.resumed.requests.add(NEWS);
-        }
+        self.request_if(|| waiter.outer.is_cancelled() || is_awaited());
     }
 
     /// As `note`, for a task of the outermost group.
     fn note_outer(&self, i: usize) {
         let waiter = &self.waiters[i];
         waiter.outer_is_awaited.store(true, Ordering::Relaxed);
-        if self.cuts.waits(&self.deadlines, || waiter.outermost.is_cancelled()) {
-            self.resumed.requests.add(NEWS);
-        }
+        self.request_if(|| waiter.outermost.is_cancelled());
     }
 
     /// As `runtime::deadlines::cancel`.

@@ -31,7 +31,7 @@ impl Scene {
 
     fn is_cancelled(&self, lines: &Lines, i: usize) -> bool {
         // SAFETY: the scene outlives its threads.
-        unsafe { lines.are_cancelled(&self.groups[i]) }
+        unsafe { lines.is_cancelled(&self.groups[i]) }
     }
 }
 

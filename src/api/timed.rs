@@ -231,7 +231,7 @@ fn cut(deadlines: &Deadlines) {
         // SAFETY: the entry has this claim, and its task waits in its group, if any.
         let group = unsafe { (*entry.cast::<Timed>()).group.as_ref() };
         // SAFETY: as above.
-        group.is_some_and(|group| unsafe { lines.are_cancelled(&group.line) })
+        group.is_some_and(|group| unsafe { lines.is_cancelled(&group.line) })
     });
 }
 

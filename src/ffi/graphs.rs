@@ -10,8 +10,9 @@ use crate::sys::errno::Errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// Nodes and edges that are made once and run any number of times. SCHED_GRAPH_INIT is a graph
-/// without nodes, and sched_graph_init makes one. A graph must not be copied.
+/// A graph consists of nodes and edges that are made once and run any number of times.
+/// SCHED_GRAPH_INIT is a graph without nodes, and sched_graph_init makes such a graph. A graph must
+/// not be copied.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_graph {

@@ -13,9 +13,9 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::slice;
 
-/// A task that begins after others have ended. sched_node_init makes one. A node must not be
-/// copied, and must live until it has ended: until a successor has begun, sched_group_wait for its
-/// group has returned, or its run has ended.
+/// A node is a task that begins after other nodes have ended. sched_node_init makes a node. A node
+/// must not be copied, and must live until it has ended: until a successor has begun,
+/// sched_group_wait for its group has returned, or its run has ended.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_node {
@@ -31,9 +31,9 @@ pub struct sched_node {
     chunk: *mut c_void,
 }
 
-/// A node without a function, which the program ends by sched_event_end. sched_event_init makes
-/// one. An event must not be copied. It may be freed when sched_event_wait has returned in all its
-/// callers, and when its successors have begun.
+/// An event is a node without a function. sched_event_init makes an event, and the program ends it
+/// by sched_event_end. An event must not be copied. It may be freed when sched_event_wait has
+/// returned in all its callers, and when its successors have begun.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sched_event = sched_node;
 

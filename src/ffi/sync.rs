@@ -130,8 +130,9 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 /// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
 /// competes for it with those that come. If it was overtaken 4096 times, or for longer than about a
 /// millisecond, it gets the mutex directly. The caller must be the task or thread that has locked
-/// the mutex: if another one has locked it other than by sched_mutex_trylock, the process ends with
-/// a message. (If one task is to lock and another to unlock, use a semaphore.)
+/// the mutex. Otherwise the process ends with a message, unless the mutex was locked by
+/// sched_mutex_trylock, which records no holder. (If one task is to lock and another to unlock, use
+/// a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.

@@ -135,7 +135,7 @@ pub fn has_no_keeper() {
 /// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may
 /// have been queued since the last call.
 pub fn look() -> (Duration, Served) {
-    cut_requested();
+    cut_requested(); // a later request has called the keeper, which is this thread
     while DEADLINES.serve(time::nanos()) {
         time::give_way();
     }

@@ -67,7 +67,8 @@ struct Awaiter {
     then: Cell<*const Awaiter>,
 }
 
-/// The notes of a group's awaiters. The lowest bits of the pointer are `LOCKED` and `VISITED`.
+/// The notes of a group's awaiters. The lowest bits of the pointer are `LOCKED` and `VISITED`: a
+/// group has one word for its list, which a `sync::list` with a lock of its own would not fit into.
 #[derive(Default)]
 #[repr(transparent)]
 struct Awaiters(AtomicPtr<Awaiter>);
@@ -166,7 +167,7 @@ pub struct Lines<'a> {
     number: Cell<usize>,
 }
 
-/// The lists that a search has locked, in the order in which it has come to them.
+/// The lists that a search has locked, in the order in which it has locked them.
 struct Search {
     number: usize,
     first: *const Awaiter,
@@ -185,11 +186,11 @@ impl<'a> Lines<'a> {
         self.number.set(self.searches.0.fetch_add(1, Ordering::Relaxed) + 1);
     }
 
-    /// True if the group is cancelled, or one of those in its line.
+    /// True if the line of the group contains a cancelled group.
     ///
     /// # Safety
-    /// The group is null, or has a task that does not end during the call.
-    pub unsafe fn are_cancelled(&self, group: *const Line) -> bool {
+    /// The group has a task that does not end during the call.
+    pub unsafe fn is_cancelled(&self, group: &Line) -> bool {
         let (first, last) = (ptr::null(), ptr::null());
         let mut search = Search { number: self.number.get(), first, last };
         // SAFETY: by the caller's promise; and while a list is locked, the task of each note waits,
@@ -204,14 +205,12 @@ impl<'a> Lines<'a> {
 }
 
 impl Search {
-    /// Comes to a group: true if it is cancelled. Otherwise locks the list of its awaiters, unless
-    /// that is empty, or leads to no cancelled group.
+    /// True if the group is cancelled. Otherwise locks the list of its awaiters, unless the list is
+    /// empty, is locked by this search, or leads to no cancelled group.
     ///
     /// # Safety
-    /// The group is null, or has a task that does not end before `unlock_all`.
-    unsafe fn visit(&mut self, group: *const Line) -> bool {
-        // SAFETY: by the caller's promise.
-        let Some(group) = (unsafe { group.as_ref() }) else { return false };
+    /// The group has a task that does not end before `unlock_all`.
+    unsafe fn visit(&mut self, group: &Line) -> bool {
         if group.cancelled.is_cancelled() {
             return true;
         }
@@ -239,8 +238,8 @@ impl Search {
         false
     }
 
-    /// Visits the groups to which the locked lists lead, and the groups to which the lists of these
-    /// lead, until one is cancelled.
+    /// Visits the groups of the notes in the locked lists, and so locks further lists, until a group
+    /// is cancelled or all lists have been followed.
     ///
     /// # Safety
     /// Called after `visit`, and before `unlock_all`.
@@ -249,7 +248,7 @@ impl Search {
         // SAFETY: null, or the first note of a list that is locked.
         while let Some(first) = unsafe { at.as_ref() } {
             // SAFETY: while the list is locked, the task of each note waits in its group.
-            if notes(first).any(|note| unsafe { self.visit(note.group) }) {
+            if notes(first).any(|note| unsafe { self.visit(&*note.group) }) {
                 return true;
             }
             at = first.then.get();
