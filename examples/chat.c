@@ -13,10 +13,7 @@ enum { LINE = 200, WAITING = 32, MEMBERS = 3 };       /* bytes of a line; lines 
 static const sched_time SILENCE = 600 * SCHED_SECOND; /* for which a member may say nothing */
 static const sched_time PATIENCE = 5 * SCHED_SECOND;  /* for a member who does not read */
 
-struct line {
-    int length;
-    char text[LINE + 32];
-};
+struct line { int length; char text[LINE + 32]; };
 
 struct member {
     struct member *next;
@@ -103,7 +100,9 @@ static void chat(void *closure, struct scheduler *s)
     char heard[1000] = "";
     size_t have = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), hellos = 0;
-    ssize_t n = sched_connect(fd, (struct sockaddr *)&address, sizeof address, s) == 0 ? sched_read(fd, heard, 1, s) : 0;
+    ssize_t n = sched_connect(fd, (struct sockaddr *)&address, sizeof address, s) == 0 ? sched_read(fd, heard, 1, s) : -1;
+    if (n < 0)
+        perror("chat");
     sched_barrier_wait(&all_here, s);
     sched_write_all(fd, "Hello\n", 6, s);
     while (n > 0 && hellos < MEMBERS) {
@@ -125,7 +124,7 @@ static void start(void *port, struct scheduler *s)
     if (sched_group_spawn(&tasks, accept_all, NULL, s) == 0 && port == NULL) {
         for (intptr_t i = 0; i < MEMBERS; i++)
             if (sched_group_spawn(&own, chat, (void *)i, s) < 0)
-                exit(1);
+                perror("sched_group_spawn"), exit(1);
         sched_group_wait(&own, s);
         sched_group_cancel(&tasks); /* ends the waits of all its tasks */
     }

@@ -161,6 +161,11 @@ impl Report {
         } else {
             self.line(&format!("{} passed, {} failed", self.passed, self.failed));
         }
+        let none = self.passed + self.failed + self.skipped == 0 && !self.list;
+        if none && !self.filter.is_empty() {
+            self.line(&format!("no test has a name that contains '{}'", self.filter));
+            return false;
+        }
         self.failed == 0
     }
 }
