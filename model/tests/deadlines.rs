@@ -28,7 +28,7 @@ const TIME_PASSES: u32 = ASKED;
 
 /// Numbers of threads, which select different shards.
 const HERE: usize = 0;
-const THERE: usize = 1 << 12;
+const THERE: usize = 1;
 
 /// What has an entry, as a timer or a waiter does.
 #[repr(C)]

@@ -12,11 +12,12 @@ use crate::deadline::{Deadlines, Entry, FOREVER, Served};
 use crate::runtime::record::Worker;
 use crate::sync::cancel::Cancellation;
 use crate::sync::cuts::Cuts;
-use crate::sys::atomic::{AtomicPtr, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
-use crate::sys::{registers, time};
+use crate::sys::time;
 use crate::task::{Level, Task};
 use crate::threads::watcher;
+use std::cell::Cell;
 use std::time::Duration;
 use std::{mem, ptr};
 
@@ -30,6 +31,23 @@ static OF_TIMERS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 #[unsafe(link_section = "sched_words")]
 static CUTS: Cuts = Cuts::new();
+
+/// The number that the next thread gets.
+static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(1);
+
+thread_local! {
+    /// The thread's number; 0: it has added no entry yet.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+fn number_of_thread() -> usize {
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
 
 /// How often an idle worker looks if tasks wait and there is no keeper.
 const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
@@ -49,7 +67,11 @@ pub fn now() -> i64 {
 /// To be called before the first `add` in the run of `worker`.
 pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
     DEADLINES.prepare()?;
-    CUT.store(cut as *mut (), Ordering::Release);
+    // Relaxed: all callers store the same function. Without the comparison all threads would write to
+    // one cache line at each start of a timer.
+    if CUT.load(Ordering::Relaxed).is_null() {
+        CUT.store(cut as *mut (), Ordering::Release);
+    }
     worker.keep_deadlines();
     Ok(())
 }
@@ -60,7 +82,7 @@ pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
 /// As for `Deadlines::add`; `prepare` has succeeded.
 pub unsafe fn add(entry: *const Entry, deadline: i64) {
     // SAFETY: by the caller's promise.
-    if unsafe { DEADLINES.add(entry, deadline, registers::thread_pointer()) } {
+    if unsafe { DEADLINES.add(entry, deadline, number_of_thread()) } {
         watcher::call();
     }
 }
