@@ -1,5 +1,8 @@
-/* nodes.c: tasks that begin after others have ended: nodes with two edges, and tasks that name three addresses (nodes.h). The
- * first task adds them all, or runs a graph of them that has run before; serial is a plain loop. */
+/* nodes.c: tasks that begin after others have ended: nodes with two edges, and tasks that name three addresses
+ * (nodes.h). The first task adds them all, or runs a graph of them that has run before; serial is a plain loop.
+ *
+ * -s -d graph-lists-0 computes the points from lists of successors and counts of predecessors, as a scheduler does, in
+ * plain memory of one thread: no scheduler of one thread can avoid these cache misses. */
 
 #include "bench.h"
 #include "nodes.h"
@@ -75,15 +78,51 @@ static void first_task(void *closure, struct scheduler *s)
         adds_nodes(s);
 }
 
+/* Of a point: the first edge to a successor, the number of predecessors that are not computed, and the edges to it. */
+struct lists {
+    struct lists_edge { struct lists *to; struct lists_edge *next; } *after, edges[2];
+    int before;
+};
+static struct lists *lists, **computable;
+
+static void runs_lists(void)
+{
+    long ready = 0;
+    for (long i = 0; i < points.n; i++) {
+        struct lists *it = &lists[i];
+        it->after = NULL, it->before = 0;
+        for (int k = 0; k < 2; k++)
+            if (points.all[i].before[k] >= 0) {
+                struct lists *before = &lists[points.all[i].before[k]];
+                it->edges[k] = (struct lists_edge){it, before->after};
+                before->after = &it->edges[k], it->before++;
+            }
+        if (it->before == 0)
+            computable[ready++] = it;
+    }
+    while (ready > 0) {
+        struct lists *it = computable[--ready];
+        point_compute(&points, it - lists);
+        for (struct lists_edge *edge = it->after; edge != NULL; edge = edge->next)
+            if (--edge->to->before == 0)
+                computable[ready++] = edge->to;
+    }
+}
+
 static void serial_run(void *closure)
 {
     (void)closure;
+    if (points.by_lists) {
+        runs_lists();
+        return;
+    }
     for (long i = 0; i < points.n; i++)
         point_compute(&points, i);
 }
 
 static const struct bench_about about = {
-    "nodes", "points", 100000, 1, 1L << 28, "SHAPE-HOW-TURNS: wave or graph; node, again or address (default wave-node-0)",
+    "nodes", "points", 100000, 1, 1L << 28,
+    "SHAPE-HOW-TURNS: wave or graph; node, again, address or, with -s, lists (default wave-node-0)",
 };
 
 int main(int argc, char **argv)
@@ -91,6 +130,8 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     points = points_new(&b);
     nodes = bench_alloc((size_t)points.n, sizeof *nodes);
+    lists = bench_alloc((size_t)points.n, sizeof *lists);
+    computable = bench_alloc((size_t)points.n, sizeof *computable);
 
     if (points.again && !b.serial) {
         makes_graph();
@@ -108,6 +149,8 @@ int main(int argc, char **argv)
     }
     sched_graph_destroy(&graph);
     free(nodes);
+    free(lists);
+    free(computable);
     free(points.all);
     return bench_end(&b);
 }

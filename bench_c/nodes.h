@@ -1,8 +1,9 @@
 /* nodes.h: points, each of which is computed from up to two points before it, whatever runs them.
  *
- * -d SHAPE-HOW-TURNS: SHAPE wave (a square, each point after the one above it and the one to its left) or graph (after two
- * random ones before it); HOW node (nodes with an edge for each), again (the same nodes in a graph, which has run before) or
- * address (tasks that name the addresses of what they read and write); TURNS of the calibration loop in each point. -d graph-address-300. */
+ * -d SHAPE-HOW-TURNS: SHAPE wave (a square, each point after the one above it and the one to its left) or graph
+ * (after two random ones before it); HOW node (nodes with an edge for each), again (the same nodes in a graph, which
+ * has run before), address (tasks that name the addresses of what they read and write) or, with -s, lists (nodes.c);
+ * TURNS of the calibration loop in each point. -d graph-address-300. */
 
 #ifndef NODES_H
 #define NODES_H
@@ -19,7 +20,7 @@ struct point {
 struct points {
     struct point *all;
     long n, turns;
-    int by_address, again;
+    int by_address, again, by_lists;
 };
 
 static inline struct points points_new(const struct bench *b)
@@ -31,7 +32,8 @@ static inline struct points points_new(const struct bench *b)
     int is_wave = is_words && strcmp(shape, "wave") == 0;
     p.by_address = is_words && strcmp(how, "address") == 0;
     p.again = is_words && strcmp(how, "again") == 0;
-    int is_how = p.by_address || p.again || (is_words && strcmp(how, "node") == 0);
+    p.by_lists = is_words && b->serial && strcmp(how, "lists") == 0;
+    int is_how = p.by_address || p.again || p.by_lists || (is_words && strcmp(how, "node") == 0);
     if (!is_how || (!is_wave && strcmp(shape, "graph") != 0) || p.turns < 0 || p.turns > 1000000000) {
         fprintf(stderr, "%s: -d %s: SHAPE-HOW-TURNS is wanted, wave-node-0 for one\n", b->about->name, data);
         exit(2);
