@@ -33,6 +33,7 @@ static OF_TIMERS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static CUTS: Cuts = Cuts::new();
 
 /// The number that the next thread gets.
+#[unsafe(link_section = "sched_words")]
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
