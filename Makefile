@@ -121,8 +121,7 @@ $(TARGET)/fuzz/release/libsched.a: $(SOURCES)
 $(TARGET)/fuzz/%/lean/libsched.so.1: $(TARGET)/fuzz/%/libsched.a src/sched.map
 	@mkdir -p $(@D)
 	$(call link_library,$<)
-headers: ## write include/sched_tasks.h anew from src/ffi; make test fails while they differ
-	LIBSCHED_WRITE_HEADERS=1 $(CARGO) test --quiet --package libsched --test headers
+headers: ; LIBSCHED_WRITE_HEADERS=1 $(CARGO) test --quiet --package libsched --test headers ## write include/sched_tasks.h from src/ffi
 # --- installing and packages: docs/INSTALL.md -------------------------------
 INSTALL = @env DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)' MANDIR='$(MANDIR)' \
           DOCDIR='$(DOCDIR)' VERSION=$(VERSION) LIBRARY=$(LEAN) DEBUG_LIBRARY=$(if $(WITH_DEBUG),$(DEBUG_LIB)) CROSS=$(CROSS) \
@@ -219,7 +218,6 @@ test-programs: bench-programs programs
 CTEST  = @$(call tool,sched-ctest,sched-ctest) --prefix $(STAGE) --smaller 4 --fewer --optimize 1 --jobs $(shell expr 2 '*' $(NPROC))
 test-c: $(UP_TO_DATE) $(DEBUG_LIB) bench-programs programs
 	$(CTEST) --bench $(BENCH) $(TEST_ARGS)
-
 try: ## build and stage the library quickly, and run the C tests whose name contains NAME
 	@$(if $(NAME),,echo 'make try NAME=tree: which C tests?'; exit 1)
 	@$(MAKE) -s --no-print-directory PROFILE=fast try-c
@@ -228,12 +226,9 @@ try-c: $(UP_TO_DATE)
 check: check-texts check-models ## format, lints, manual pages; imports, mutants, packages and records fit the code
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --quiet $(TESTED) --all-targets -- -D warnings; \
 	 else echo "check: no cargo clippy here, skipped"; fi
-check-models:
-	@RUSTFLAGS="--cfg loom" $(CARGO) check --quiet --package sched-model --all-targets --target-dir $(TARGET)/loom
+check-models: ; @RUSTFLAGS="--cfg loom" $(CARGO) check --quiet --package sched-model --all-targets --target-dir $(TARGET)/loom
 check-texts:
-	@$(XTASK) mutants --check
-	@man/check.sh
-	@packaging/check.sh
+	@$(XTASK) mutants --check && man/check.sh && packaging/check.sh
 	@$(if $(TOOLS_BUILT),,$(TOOL) test --quiet --no-fail-fast --package sched-tools --test floors --test lengths --test statics)
 	@$(XTASK) check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
@@ -251,5 +246,4 @@ loom-results: ## model/RESULTS.md, from make loom, shuttle and litmus
 	@$(XTASK) mutants --commit > $(TARGET)/loom.log
 	@$(MAKE) --no-print-directory loom shuttle litmus >> $(TARGET)/loom.log 2>&1
 	@$(XTASK) mutants --models $(TARGET)/loom.log
-clean: ## remove what was built
-	$(CARGO) clean && rm -rf bench_c/results
+clean: ; $(CARGO) clean && rm -rf bench_c/results ## remove what was built
