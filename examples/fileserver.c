@@ -15,7 +15,6 @@
 
 enum { REQUEST = 8000, PART = 16384 };
 static const sched_time PATIENCE = 30 * SCHED_SECOND; /* for a request, and for each part of an answer */
-
 static struct sockaddr_in address = {.sin_family = AF_INET};
 static int folder, listener;
 static sched_group tasks = SCHED_GROUP_INIT;
