@@ -1191,11 +1191,6 @@ static void ranges()
     long sum = std::accumulate(v.begin(), v.end(), 0L);
     CHECK_EQ(sched::parallel_reduce(v, 0L, add, add), sum);
     CHECK_EQ(sched::parallel_reduce(v, 0L, add, add, 10), sum);
-    CHECK_EQ(sched::parallel_reduce(v, 0L, std::plus<>()), sum);
-    CHECK_EQ(sched::parallel_reduce(v.begin(), v.end(), 0L, add), sum);
-    CHECK_EQ(sched::parallel_reduce(0, 1000, 0L, std::plus<>()), 499500);
-    CHECK_EQ(sched::parallel_reduce_relaxed(std::as_const(v), 0L, std::plus<>()), sum);
-    CHECK_EQ(sched::parallel_reduce_relaxed(v.begin(), v.end(), 0L, add), sum);
     CHECK_EQ(sched::parallel_reduce_relaxed(std::as_const(v), 0L, add, add, 10), sum);
     int array[] = {3, 1, 2};
     CHECK(sched::parallel_for(array, [](int &x) { x += 0; }, 2));

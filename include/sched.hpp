@@ -523,13 +523,6 @@ template <class R, class T, class Body, class Combine>
 detail::if_range<R, T> parallel_reduce(R &&all, T identity, Body &&body, Combine &&combine, size_t grain = 0,
                                        ::scheduler *s = nullptr)
 { return parallel_reduce(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
-/* One operation for elements and values: parallel_reduce(v, 0.0, std::plus<>()). */
-template <class I, class J, class T, class Op>
-detail::if_positions<I, J, T> parallel_reduce(I first, J last, T identity, Op &&op)
-{ return parallel_reduce(first, last, std::move(identity), op, op); }
-template <class R, class T, class Op>
-detail::if_range<R, T> parallel_reduce(R &&all, T identity, Op &&op)
-{ return parallel_reduce(all, std::move(identity), op, op); }
 
 /* As parallel_reduce, but the combinations depend on the course of the run: there is one T, and another one for each
  * part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: that of
@@ -576,12 +569,6 @@ template <class R, class T, class Body, class Combine>
 detail::if_range<R, T> parallel_reduce_relaxed(R &&all, T identity, Body &&body, Combine &&combine, size_t grain = 0,
                                                ::scheduler *s = nullptr)
 { return parallel_reduce_relaxed(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
-template <class I, class J, class T, class Op>
-detail::if_positions<I, J, T> parallel_reduce_relaxed(I first, J last, T identity, Op &&op)
-{ return parallel_reduce_relaxed(first, last, std::move(identity), op, op); }
-template <class R, class T, class Op>
-detail::if_range<R, T> parallel_reduce_relaxed(R &&all, T identity, Op &&op)
-{ return parallel_reduce_relaxed(all, std::move(identity), op, op); }
 
 namespace detail {
 /* sched_scan, whose values are numbers of parts: the sum of each part, and the value before it, are in two tables, so that
