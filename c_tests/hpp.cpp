@@ -39,6 +39,9 @@ template <class F> static std::string out_of_run(int threads, F f)
     return "none";
 }
 
+static int added(int a, int b) { return a + b; }
+static void add_zero(int &x) { x += 0; }
+
 static void nested(int depth, const char *text)
 {
     Ends ends;
@@ -1194,6 +1197,17 @@ static void ranges()
     CHECK_EQ(sched::parallel_reduce_relaxed(std::as_const(v), 0L, add, add, 10), sum);
     int array[] = {3, 1, 2};
     CHECK(sched::parallel_for(array, [](int &x) { x += 0; }, 2));
+    CHECK(sched::parallel_for(array, add_zero, 2));
+    CHECK(sched::parallel_for(array, array + 3, add_zero, 2));
+    CHECK_EQ(sched::parallel_reduce(array, 0, std::plus<>(), std::plus<>()), 6);
+    CHECK_EQ(sched::parallel_reduce(array, array + 3, 0, std::plus<>(), std::plus<>()), 6);
+    CHECK_EQ(sched::parallel_reduce_relaxed(array, 0, std::plus<>(), std::plus<>(), 2), 6);
+    int sums[3];
+    CHECK(sched::inclusive_scan(array, sums) == sums + 3 && sums[2] == 6);
+    CHECK(sched::inclusive_scan(array, array + 3, sums, added) == sums + 3 && sums[1] == 4);
+    CHECK(sched::inclusive_scan(array, sums, added, 2) == sums + 3 && sums[2] == 6);
+    CHECK(sched::exclusive_scan(array, sums, 1, std::plus<>(), 2) == sums + 3 && sums[2] == 5);
+    CHECK(sched::exclusive_scan(array, array + 3, sums, 1) == sums + 3 && sums[0] == 1);
     sched::sort(array);
     CHECK(array[0] == 1 && array[1] == 2 && array[2] == 3);
     sched::sort(v, std::greater<>());

@@ -163,13 +163,20 @@ template <class At>
 inline constexpr bool is_random_access<At, std::enable_if_t<std::random_access_iterator<At>>> = true;
 #endif
 template <class At, class = void> struct position : std::is_integral<At> {};
-template <class At> struct position<At, std::void_t<typename std::iterator_traits<At>::iterator_category>> : std::true_type {
+template <class At> struct position<At, std::void_t<typename std::iterator_traits<At>::iterator_category>>
+    : std::bool_constant<!std::is_function_v<std::remove_pointer_t<At>>> {
     static_assert(is_random_access<At>,
                   "libsched divides a range between workers: it needs iterators of random access, as a vector's");
 };
-template <class I, class J, class R> using if_positions = std::enable_if_t<position<I>::value && position<J>::value, R>;
+template <class I, class J> inline constexpr bool are_positions = /* two numbers, or two iterators */
+    position<I>::value && position<J>::value && std::is_integral_v<I> == std::is_integral_v<J>;
+template <class I, class J, class R> using if_positions = std::enable_if_t<are_positions<I, J>, R>;
 template <class C, class R>
 using if_range = std::enable_if_t<!position<std::remove_cv_t<std::remove_reference_t<C>>>::value, R>;
+/* An array is a range, and also an iterator: what a scan writes to, and what adds, tell which one is meant. */
+template <class Op, class R> using if_operation = std::enable_if_t<!position<Op>::value, R>;
+template <class I, class J, class Out, class R>
+using if_scan = std::enable_if_t<are_positions<I, J> && position<Out>::value && !std::is_integral_v<Out>, R>;
 template <class At> struct range { /* the numbers first to last - 1, or the elements at iterators, counted from 0 */
     At first, last;
     template <class I, class J> range(I from, J to) : first(At(from)), last(At(to))
@@ -649,20 +656,21 @@ template <class At> struct value_type<At, std::enable_if_t<!std::is_integral_v<A
  * exception some results have been written. Cost: that of sched_scan, and two calls of op for each element; for each part
  * two std::optional<T>. */
 template <class I, class J, class Out, class Op = std::plus<>>
-detail::if_positions<I, J, Out> inclusive_scan(I first, J last, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+detail::if_scan<I, J, Out, Out> inclusive_scan(I first, J last, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
 {
     using T = typename detail::value_type<std::common_type_t<I, J>>::type;
     return detail::scan<true, T>(first, last, to, std::optional<T>(), op, grain, s);
 }
 template <class R, class Out, class Op = std::plus<>>
-detail::if_range<R, Out> inclusive_scan(R &&all, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+detail::if_range<R, detail::if_operation<Op, Out>> inclusive_scan(R &&all, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
 { return inclusive_scan(std::begin(all), std::end(all), to, std::move(op), grain, s); }
 template <class I, class J, class Out, class T, class Op = std::plus<>>
-detail::if_positions<I, J, Out> exclusive_scan(I first, J last, Out to, T init, Op op = {}, size_t grain = 0,
+detail::if_scan<I, J, Out, Out> exclusive_scan(I first, J last, Out to, T init, Op op = {}, size_t grain = 0,
                                                ::scheduler *s = nullptr)
 { return detail::scan<false, T>(first, last, to, std::optional<T>(std::move(init)), op, grain, s); }
 template <class R, class Out, class T, class Op = std::plus<>>
-detail::if_range<R, Out> exclusive_scan(R &&all, Out to, T init, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
+detail::if_range<R, detail::if_operation<Op, Out>> exclusive_scan(R &&all, Out to, T init, Op op = {}, size_t grain = 0,
+                                                                  ::scheduler *s = nullptr)
 { return exclusive_scan(std::begin(all), std::end(all), to, std::move(init), std::move(op), grain, s); }
 
 /* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is unspecified, and the
@@ -1004,8 +1012,10 @@ public:
      * of sched_pool_submit, and one allocation, or two if f is not trivially copyable. */
     template <class F> auto submit(F &&f)
     {
-        using T = decltype(std::declval<std::decay_t<F> &>()());
-        static_assert(!std::is_reference_v<T>, "libsched keeps the value of a submitted call: return a pointer, not a reference");
+        using result = decltype(std::declval<std::decay_t<F> &>()());
+        static_assert(!std::is_reference_v<result>,
+                      "libsched keeps the value of a submitted call: return a pointer, not a reference");
+        using T = std::remove_reference_t<result>;
         struct task {
             detail::promise_of<T> *to;
             std::decay_t<F> f;
