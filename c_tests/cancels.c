@@ -535,6 +535,68 @@ CASE(cancel_ladder)
     run(2, ladder_root);
 }
 
+/* cancel_guest: A cancellation reaches the tasks of a group, or the nodes of a graph, for which a task of the cancelled group
+ * waits, if these tasks run on the stack of a thread outside that waits for the cancelled group.
+ * ctest: static debug
+ * ctest: matrix few with=deques idle=park threads=1,2 */
+static sched_group inner;
+static sched_graph inner_graph = SCHED_GRAPH_INIT;
+static sched_node inner_node;
+static atomic_int releases;
+
+static void keeps_worker(void *arg, struct scheduler *s)
+{
+    begun++;
+    while (!releases)
+        pause_us(100);
+}
+
+static void waits_for_inner(void *by_graph, struct scheduler *s)
+{
+    if (by_graph != NULL) {
+        CHECK_EQ(sched_node_init(&inner_node, sleeps_last, NULL), 0);
+        CHECK_EQ(sched_graph_add(&inner_graph, &inner_node), 0);
+        CHECK_EQ(sched_graph_run(&inner_graph, s), 0);
+        sched_graph_destroy(&inner_graph);
+    } else {
+        CHECK_EQ(sched_group_init(&inner), 0);
+        CHECK_EQ(sched_group_spawn(&inner, sleeps_last, NULL, s), 0);
+        CHECK_EQ(sched_group_wait(&inner, s), 0);
+    }
+}
+
+static void *cancels_when_all_have_begun(void *workers)
+{
+    while (begun <= (int)(intptr_t)workers)
+        pause_us(100);
+    pause_us(1000); /* now the last one sleeps */
+    sched_group_cancel(&group);
+    return NULL;
+}
+
+CASE(cancel_guest)
+{
+    int workers = threads_of(1);
+    struct sched_pool *pool = pool_of(workers);
+    struct scheduler *s = sched_pool_scheduler(pool);
+    for (int by_graph = 0; by_graph < 2; by_graph++) {
+        pthread_t thread;
+        begun = cut = releases = 0;
+        for (int i = 0; i < workers; i++)
+            CHECK_EQ(sched_pool_submit(pool, keeps_worker, NULL), 0);
+        while (begun < workers)
+            pause_us(100);
+        CHECK_EQ(pthread_create(&thread, NULL, cancels_when_all_have_begun, (void *)(intptr_t)workers), 0);
+        CHECK_EQ(sched_group_spawn(&group, waits_for_inner, by_graph ? "" : NULL, s), 0);
+        CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+        CHECK_EQ(cut, 1);
+        releases = 1;
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(sched_pool_wait(pool), 0);
+    }
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+}
+
 /* cancel_through: A cancellation reaches the tasks of a group for which a task of the cancelled group waits by the s of
  * another pool, whose tasks they are, or in a blocking section.
  * ctest: static debug

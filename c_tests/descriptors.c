@@ -8,6 +8,7 @@
 #include <sched_io.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/un.h>
 #include <sys/timerfd.h>
 
 enum { SHORT = 200000 }; /* ns */
@@ -382,6 +383,215 @@ CASE(io_close)
     run(2, close_root);
 }
 
+/* io_reused: A task whose descriptor was ready, but which has not run since then, when sched_close closes the descriptor: its
+ * call ends with EBADF, or with what it got before, and does nothing to the number's next owner: it neither takes nor sends
+ * bytes, and leaves the flags alone.
+ * ctest: static debug
+ * ctest: matrix few join=suspend idle=park,spin threads=1 */
+enum { LARGE = 1000000 };
+
+static atomic_int reused_begun, reused_busy, reused_go;
+
+struct reused {
+    int fd, error;
+    ssize_t n;
+    char *bytes;
+    struct sockaddr_in to;
+};
+
+static void reads_old(void *closure, struct scheduler *s)
+{
+    struct reused *old = closure;
+    reused_begun = 1;
+    old->n = sched_read(old->fd, old->bytes, 1, s);
+    old->error = old->n < 0 ? get_errno() : 0;
+}
+
+static void writes_old(void *closure, struct scheduler *s)
+{
+    struct reused *old = closure;
+    reused_begun = 1;
+    old->n = sched_write_all(old->fd, old->bytes, LARGE, s);
+    old->error = old->n < 0 ? get_errno() : 0;
+}
+
+static void connects_old(void *closure, struct scheduler *s)
+{
+    struct reused *old = closure;
+    reused_begun = 1;
+    old->n = sched_connect(old->fd, (struct sockaddr *)&old->to, sizeof old->to, s);
+    old->error = old->n < 0 ? get_errno() : 0;
+}
+
+static void keeps_worker(void *closure, struct scheduler *s)
+{
+    reused_busy = 1;
+    while (!reused_go)
+        pause_us(100);
+}
+
+/* Runs f in the pool until it waits for old->fd, makes that descriptor ready by `ready` while the worker is busy, closes it, and
+ * gives its number to next. */
+static void reuses(struct sched_pool *pool, taskfunc f, struct reused *old, void (*ready)(int), int peer, int pause, int next)
+{
+    reused_begun = reused_busy = reused_go = 0;
+    CHECK_EQ(sched_pool_submit(pool, f, old), 0);
+    while (!reused_begun)
+        pause_us(100);
+    pause_us(2000); /* now it waits */
+    CHECK_EQ(sched_pool_submit(pool, keeps_worker, NULL), 0);
+    while (!reused_busy)
+        pause_us(100);
+    ready(peer);
+    pause_us(pause);
+    CHECK_EQ(sched_close(old->fd), 0);
+    CHECK_EQ(dup2(next, old->fd), old->fd);
+}
+
+static void give_byte(int peer)
+{
+    CHECK_EQ(write(peer, "o", 1), 1);
+}
+
+static void take_bytes(int peer)
+{
+    static char sink[LARGE];
+    while (recv(peer, sink, sizeof sink, MSG_DONTWAIT) > 0) {}
+}
+
+static void do_nothing(int peer)
+{
+    (void)peer;
+}
+
+static void ends_reuse(struct sched_pool *pool, struct reused *old)
+{
+    reused_go = 1;
+    CHECK_EQ(sched_pool_wait(pool), 0);
+    CHECK_EQ(close(old->fd), 0);
+}
+
+/* A listening socket whose queue is full. */
+static int full_listener(struct sockaddr_in *at, int *clients, int n)
+{
+    socklen_t length = sizeof *at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    CHECK_EQ(bind(listener, (struct sockaddr *)at, length), 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)at, &length), 0);
+    CHECK_EQ(listen(listener, 0), 0);
+    for (int i = 0; i < n; i++) {
+        clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)!connect(clients[i], (struct sockaddr *)at, length);
+    }
+    return listener;
+}
+
+CASE(io_reused)
+{
+    struct sched_pool *pool = pool_of(1);
+    static char large[LARGE];
+    for (int round = 0; round < 8; round++) {
+        int pair[2], next[2];
+        char byte = 0;
+        struct reused old = {.bytes = &byte};
+        make_pair(pair);
+        make_pair(next);
+        old.fd = pair[0];
+        reuses(pool, reads_old, &old, give_byte, pair[1], round * 400, next[0]);
+        CHECK_EQ(write(next[1], "n", 1), 1);
+        ends_reuse(pool, &old);
+        CHECK(old.n < 0 ? old.error == EBADF : byte == 'o');
+        CHECK_EQ(close(pair[1]), 0);
+
+        make_pair(pair);
+        old = (struct reused){.fd = pair[0], .bytes = large};
+        reuses(pool, writes_old, &old, take_bytes, pair[1], round * 400, next[0]);
+        ends_reuse(pool, &old);
+        CHECK_EQ(recv(next[1], &byte, 1, MSG_DONTWAIT), -1);
+        CHECK_EQ(old.n, -1);
+        CHECK_EQ(old.error, EBADF);
+        CHECK_EQ(close(pair[1]), 0);
+        CHECK_EQ(close(next[0]), 0);
+        CHECK_EQ(close(next[1]), 0);
+    }
+    int clients[4], next[2];
+    struct reused old = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    int listener = full_listener(&old.to, clients, 4);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, next), 0);
+    reuses(pool, connects_old, &old, do_nothing, -1, 0, next[0]);
+    reused_go = 1;
+    CHECK_EQ(sched_pool_wait(pool), 0);
+    CHECK_EQ(fcntl(next[0], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    CHECK_EQ(old.n == 0 || old.error == EBADF, 1); /* a kernel may have connected it */
+    CHECK_EQ(close(old.fd), 0);
+    close_both(next);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(close(clients[i]), 0);
+    CHECK_EQ(close(listener), 0);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+}
+
+/* io_queue_full: A connection to a socket of the file system whose queue is full waits until there is room, until its
+ * deadline, or until its group is cancelled; so does a thread's.
+ * ctest: static debug
+ * ctest: matrix few join=suspend idle=park threads=1,2 */
+static struct sockaddr_un local;
+static atomic_int connected, cut_off;
+
+static int connects_until(sched_time deadline, struct scheduler *s)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int rc = sched_connect_until(fd, (struct sockaddr *)&local, sizeof local, deadline, s);
+    int error = rc < 0 ? get_errno() : 0;
+    CHECK_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    CHECK_EQ(sched_close(fd), 0);
+    return error;
+}
+
+static void connects_at_last(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(connects_until(SCHED_FOREVER, s), 0);
+    connected++;
+}
+
+static void connects_in_vain(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(connects_until(SCHED_FOREVER, s), ECANCELED);
+    cut_off++;
+}
+
+static void queue_full_root(void *closure, struct scheduler *s)
+{
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int first = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sched_group waits = SCHED_GROUP_INIT, ends = SCHED_GROUP_INIT;
+    local = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(local.sun_path + 1, sizeof local.sun_path - 1, "libsched-%d", (int)getpid());
+    CHECK_EQ(bind(listener, (struct sockaddr *)&local, sizeof local), 0);
+    CHECK_EQ(listen(listener, 0), 0);
+    CHECK_EQ(connect(first, (struct sockaddr *)&local, sizeof local), 0);
+    CHECK_EQ(connects_until(sched_now() + 10 * SHORT, s), ETIMEDOUT);
+    CHECK_EQ(connects_until(sched_now(), s), ETIMEDOUT);
+    CHECK_EQ(sched_group_spawn(&ends, connects_in_vain, NULL, s), 0);
+    CHECK_EQ(sched_group_spawn(&waits, connects_at_last, NULL, s), 0);
+    CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
+    sched_group_cancel(&ends);
+    CHECK_ERRNO(sched_group_wait(&ends, s), ECANCELED);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(sched_close(sched_accept(listener, NULL, NULL, s)), 0);
+    CHECK_EQ(sched_group_wait(&waits, s), 0);
+    CHECK_EQ(sched_close(first), 0);
+    CHECK_EQ(sched_close(listener), 0);
+}
+
+CASE(io_queue_full)
+{
+    run(2, queue_full_root);
+    CHECK_EQ(connected, 1);
+    CHECK_EQ(cut_off, 1);
+}
+
 /* io_share: Tasks that wait to read from the same descriptor are served one by one: each gets a byte, and a writer is served
  * beside them. (sync/descriptor.rs shows that they are served in the order in which they came.)
  * ctest: static debug
@@ -746,6 +956,12 @@ static void fails_in_all_ways(void *closure, struct scheduler *s)
     CHECK_ERRNO((int)sched_send(ends[1], &byte, 1, 0, s), EPIPE);
     CHECK_EQ(sched_poll(ends[1], POLLIN | POLLRDHUP, SCHED_FOREVER, s) & POLLRDHUP, POLLRDHUP);
     CHECK_EQ(sched_close(ends[1]), 0);
+    int unconnected = socket(AF_INET, SOCK_DGRAM, 0);
+    struct iovec into = {&byte, 1};
+    struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1};
+    CHECK_ERRNO((int)sched_recvmsg(unconnected, &message, MSG_ERRQUEUE, s), EAGAIN); /* it never waits */
+    CHECK_ERRNO((int)sched_recv(unconnected, &byte, 1, MSG_ERRQUEUE, s), EAGAIN);
+    CHECK_EQ(sched_close(unconnected), 0);
     int lonely = socket(AF_INET, SOCK_STREAM, 0);
     CHECK_ERRNO((int)sched_read(lonely, &byte, 1, s), ENOTCONN);
     CHECK_EQ(sched_close(lonely), 0);

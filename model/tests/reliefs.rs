@@ -19,7 +19,7 @@ use std::ptr;
 const DUE: u64 = 1 << 20;
 
 /// Numbers of threads, which select different shards.
-const THREADS: [usize; 2] = [0, 1 << 12];
+const THREADS: [usize; 2] = [0, 1];
 
 /// What the policy's lock protects.
 struct Queue {
@@ -281,6 +281,17 @@ fn a_dismissed_relief() {
 fn no_thread() {
     let plan = Plan { sleepers: 1, refusals: 1, ..Plan::default() };
     beside_the_keeper("reliefs, there is no thread", 4, 1_000, plan, |scene| scene.serve());
+}
+
+/// As `runtime::beside::queued`: a worker queues a task whose wait ended while the task left its stack.
+#[test]
+fn a_worker_queues_its_own_task() {
+    let plan = Plan { others: 1, ..Plan::default() };
+    beside_the_keeper("reliefs, a worker queues its own task", 4, 450, plan, |scene| {
+        add([(&raw const *scene.queue).expose_provenance(), 0]);
+        scene.reliefs.note_queued();
+        scene.requests.add(NEWS);
+    });
 }
 
 /// An event comes for a task that waits for a descriptor.

@@ -27,16 +27,18 @@ use crate::sync::node::Node;
 use crate::sys::errno::Errno;
 use crate::sys::io::{self, Direction, Tried, iovec, msghdr};
 use crate::sys::{detector, futex};
+use std::cell::Cell;
 use std::ffi::{c_int, c_short};
 use std::ptr;
 use std::time::Duration;
 
-/// Who waits, and until when.
-#[derive(Clone, Copy)]
+/// A call: who waits, and until when.
 pub struct Caller<'a> {
     /// A worker of the caller's run, or None.
-    pub worker: Option<&'a Worker>,
-    pub deadline: i64,
+    worker: Option<&'a Worker>,
+    deadline: i64,
+    /// The generation of the descriptor when the call first waited for it (`runtime::descriptors`).
+    owner: Cell<Option<u32>>,
 }
 
 /// How often a wait in a blocking section looks whether it was cancelled.
@@ -56,15 +58,28 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// How many buffers are written at a time after a partial write.
 const FEW: usize = 16;
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
+    pub fn new(worker: Option<&'a Worker>, deadline: i64) -> Self {
+        Caller { worker, deadline, owner: Cell::new(None) }
+    }
+
+    /// Makes a system call, which does not block. EBADF: the descriptor was closed after the call first
+    /// waited for it.
+    fn now<T>(&self, fd: c_int, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        match self.owner.get() {
+            None => call(),
+            Some(owner) => descriptors::unless_closed(fd, owner, call),
+        }
+    }
+
     /// Waits until one of the events happens to the descriptor. Returns those that have, which may
     /// include a hang-up or an error.
-    fn wait(self, fd: c_int, events: c_short) -> Result<c_short, Errno> {
+    fn wait(&self, fd: c_int, events: c_short) -> Result<c_short, Errno> {
         self.wait_if(Begin::Always, fd, events)
     }
 
     /// `wait`; EAGAIN: the condition does not hold, and the task has not waited.
-    fn wait_if(self, begin: Begin, fd: c_int, events: c_short) -> Result<c_short, Errno> {
+    fn wait_if(&self, begin: Begin, fd: c_int, events: c_short) -> Result<c_short, Errno> {
         let deadline = Deadline::new(self.deadline, self.worker)?;
         if let Some(time) = deadline.of_thread() {
             return poll_until(fd, events, time, || false);
@@ -73,8 +88,12 @@ impl Caller<'_> {
         detector::own(&waiting);
         let what = WaitsFor::descriptor(fd, events as u16);
         // SAFETY: the waiter lives until its node is granted, or has left.
-        match unsafe { descriptors::begin(begin, fd, &waiting, u32::from(events as u16)) } {
-            Ok(()) => {}
+        let begun = unsafe {
+            let wanted = u32::from(events as u16);
+            descriptors::begin(begin, fd, &waiting, wanted, self.owner.get())
+        };
+        match begun {
+            Ok(()) => self.owner.set(Some(waiting.generation())),
             Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
             Err(_) if begin == Begin::IfListed => return Err(Errno(libc::EAGAIN)),
             Err(_) => return self.wait_without_list(fd, events, deadline, what),
@@ -102,7 +121,7 @@ impl Caller<'_> {
     /// `wait`, without the kernel's list.
     #[cold]
     fn wait_without_list(
-        self,
+        &self,
         fd: c_int,
         events: c_short,
         deadline: Deadline,
@@ -119,27 +138,39 @@ impl Caller<'_> {
                 Ok(0) | Err(Errno(libc::EINTR)) => {}
                 result => return result,
             }
-            let node = Node::default();
-            detector::own(&node);
-            if deadline.within(BETWEEN_LOOKS).wait(&node, Some(what)) == End::Canceled {
-                return Err(Errno(libc::ECANCELED));
-            }
-            if self.deadline <= deadlines::now() {
-                return Err(Errno(libc::ETIMEDOUT));
-            }
+            self.pause_until_look(deadline, what)?;
         }
+    }
+
+    /// Sleeps for `BETWEEN_LOOKS`. Fails at the deadline, and if the call is cancelled.
+    fn pause_until_look(&self, deadline: Deadline, what: WaitsFor) -> Result<(), Errno> {
+        let node = Node::default();
+        detector::own(&node);
+        if deadline.within(BETWEEN_LOOKS).wait(&node, Some(what)) == End::Canceled {
+            return Err(Errno(libc::ECANCELED));
+        }
+        if self.deadline <= deadlines::now() {
+            return Err(Errno(libc::ETIMEDOUT));
+        }
+        Ok(())
+    }
+
+    /// `pause_until_look` for a descriptor of whose events the kernel tells nothing.
+    fn pause(&self, events: c_short, fd: c_int) -> Result<(), Errno> {
+        let deadline = Deadline::new(self.deadline, self.worker)?;
+        self.pause_until_look(deadline, WaitsFor::descriptor(fd, events as u16))
     }
 
     /// Calls `block`, which may block the thread, in a blocking section. (If no section can be had,
     /// the worker blocks with its task.)
-    fn in_section<R>(self, block: impl FnOnce() -> R) -> R {
+    fn in_section<R>(&self, block: impl FnOnce() -> R) -> R {
         let _section = Section::begin(self.worker);
         block()
     }
 
     /// Repeats `attempt` until it fails with something other than EAGAIN, or succeeds.
     fn until_done<T>(
-        self,
+        &self,
         fd: c_int,
         events: c_short,
         mut attempt: impl FnMut() -> Result<T, Errno>,
@@ -168,7 +199,7 @@ impl Caller<'_> {
     /// Now and then it tries first. If there is something after all, it tries first until `WAITED`
     /// further reads had to wait.
     fn until_read(
-        self,
+        &self,
         fd: c_int,
         events: c_short,
         most: usize,
@@ -203,7 +234,7 @@ impl Caller<'_> {
 
     /// True if the caller loses nothing by a wait before its first try: what is there already ends
     /// the wait long before the deadline, and no other task runs on top of the caller's.
-    fn may_wait_first(self, mine: Mine) -> bool {
+    fn may_wait_first(&self, mine: Mine) -> bool {
         mine.fiber().join() == Join::Suspend
             && mine.fiber().can_be_left()
             && self.deadline.saturating_sub(deadlines::now()) > SLICE.as_nanos() as i64
@@ -212,7 +243,7 @@ impl Caller<'_> {
 
     /// Counts a call that did not wait. After `BURST` such calls in succession the task yields, so
     /// that a task which always finds something to read does not keep its worker.
-    fn take_turns(self) {
+    fn take_turns(&self) {
         let Some(mine) = self.worker.and_then(Worker::mine) else { return };
         let fiber = mine.fiber();
         fiber.burst.set(fiber.burst.get() + 1);
@@ -228,18 +259,18 @@ impl Caller<'_> {
     /// # Safety
     /// The buffers are the program's.
     unsafe fn attempt(
-        self,
+        &self,
         fd: c_int,
         buffers: &[iovec],
         direction: Direction,
     ) -> Result<usize, Errno> {
         // SAFETY: by the caller's promise.
         unsafe {
-            match io::socket(fd, buffers, 0, direction) {
+            match self.now(fd, || io::socket(fd, buffers, 0, direction)) {
                 Err(Errno(libc::ENOTSOCK)) => {}
                 result => return result,
             }
-            match io::file(fd, buffers, direction)? {
+            match self.now(fd, || io::file(fd, buffers, direction))? {
                 Tried::Done(moved) => Ok(moved),
                 Tried::MustBlock(moved) => {
                     let rest = Rest::after(buffers, moved);
@@ -364,14 +395,14 @@ pub unsafe fn write(
 ) -> Result<usize, Errno> {
     // SAFETY: by the caller's promise.
     let attempt = |rest: &[iovec]| unsafe { caller.attempt(fd, rest, Direction::Write) };
-    sent(|| write_all(fd, buffers, partial, caller, attempt))
+    sent(|| write_all(fd, buffers, partial, &caller, attempt))
 }
 
 fn write_all(
     fd: c_int,
     buffers: &[iovec],
     partial: Partial,
-    caller: Caller,
+    caller: &Caller,
     mut attempt: impl FnMut(&[iovec]) -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
     let wanted: usize = buffers.iter().map(|buffer| buffer.iov_len).sum();
@@ -409,9 +440,10 @@ pub unsafe fn receive(
             // SAFETY: by the caller's promise.
             let attempt = || unsafe {
                 let buffers = if got == 0 { &whole[..] } else { rest.few() };
-                io::socket(fd, buffers, flags & !libc::MSG_WAITALL, Direction::Read)
+                let flags = flags & !libc::MSG_WAITALL;
+                caller.now(fd, || io::socket(fd, buffers, flags, Direction::Read))
             };
-            let more = match flags & (libc::MSG_DONTWAIT | libc::MSG_OOB) {
+            let more = match flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB) {
                 0 => caller.until_read(fd, libc::POLLIN, buffer.iov_len - got, attempt),
                 _ => caller.unless_dont_wait(fd, flags, Direction::Read, attempt),
             };
@@ -431,11 +463,13 @@ pub unsafe fn receive(
 /// The buffer is the program's.
 pub unsafe fn send(fd: c_int, buffer: iovec, flags: c_int, caller: Caller) -> Result<usize, Errno> {
     // SAFETY: by the caller's promise.
-    let attempt = |rest: &[iovec]| unsafe { io::socket(fd, rest, flags, Direction::Write) };
+    let attempt = |rest: &[iovec]| unsafe {
+        caller.now(fd, || io::socket(fd, rest, flags, Direction::Write))
+    };
     if flags & libc::MSG_DONTWAIT != 0 {
         return sent(|| attempt(&[buffer]));
     }
-    sent(|| write_all(fd, &[buffer], Partial::Report, caller, attempt))
+    sent(|| write_all(fd, &[buffer], Partial::Report, &caller, attempt))
 }
 
 /// # Safety
@@ -448,7 +482,8 @@ pub unsafe fn receive_message(
 ) -> Result<usize, Errno> {
     received(|| {
         // SAFETY: by the caller's promise.
-        let attempt = || unsafe { io::message(fd, message, flags, Direction::Read) };
+        let attempt =
+            || caller.now(fd, || unsafe { io::message(fd, message, flags, Direction::Read) });
         caller.unless_dont_wait(fd, flags, Direction::Read, attempt)
     })
 }
@@ -477,7 +512,8 @@ pub unsafe fn send_message(
         whole.msg_iov = rest.as_ptr().cast_mut();
         whole.msg_iovlen = rest.len() as _;
         // SAFETY: by the caller's promise.
-        let sent = unsafe { io::message(fd, &raw mut whole, flags, Direction::Write) };
+        let send = || unsafe { io::message(fd, &raw mut whole, flags, Direction::Write) };
+        let sent = caller.now(fd, send);
         is_first &= sent.is_err();
         sent
     };
@@ -486,19 +522,20 @@ pub unsafe fn send_message(
         let mut attempt = attempt;
         return sent(|| attempt(buffers));
     }
-    sent(|| write_all(fd, buffers, partial, caller, attempt))
+    sent(|| write_all(fd, buffers, partial, &caller, attempt))
 }
 
 impl Caller<'_> {
-    /// `attempt`, repeated as in `until_done` unless the flags say MSG_DONTWAIT.
+    /// `attempt`, repeated as in `until_done` unless the flags say MSG_DONTWAIT, or MSG_ERRQUEUE, with
+    /// which the kernel never waits.
     fn unless_dont_wait(
-        self,
+        &self,
         fd: c_int,
         flags: c_int,
         direction: Direction,
         mut attempt: impl FnMut() -> Result<usize, Errno>,
     ) -> Result<usize, Errno> {
-        if flags & libc::MSG_DONTWAIT != 0 {
+        if flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE) != 0 {
             return attempt();
         }
         let event = if flags & libc::MSG_OOB != 0 { libc::POLLPRI } else { direction.event() };
@@ -518,7 +555,7 @@ pub unsafe fn accept(
     received(|| {
         io::set_nonblocking(fd)?;
         // SAFETY: by the caller's promise.
-        let attempt = || unsafe { io::accept(fd, address, length, flags) };
+        let attempt = || caller.now(fd, || unsafe { io::accept(fd, address, length, flags) });
         caller.until_done(fd, libc::POLLIN, attempt)
     })
 }
@@ -534,10 +571,17 @@ pub unsafe fn connect(
     sent(|| {
         let is_new = io::set_nonblocking(fd)?;
         // SAFETY: by the caller's promise.
-        let begun = unsafe { io::connect(fd, address, length) };
+        let attempt = || caller.now(fd, || unsafe { io::connect(fd, address, length) });
+        let mut begun = attempt();
+        // SAFETY: by the caller's promise; the kernel has read the address.
+        while begun == Err(Errno(libc::EAGAIN)) && unsafe { is_local(address) } {
+            // The queue of the listening socket is full, and no event tells when it is not.
+            begun = caller.pause(libc::POLLOUT, fd).and_then(|()| attempt());
+        }
         let connected = match begun {
             Err(Errno(libc::EINPROGRESS | libc::EALREADY | libc::EINTR)) => {
-                caller.wait(fd, libc::POLLOUT).and_then(|_| match io::take_error(fd)? {
+                let error = || caller.now(fd, || io::take_error(fd));
+                caller.wait(fd, libc::POLLOUT).and_then(|_| match error()? {
                     0 => Ok(0),
                     error => Err(Errno(error)),
                 })
@@ -545,17 +589,19 @@ pub unsafe fn connect(
             result => result,
         };
         if is_new {
-            io::set_blocking(fd)?;
+            _ = caller.now(fd, || io::set_blocking(fd)); // of the next owner the flag is left alone
         }
-        match connected {
-            // The queue of a socket of the file system is full: no event tells when it is not.
-            Err(Errno(libc::EAGAIN)) if is_new => {
-                // SAFETY: by the caller's promise.
-                caller.in_section(|| unsafe { io::connect(fd, address, length) })
-            }
-            result => result,
-        }
+        connected
     })
+}
+
+/// True for the address of a socket of the file system.
+///
+/// # Safety
+/// As for connect(2), which has read the address.
+unsafe fn is_local(address: *const libc::sockaddr) -> bool {
+    // SAFETY: by the caller's promise.
+    unsafe { c_int::from((*address).sa_family) == libc::AF_UNIX }
 }
 
 /// Returns the events that have happened.

@@ -24,6 +24,7 @@
 //! no thread, or another one that sleeps on this address by then, no harm is done.
 
 use crate::policy::{Awaited, Parts, UNAWAITED};
+use crate::runtime::beside;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
@@ -47,7 +48,7 @@ pub(super) const MAX_SLEEP: Duration = Duration::from_millis(100);
 /// An object to wait for, whose state is one word.
 pub(super) trait Latch {
     /// If the wait ends while the task leaves its stack, the task waits for its turn with the tasks
-    /// from outside, where a relief finds it (`policy::reliefs`). Otherwise it is the worker's own.
+    /// from outside, where a relief finds it (`policy::reliefs`). False: it is the worker's own.
     const ENDS_OUTSIDE: bool = false;
 
     fn word(&self) -> &AtomicUsize;
@@ -187,6 +188,7 @@ impl<'a, L: Latch> Wait<'a, L> {
                 let is_published = self.latch.register(Waiter::Task(task.closure)).is_some();
                 if L::ENDS_OUTSIDE && !is_published {
                     worker.requeue(task);
+                    beside::queued();
                 }
                 is_published || L::ENDS_OUTSIDE
             };

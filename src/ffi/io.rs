@@ -16,7 +16,7 @@ use std::slice;
 /// The contract of `given`.
 unsafe fn caller<'a>(deadline: sched_time, s: *mut Scheduler) -> Caller<'a> {
     // SAFETY: by the caller's promise.
-    Caller { worker: unsafe { waited(s) }, deadline }
+    Caller::new(unsafe { waited(s) }, deadline)
 }
 
 fn result(result: Result<usize, Errno>) -> ssize_t {

@@ -13,7 +13,9 @@
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
 //! served it, and again each millisecond while such a task waits: a worker that is idle at the look
-//! may take one of the tasks, and compute in it for long. So a program without timers whose tasks
+//! may take one of the tasks, and compute in it for long. A task whose wait ends while the task still
+//! leaves its stack is queued by its own worker, after that look; so this worker has the thread look
+//! again ([`Reliefs::note_queued`]). So a program without timers whose tasks
 //! never wait for descriptors or time has no relief, and neither has one whose workers have nothing
 //! else to do.
 //!
@@ -56,8 +58,9 @@ impl Suspended {
 
 /// What the keeper knows of the reliefs of all runs.
 pub struct Reliefs {
-    /// A relief of any run has gone since the keeper looked last.
-    gone: AtomicBool,
+    /// Since the keeper looked last, a relief of any run has gone, or a worker has queued a task that
+    /// suits a relief.
+    news: AtomicBool,
     /// A run wants or may soon want a relief. Only the keeper uses it.
     wanted: AtomicBool,
 }
@@ -66,7 +69,7 @@ impl Reliefs {
     const_fn! {
         #[allow(clippy::new_without_default, reason = "one constructor is enough")]
         pub fn new() -> Self {
-            Reliefs { gone: AtomicBool::new(false), wanted: AtomicBool::new(false) }
+            Reliefs { news: AtomicBool::new(false), wanted: AtomicBool::new(false) }
         }
     }
 
@@ -74,11 +77,19 @@ impl Reliefs {
     /// the deadlines; `may_act`: tasks wait for descriptors. True if the keeper must look again
     /// soon.
     pub fn look(&self, served: Served, may_act: bool, look: impl FnOnce() -> bool) -> bool {
-        let has_gone = self.gone.swap(false, Ordering::Acquire); // pairs with `ReliefState::go`
-        let may_want = has_gone || served.any || may_act || self.wanted.load(Ordering::Relaxed);
+        let has_news = self.news.swap(false, Ordering::Acquire); // pairs with `note_queued`
+        let may_want = has_news || served.any || may_act || self.wanted.load(Ordering::Relaxed);
         let wanted = (may_want && look()) || served.serving;
         self.wanted.store(wanted, Ordering::Relaxed);
         wanted
+    }
+
+    /// A worker has queued a task that suits a relief, or a relief has gone. The caller then calls the
+    /// keeper.
+    pub fn note_queued(&self) {
+        // A read-modify-write, so that the keeper sees what each caller has written before it, although
+        // it takes note of the last one only.
+        self.news.swap(true, Ordering::Release); // pairs with `look`
     }
 }
 
@@ -138,9 +149,7 @@ impl ReliefState {
     /// run wants another one, since a task may have been queued after the last look of this one.
     pub fn go(&self, reliefs: &Reliefs) {
         self.set(NONE);
-        // A read-modify-write, so that the keeper sees what each relief has written before it,
-        // although it takes note of the last one only.
-        reliefs.gone.swap(true, Ordering::Release); // pairs with `Reliefs::look`
+        reliefs.note_queued();
     }
 }
 

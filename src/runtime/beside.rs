@@ -16,6 +16,13 @@ pub(super) fn gone(run: &Run) {
     watcher::call();
 }
 
+/// A worker has queued a task of its own that suits a relief, and perhaps runs others first.
+#[cold]
+pub fn queued() {
+    RELIEFS.note_queued();
+    watcher::call();
+}
+
 /// The last thread at a relief's place has left it.
 pub(super) fn go(place: &'static Worker) {
     place.with_run(|run| {

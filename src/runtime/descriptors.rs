@@ -12,6 +12,15 @@
 //! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
 //! this call, but a number that was closed by close(2) and opened anew would wait for ever.)
 //!
+//! # A number that gets another descriptor during a call
+//!
+//! A task whose event has come is queued, and tries its system call again when it runs. Meanwhile
+//! `sched_close` may have closed the descriptor, and the number may be another one's. So a call
+//! remembers the generation of its first wait. Its further tries are made under the slot's lock if the
+//! generation is still the same (`unless_closed`), and so are its further waits; otherwise they fail
+//! with EBADF. `close` changes the generation under the lock before it closes the descriptor, so none
+//! of these tries reaches the next owner.
+//!
 //! # Who looks
 //!
 //! The poller, if a worker is idle (`idle::poller`); each worker that runs out of tasks; and the
@@ -159,12 +168,19 @@ pub enum Begin {
 
 /// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
 /// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made;
-/// ENOENT: the condition does not hold.
+/// ENOENT: the condition does not hold; EBADF: the number is not that of `owner`, the generation of
+/// the call's first wait, any more.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
 #[inline(never)] // its frame does not stay on the stack of the task that waits
-pub unsafe fn begin(when: Begin, fd: c_int, waiting: &Waiting, events: u32) -> Result<(), Errno> {
+pub unsafe fn begin(
+    when: Begin,
+    fd: c_int,
+    waiting: &Waiting,
+    events: u32,
+    owner: Option<u32>,
+) -> Result<(), Errno> {
     let slot = slot(fd)?;
     if !POLLER.epoll.is_open() {
         open()?;
@@ -175,13 +191,18 @@ pub unsafe fn begin(when: Begin, fd: c_int, waiting: &Waiting, events: u32) -> R
     POLLER.begin_wait();
     let (armed, former) = slot.with(|descriptor| {
         let mut former = None;
+        if owner.is_some_and(|owner| owner != descriptor.generation) {
+            return (Err(Errno(libc::EBADF)), None);
+        }
         if when == Begin::IfListed && !descriptor.is_listed {
             return (Err(Errno(libc::ENOENT)), None);
         }
         let mut armed = arm(fd, descriptor, descriptor.wanted() | events);
         if armed == Err(Errno(libc::ENOENT)) {
             former = Some(descriptor.close()); // they wait for a descriptor that is gone
-            if when == Begin::Always {
+            if owner.is_some() {
+                armed = Err(Errno(libc::EBADF));
+            } else if when == Begin::Always {
                 armed = arm(fd, descriptor, events);
             }
         }
@@ -215,6 +236,18 @@ pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     // SAFETY: by the caller's promise.
     let leave = |slot: &Slot| slot.with(|descriptor| unsafe { descriptor.leave(waiting) });
     known_slot(fd as usize).is_some_and(leave)
+}
+
+/// Makes a system call, which does not block, for a call whose first wait was for the number's owner
+/// `owner`. EBADF: the library has closed that descriptor.
+pub fn unless_closed<T>(
+    fd: c_int,
+    owner: u32,
+    call: impl FnOnce() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let closed = Err(Errno(libc::EBADF));
+    let Some(slot) = known_slot(fd as usize) else { return closed };
+    slot.with(|descriptor| if descriptor.generation == owner { call() } else { closed })
 }
 
 /// Tells the waiters of a descriptor that it is being closed, and calls `close`, which closes it.
