@@ -172,7 +172,7 @@ impl Group {
     /// and a guest first runs the tasks of the group that are in its own queue.
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
         let as_guest = |guest: Mine| {
-            // The caller's task waits already: a cancellation of its group reaches the tasks that run here.
+            // The caller's task waits already: a cancellation of its group reaches what runs here.
             self.awaited_by(timed::group_of_caller(), || guest.run_own(&|task| self.has(task)));
             self.wait_for_tasks(Some(&guest), self.as_awaited())
         };

@@ -12,14 +12,9 @@
 //! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
 //! this call, but a number that was closed by close(2) and opened anew would wait for ever.)
 //!
-//! # A number that gets another descriptor during a call
-//!
-//! A task whose event has come is queued, and tries its system call again when it runs. Meanwhile
-//! `sched_close` may have closed the descriptor, and the number may be another one's. So a call
-//! remembers the generation of its first wait. Its further tries are made under the slot's lock if the
-//! generation is still the same (`unless_closed`), and so are its further waits; otherwise they fail
-//! with EBADF. `close` changes the generation under the lock before it closes the descriptor, so none
-//! of these tries reaches the next owner.
+//! A task whose event has come runs later. Meanwhile `sched_close` may have closed the descriptor, and
+//! the number may be another one's. So a call remembers the generation of its first wait. Its further
+//! tries (`unless_closed`) and waits check it, under the lock under which `close` changes it first.
 //!
 //! # Who looks
 //!
@@ -167,9 +162,8 @@ pub enum Begin {
 }
 
 /// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
-/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made;
-/// ENOENT: the condition does not hold; EBADF: the number is not that of `owner`, the generation of
-/// the call's first wait, any more.
+/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made; ENOENT:
+/// the condition does not hold; EBADF: `owner`, the generation of the call's first wait, has gone.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -238,8 +232,7 @@ pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     known_slot(fd as usize).is_some_and(leave)
 }
 
-/// Makes a system call, which does not block, for a call whose first wait was for the number's owner
-/// `owner`. EBADF: the library has closed that descriptor.
+/// Makes a system call, which does not block. EBADF: the library has closed the descriptor `owner`.
 pub fn unless_closed<T>(
     fd: c_int,
     owner: u32,
