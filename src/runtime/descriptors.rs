@@ -252,8 +252,7 @@ pub fn close<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
         grant(waiters);
     }
     let result = close();
-    // A task may have begun to wait in between.
-    verify(fd, slot);
+    verify(fd, slot); // a task may have begun to wait in between
     result
 }
 
@@ -360,8 +359,7 @@ fn verify_some() {
     }
     VERIFIED_AT.store(now, Ordering::Relaxed);
     let slots = chunks().len() * SLOTS;
-    let (mut at, mut left) = (VERIFIED.load(Ordering::Relaxed), A_SECOND);
-    let mut passed = 0;
+    let (mut at, mut left, mut passed) = (VERIFIED.load(Ordering::Relaxed), A_SECOND, 0);
     while passed < slots && left > 0 {
         let step = match known_slot(at) {
             None => SLOTS - at % SLOTS, // to the next chunk
