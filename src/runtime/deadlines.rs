@@ -50,6 +50,10 @@ fn number_of_thread() -> usize {
     })
 }
 
+/// How many batches of what is due a worker takes out before it runs the tasks. (With one, 1,000 timers
+/// that were due at once took 800 µs instead of 150, for searches and wake-ups between the batches.)
+const BATCHES: usize = 32;
+
 /// How often an idle worker looks if tasks wait and there is no keeper.
 const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
 
@@ -204,5 +208,9 @@ pub fn serve() {
     if cut_requested() {
         watcher::call();
     }
-    DEADLINES.serve(time::nanos());
+    for _ in 0..BATCHES {
+        if !DEADLINES.serve(time::nanos()) {
+            return;
+        }
+    }
 }
