@@ -441,10 +441,10 @@ int sched_group_spawn_copy(struct sched_group *g,
 int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
-/* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
- * sched_group_cancelled to learn of the cancellation. The next wait for the group ends the
- * cancellation. The loops, reductions and scans that its tasks have called begin no further part,
- * and return -1 with ECANCELED.
+/* Cancels the group: its tasks that have not begun are not run. Running tasks continue; they can
+ * ask sched_group_cancelled whether the group is cancelled. The cancellation lasts until the next
+ * wait for the group returns. The loops, reductions and scans that its tasks have called begin no
+ * further part, and return -1 with ECANCELED.
  *
  * The sleeps of the group's tasks, their waits for descriptors, and their other waits that have a
  * deadline, fail with ECANCELED, whether they have begun or begin later. While a task of the group

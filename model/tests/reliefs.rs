@@ -283,13 +283,14 @@ fn no_thread() {
     beside_the_keeper("reliefs, there is no thread", 4, 1_000, plan, |scene| scene.serve());
 }
 
-/// As `runtime::beside::queued`: a worker queues a task whose wait ended while the task left its stack.
+/// A worker queues a task whose wait ended before the task had left its stack, and then requests a
+/// look (`runtime::beside::request_look`).
 #[test]
 fn a_worker_queues_its_own_task() {
     let plan = Plan { others: 1, ..Plan::default() };
     beside_the_keeper("reliefs, a worker queues its own task", 4, 450, plan, |scene| {
         add([(&raw const *scene.queue).expose_provenance(), 0]);
-        scene.reliefs.note_queued();
+        scene.reliefs.request_look();
         scene.requests.add(NEWS);
     });
 }

@@ -21,7 +21,6 @@
 use crate::api::dag::TaskNode;
 use crate::api::graph_state::GraphState;
 use crate::api::group::Group;
-use crate::api::timed;
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::{guest, profiled};
@@ -181,9 +180,7 @@ impl Graph {
         let (group, awaited) = (self.group(), self.group().as_awaited());
         let as_guest = |guest: Mine| {
             self.start(&guest);
-            let run_own = || guest.run_own(&|task| TaskNode::is_in_graph(task, group));
-            group.awaited_by(timed::group_of_caller(), run_own); // as in `Group::wait`
-            group.wait_for_tasks(Some(&guest), awaited)
+            group.wait_as_guest(guest, &|task| TaskNode::is_in_graph(task, group))
         };
         let waited = match worker.mine() {
             None => guest::visit(worker, as_guest),

@@ -171,17 +171,20 @@ impl Group {
     /// As `wait_for_tasks`, but a caller from outside the run becomes a guest (`runtime::guest`),
     /// and a guest first runs the tasks of the group that are in its own queue.
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
-        let as_guest = |guest: Mine| {
-            // The caller's task waits already: a cancellation of its group reaches what runs here.
-            self.awaited_by(timed::group_of_caller(), || guest.run_own(&|task| self.has(task)));
-            self.wait_for_tasks(Some(&guest), self.as_awaited())
-        };
+        let as_guest = |guest: Mine| self.wait_as_guest(guest, &|task| self.has(task));
         let waited =
             worker.filter(|_| !self.members.is_over()).and_then(|worker| match worker.mine() {
                 None => guest::visit(worker, as_guest),
                 Some(mine) => mine.is_guest().then(|| as_guest(mine)),
             });
         waited.unwrap_or_else(|| self.wait_for_tasks(worker, self.as_awaited()))
+    }
+
+    /// Waits as a guest, who first runs the tasks of its own queue that `is_part` accepts. The guest's
+    /// task waits for the group meanwhile, so a cancellation of that task's group reaches them.
+    pub(super) fn wait_as_guest(&self, guest: Mine, is_part: &dyn Fn(Task) -> bool) -> c_int {
+        self.awaited_by(timed::group_of_caller(), || guest.run_own(is_part));
+        self.wait_for_tasks(Some(&guest), self.as_awaited())
     }
 
     /// True if this queued task is one of the group's.

@@ -37,8 +37,8 @@ pub struct Caller<'a> {
     /// A worker of the caller's run, or None.
     worker: Option<&'a Worker>,
     deadline: i64,
-    /// The generation of the descriptor when the call first waited for it (`runtime::descriptors`).
-    owner: Cell<Option<u32>>,
+    /// The descriptor's generation at the first wait of the call (`runtime::descriptors`).
+    generation: Cell<Option<u32>>,
 }
 
 /// How often a wait in a blocking section looks whether it was cancelled.
@@ -60,15 +60,15 @@ const FEW: usize = 16;
 
 impl<'a> Caller<'a> {
     pub fn new(worker: Option<&'a Worker>, deadline: i64) -> Self {
-        Caller { worker, deadline, owner: Cell::new(None) }
+        Caller { worker, deadline, generation: Cell::new(None) }
     }
 
-    /// Makes a system call, which does not block. EBADF: the descriptor was closed after the call first
-    /// waited for it.
+    /// Makes a system call that does not block. Fails with EBADF, without the call, if the descriptor was
+    /// closed since the first wait.
     fn now<T>(&self, fd: c_int, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-        match self.owner.get() {
+        match self.generation.get() {
             None => call(),
-            Some(owner) => descriptors::unless_closed(fd, owner, call),
+            Some(generation) => descriptors::unless_closed(fd, generation, call),
         }
     }
 
@@ -87,13 +87,10 @@ impl<'a> Caller<'a> {
         let waiting = Waiting::new(u32::from(events as u16));
         detector::own(&waiting);
         let what = WaitsFor::descriptor(fd, events as u16);
+        let (wanted, expected) = (u32::from(events as u16), self.generation.get());
         // SAFETY: the waiter lives until its node is granted, or has left.
-        let begun = unsafe {
-            let wanted = u32::from(events as u16);
-            descriptors::begin(begin, fd, &waiting, wanted, self.owner.get())
-        };
-        match begun {
-            Ok(()) => self.owner.set(Some(waiting.generation())),
+        match unsafe { descriptors::begin(begin, fd, &waiting, wanted, expected) } {
+            Ok(generation) => self.generation.set(Some(generation)),
             Err(Errno(libc::EBADF)) => return Err(Errno(libc::EBADF)),
             Err(_) if begin == Begin::IfListed => return Err(Errno(libc::EAGAIN)),
             Err(_) => return self.wait_without_list(fd, events, deadline, what),
@@ -138,12 +135,12 @@ impl<'a> Caller<'a> {
                 Ok(0) | Err(Errno(libc::EINTR)) => {}
                 result => return result,
             }
-            self.pause_until_look(deadline, what)?;
+            self.pause(deadline, what)?;
         }
     }
 
     /// Sleeps for `BETWEEN_LOOKS`. Fails at the deadline, and if the call is cancelled.
-    fn pause_until_look(&self, deadline: Deadline, what: WaitsFor) -> Result<(), Errno> {
+    fn pause(&self, deadline: Deadline, what: WaitsFor) -> Result<(), Errno> {
         let node = Node::default();
         detector::own(&node);
         if deadline.within(BETWEEN_LOOKS).wait(&node, Some(what)) == End::Canceled {
@@ -153,12 +150,6 @@ impl<'a> Caller<'a> {
             return Err(Errno(libc::ETIMEDOUT));
         }
         Ok(())
-    }
-
-    /// `pause_until_look` for a descriptor of whose events the kernel tells nothing.
-    fn pause(&self, events: c_short, fd: c_int) -> Result<(), Errno> {
-        let deadline = Deadline::new(self.deadline, self.worker)?;
-        self.pause_until_look(deadline, WaitsFor::descriptor(fd, events as u16))
     }
 
     /// Calls `block`, which may block the thread, in a blocking section. (If no section can be had,
@@ -575,8 +566,10 @@ pub unsafe fn connect(
         let mut begun = attempt();
         // SAFETY: by the caller's promise; the kernel has read the address.
         while begun == Err(Errno(libc::EAGAIN)) && unsafe { is_local(address) } {
-            // The queue of the listening socket is full, and no event tells when it is not.
-            begun = caller.pause(libc::POLLOUT, fd).and_then(|()| attempt());
+            // The listening socket's queue is full. No event tells when it has room again.
+            let deadline = Deadline::new(caller.deadline, caller.worker);
+            let what = WaitsFor::descriptor(fd, libc::POLLOUT as u16);
+            begun = deadline.and_then(|at| caller.pause(at, what)).and_then(|()| attempt());
         }
         let connected = match begun {
             Err(Errno(libc::EINPROGRESS | libc::EALREADY | libc::EINTR)) => {
@@ -589,7 +582,7 @@ pub unsafe fn connect(
             result => result,
         };
         if is_new {
-            _ = caller.now(fd, || io::set_blocking(fd)); // of the next owner the flag is left alone
+            _ = caller.now(fd, || io::set_blocking(fd)); // if it was closed, the number may have an owner
         }
         connected
     })

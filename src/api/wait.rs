@@ -188,7 +188,7 @@ impl<'a, L: Latch> Wait<'a, L> {
                 let is_published = self.latch.register(Waiter::Task(task.closure)).is_some();
                 if L::ENDS_OUTSIDE && !is_published {
                     worker.requeue(task);
-                    beside::queued();
+                    beside::request_look();
                 }
                 is_published || L::ENDS_OUTSIDE
             };

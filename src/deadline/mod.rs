@@ -7,8 +7,8 @@
 //! Each *shard* has a [`wheel`] under a lock, and beside it `next`, a time before which none of its
 //! entries is due. A thread adds entries to the shard that its number selects, so threads whose numbers
 //! lie close together use different locks; an entry knows its shard, and any thread may take it out.
-//! (Rejected: a hash of the thread pointer. Two threads met in one of 16 shards in one process of 16,
-//! and then a start and a cancellation took 260 ns and not 50 for each of them.)
+//! (Rejected: a hash of the thread pointer. In one process of 16 two threads shared one of the 16
+//! shards, and a start and a cancellation took 260 ns on each of them instead of 50.)
 //!
 //! `armed` is the time at which a *keeper*, a thread that does nothing else, will look next.
 //! `covered` is the time until which an idle worker sleeps that will look afterwards.

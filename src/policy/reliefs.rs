@@ -13,11 +13,10 @@
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
 //! served it, and again each millisecond while such a task waits: a worker that is idle at the look
-//! may take one of the tasks, and compute in it for long. A task whose wait ends while the task still
-//! leaves its stack is queued by its own worker, after that look; so this worker has the thread look
-//! again ([`Reliefs::note_queued`]). So a program without timers whose tasks
-//! never wait for descriptors or time has no relief, and neither has one whose workers have nothing
-//! else to do.
+//! may take one of the tasks, and compute in it for long. If a wait ends before the task has left its
+//! stack, the task's own worker queues the task later, so that worker requests another look
+//! ([`Reliefs::request_look`]). A program has no relief if it has no timers and its tasks never wait
+//! for descriptors or time, or if its workers have nothing else to do.
 //!
 //! The place counts as active, so the run does not end while a relief is there. A task that a
 //! relief runs is on a stack of its own, as at a worker; if it waits, any worker may resume it,
@@ -58,9 +57,8 @@ impl Suspended {
 
 /// What the keeper knows of the reliefs of all runs.
 pub struct Reliefs {
-    /// Since the keeper looked last, a relief of any run has gone, or a worker has queued a task that
-    /// suits a relief.
-    news: AtomicBool,
+    /// A look was requested since the last one.
+    requested: AtomicBool,
     /// A run wants or may soon want a relief. Only the keeper uses it.
     wanted: AtomicBool,
 }
@@ -69,7 +67,7 @@ impl Reliefs {
     const_fn! {
         #[allow(clippy::new_without_default, reason = "one constructor is enough")]
         pub fn new() -> Self {
-            Reliefs { news: AtomicBool::new(false), wanted: AtomicBool::new(false) }
+            Reliefs { requested: AtomicBool::new(false), wanted: AtomicBool::new(false) }
         }
     }
 
@@ -77,19 +75,18 @@ impl Reliefs {
     /// the deadlines; `may_act`: tasks wait for descriptors. True if the keeper must look again
     /// soon.
     pub fn look(&self, served: Served, may_act: bool, look: impl FnOnce() -> bool) -> bool {
-        let has_news = self.news.swap(false, Ordering::Acquire); // pairs with `note_queued`
-        let may_want = has_news || served.any || may_act || self.wanted.load(Ordering::Relaxed);
+        let requested = self.requested.swap(false, Ordering::Acquire); // pairs with `request_look`
+        let may_want = requested || served.any || may_act || self.wanted.load(Ordering::Relaxed);
         let wanted = (may_want && look()) || served.serving;
         self.wanted.store(wanted, Ordering::Relaxed);
         wanted
     }
 
-    /// A worker has queued a task that suits a relief, or a relief has gone. The caller then calls the
-    /// keeper.
-    pub fn note_queued(&self) {
-        // A read-modify-write, so that the keeper sees what each caller has written before it, although
-        // it takes note of the last one only.
-        self.news.swap(true, Ordering::Release); // pairs with `look`
+    /// Requests a look at all runs, after a relief has gone, or a task that suits a relief was queued by
+    /// a worker. The caller then calls the keeper.
+    pub fn request_look(&self) {
+        // A read-modify-write: the keeper reads the last request, and so acquires the earlier ones, too.
+        self.requested.swap(true, Ordering::Release); // pairs with `look`
     }
 }
 
@@ -149,7 +146,7 @@ impl ReliefState {
     /// run wants another one, since a task may have been queued after the last look of this one.
     pub fn go(&self, reliefs: &Reliefs) {
         self.set(NONE);
-        reliefs.note_queued();
+        reliefs.request_look();
     }
 }
 

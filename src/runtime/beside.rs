@@ -16,10 +16,11 @@ pub(super) fn gone(run: &Run) {
     watcher::call();
 }
 
-/// A worker has queued a task of its own that suits a relief, and perhaps runs others first.
+/// Has the keeper look for a task that suits a relief. Called by a worker that has queued such a task,
+/// and may run others before it.
 #[cold]
-pub fn queued() {
-    RELIEFS.note_queued();
+pub fn request_look() {
+    RELIEFS.request_look();
     watcher::call();
 }
 

@@ -12,9 +12,9 @@
 //! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
 //! this call, but a number that was closed by close(2) and opened anew would wait for ever.)
 //!
-//! A task whose event has come runs later. Meanwhile `sched_close` may have closed the descriptor, and
-//! the number may be another one's. So a call remembers the generation of its first wait. Its further
-//! tries (`unless_closed`) and waits check it, under the lock under which `close` changes it first.
+//! A task runs some time after its event. Meanwhile `sched_close` may have closed the descriptor, and
+//! the number may have a new owner. So the later attempts (`unless_closed`) and waits of a call compare
+//! the generation of its first wait, under the slot's lock, under which `close` has changed it.
 //!
 //! # Who looks
 //!
@@ -161,9 +161,9 @@ pub enum Begin {
     IfListed,
 }
 
-/// Begins a wait for the descriptor. The caller then calls `end` when the node was granted, or
-/// `leave`. Fails if the kernel refuses the descriptor, or the kernel's list cannot be made; ENOENT:
-/// the condition does not hold; EBADF: `owner`, the generation of the call's first wait, has gone.
+/// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when the
+/// node was granted, or `leave`. Fails if the kernel refuses the descriptor, or the kernel's list
+/// cannot be made; ENOENT: the condition does not hold; EBADF: the generation is not `expected`.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -173,8 +173,8 @@ pub unsafe fn begin(
     fd: c_int,
     waiting: &Waiting,
     events: u32,
-    owner: Option<u32>,
-) -> Result<(), Errno> {
+    expected: Option<u32>,
+) -> Result<u32, Errno> {
     let slot = slot(fd)?;
     if !POLLER.epoll.is_open() {
         open()?;
@@ -185,7 +185,7 @@ pub unsafe fn begin(
     POLLER.begin_wait();
     let (armed, former) = slot.with(|descriptor| {
         let mut former = None;
-        if owner.is_some_and(|owner| owner != descriptor.generation) {
+        if expected.is_some_and(|expected| expected != descriptor.generation) {
             return (Err(Errno(libc::EBADF)), None);
         }
         if when == Begin::IfListed && !descriptor.is_listed {
@@ -194,7 +194,7 @@ pub unsafe fn begin(
         let mut armed = arm(fd, descriptor, descriptor.wanted() | events);
         if armed == Err(Errno(libc::ENOENT)) {
             former = Some(descriptor.close()); // they wait for a descriptor that is gone
-            if owner.is_some() {
+            if expected.is_some() {
                 armed = Err(Errno(libc::EBADF));
             } else if when == Begin::Always {
                 armed = arm(fd, descriptor, events);
@@ -205,7 +205,7 @@ pub unsafe fn begin(
             // SAFETY: by the caller's promise.
             unsafe { descriptor.link(waiting) };
         }
-        (armed, former)
+        (armed.map(|()| descriptor.generation), former)
     });
     former.into_iter().for_each(grant);
     if armed.is_err() {
@@ -232,15 +232,15 @@ pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     known_slot(fd as usize).is_some_and(leave)
 }
 
-/// Makes a system call, which does not block. EBADF: the library has closed the descriptor `owner`.
+/// Makes a system call that does not block. EBADF, without the call: that descriptor was closed.
 pub fn unless_closed<T>(
     fd: c_int,
-    owner: u32,
+    generation: u32,
     call: impl FnOnce() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let closed = Err(Errno(libc::EBADF));
     let Some(slot) = known_slot(fd as usize) else { return closed };
-    slot.with(|descriptor| if descriptor.generation == owner { call() } else { closed })
+    slot.with(|descriptor| if descriptor.generation == generation { call() } else { closed })
 }
 
 /// Tells the waiters of a descriptor that it is being closed, and calls `close`, which closes it.

@@ -25,8 +25,6 @@ pub struct Waiting {
     /// What has happened; `CLOSED`: the library has closed the descriptor; 0: the kernel's list does
     /// not take the descriptor any more. Written before the grant.
     ready: Cell<u32>,
-    /// The descriptor's generation when the wait began.
-    generation: Cell<u32>,
 }
 
 /// The value of `Waiting::ready` for a descriptor that was closed.
@@ -47,13 +45,7 @@ pub struct Descriptor {
 
 impl Waiting {
     pub fn new(events: u32) -> Self {
-        let (ready, generation) = (Cell::new(0), Cell::new(0));
-        Waiting { node: Node::default(), events, ready, generation }
-    }
-
-    /// The owner of the number for which it waits, or has waited.
-    pub fn generation(&self) -> u32 {
-        self.generation.get()
+        Waiting { node: Node::default(), events, ready: Cell::new(0) }
     }
 
     /// For the waiter whose node was granted.
@@ -83,7 +75,6 @@ impl Descriptor {
     /// # Safety
     /// The waiter is in no list, and lives until its node is granted, or has left.
     pub unsafe fn link(&mut self, waiting: &Waiting) {
-        waiting.generation.set(self.generation);
         // SAFETY: by the caller's promise; the lock is held.
         unsafe { self.waiters.push_to_leave(&raw const waiting.node) };
     }
@@ -222,6 +213,5 @@ mod tests {
         unsafe { descriptor.link(&all[3]) };
         assert_eq!(served(descriptor.give_up(), &all), [3]);
         assert_eq!((all[3].ready(), descriptor.generation), (0, generation + 1));
-        assert_eq!((all[0].generation(), all[3].generation()), (generation, generation + 1));
     }
 }

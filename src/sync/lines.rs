@@ -238,8 +238,8 @@ impl Search {
         false
     }
 
-    /// Visits the groups of the notes in the locked lists, and so locks further lists, until a group
-    /// is cancelled or all lists have been followed.
+    /// Follows the locked lists: visits the group of each note, which may lock that group's list, too.
+    /// True if a group is cancelled; the search ends there.
     ///
     /// # Safety
     /// Called after `visit`, and before `unlock_all`.
