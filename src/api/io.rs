@@ -152,13 +152,6 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// Calls `block`, which may block the thread, in a blocking section. (If no section can be had,
-    /// the worker blocks with its task.)
-    fn in_section<R>(&self, block: impl FnOnce() -> R) -> R {
-        let _section = Section::begin(self.worker);
-        block()
-    }
-
     /// Repeats `attempt` until it fails with something other than EAGAIN, or succeeds.
     fn until_done<T>(
         &self,
@@ -266,7 +259,9 @@ impl<'a> Caller<'a> {
                 Tried::MustBlock(moved) => {
                     let rest = Rest::after(buffers, moved);
                     let rest = if moved == 0 { buffers } else { rest.few() };
-                    match self.in_section(|| io::block(fd, rest, direction)) {
+                    // (If no section can be had, the worker blocks with its task.)
+                    let _section = Section::begin(self.worker);
+                    match io::block(fd, rest, direction) {
                         Ok(more) => Ok(moved + more),
                         Err(_) if moved > 0 => Ok(moved),
                         Err(error) => Err(error),
