@@ -32,7 +32,7 @@ static OF_TIMERS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 #[unsafe(link_section = "sched_words")]
 static CUTS: Cuts = Cuts::new();
 
-/// The number that the next thread gets.
+/// The number that the next thread gets. Relaxed: the numbers need only differ.
 #[unsafe(link_section = "sched_words")]
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(1);
 
