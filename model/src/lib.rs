@@ -294,7 +294,7 @@ impl<P: Policy> WorkerOf<P> {
         unsafe { Mine::new(self) }
     }
 
-    /// As `mine`, for the stack of the thread.
+    /// Like `mine`, for the stack of the thread.
     pub fn on_stack(&self) -> OnStack<'_, Self> {
         // SAFETY: as in `mine`.
         unsafe { OnStack::new(self) }
@@ -305,7 +305,7 @@ impl<P: Policy> WorkerOf<P> {
         self.scheduler().spawn(self.mine(), Task { f, closure }).expect("there is memory");
     }
 
-    /// As `spawn`, for a task that is about to end.
+    /// Like `spawn`, for a task that is about to end.
     pub fn spawn_last(&self, f: TaskFn, closure: *mut c_void) {
         self.scheduler().spawn_last(self.mine(), Task { f, closure }).expect("there is memory");
     }
@@ -321,7 +321,7 @@ impl<P: Policy> WorkerOf<P> {
         self.scheduler().help(self.on_stack(), awaited);
     }
 
-    /// As `help`, for a short wait: see `Policy::wait_awake`.
+    /// Like `help`, for a short wait: see `Policy::wait_awake`.
     pub fn wait_awake(&self, awaited: &dyn Awaited) {
         self.scheduler().wait_awake(self.on_stack(), awaited);
     }
@@ -346,7 +346,7 @@ impl<P: Policy> WorkerOf<P> {
         self.scheduler().inject(self, Task { f, closure }).expect("the run goes on");
     }
 
-    /// As `inject`, for a task with this level.
+    /// Like `inject`, for a task with this level.
     pub fn inject_at(&self, level: Level, f: TaskFn, closure: *mut c_void) {
         let queued = self.scheduler().inject_at(self, Task { f, closure }, level, Limit::Applies);
         queued.expect("the run goes on");
@@ -493,7 +493,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
         SceneOf::with(workers, 0, cells, Ends::AfterRelease)
     }
 
-    /// As `held`, with places for guests after those of the workers.
+    /// Like `held`, with places for guests after those of the workers.
     pub fn held_for_guests(workers: usize, guests: usize, cells: usize) -> Arc<Self> {
         SceneOf::with(workers, guests, cells, Ends::AfterRelease)
     }

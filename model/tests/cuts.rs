@@ -117,7 +117,7 @@ impl Scene {
         self.request_if(|| waiter.outer.is_cancelled() || is_awaited());
     }
 
-    /// As `note`, for a task of the outermost group.
+    /// Like `note`, for a task of the outermost group.
     fn note_outer(&self, i: usize) {
         let waiter = &self.waiters[i];
         waiter.outer_is_awaited.store(true, Ordering::Relaxed);

@@ -137,7 +137,7 @@ impl Scene {
         }
     }
 
-    /// As `runtime::descriptors::poll`, by a worker that then computes.
+    /// Like `runtime::descriptors::poll`, by a worker that then computes.
     fn poll(&self) {
         if self.poller.look() {
             // SAFETY: `look` has returned true.

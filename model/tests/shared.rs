@@ -186,7 +186,7 @@ fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// As `meeting`, in a run whose workers get threads when there are tasks for them, and with one
+/// Like `meeting`, in a run whose workers get threads when there are tasks for them, and with one
 /// more worker, for which there is no thread.
 fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least: usize) {
     let workers = tasks + usize::from(refused > 0);
@@ -351,7 +351,7 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// As `released`, while tasks of other runs wait for descriptors: idle workers look for these before
+/// Like `released`, while tasks of other runs wait for descriptors: idle workers look there before
 /// they sleep, and one sleeps as the poller.
 fn polled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run beside waits", P::NAME);
@@ -376,7 +376,7 @@ fn unpolled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// As `unpolled`, for a worker that waits in the middle of a task: it does not sleep beside the
+/// Like `unpolled`, for a worker that waits in the middle of a task: it does not sleep beside the
 /// background task, which is the one that it waits for.
 fn helper_unpolled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a parent waits as waits end", P::NAME);

@@ -160,7 +160,7 @@ fn a_sleeper_beside_an_eager_owner() {
     });
 }
 
-/// As `a_sleeper_beside_an_eager_owner`, but a thief pushes: its earlier pushes were silent.
+/// Like `a_sleeper_beside_an_eager_owner`, but a thief pushes: its earlier pushes were silent.
 #[test]
 fn a_sleeper_beside_an_eager_thief() {
     explore("sleep, the thief is eager", 4, 200, || {

@@ -80,7 +80,7 @@ unsafe extern "C" fn spawn_and_block<D: Modelled>(closure: *mut c_void, s: *mut 
     latch.wait();
 }
 
-/// As `spawn_and_block`, for a background task.
+/// Like `spawn_and_block`, for a background task.
 unsafe extern "C" fn add_background_and_block<D: Modelled>(
     closure: *mut c_void,
     s: *mut Scheduler,

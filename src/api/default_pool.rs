@@ -73,7 +73,7 @@ fn of_pool<'a>() -> Result<&'a Worker, Errno> {
     })
 }
 
-/// As `worker`, but makes no pool. May return a worker of a former pool; None: there never was one.
+/// Like `worker`, but makes no pool. May return a former pool's worker; None: there never was one.
 #[cold]
 #[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {

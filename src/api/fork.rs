@@ -139,7 +139,7 @@ impl Forked {
         self.forget();
     }
 
-    /// As `join`, but returns true if it has taken the task back: then the caller runs the task.
+    /// Like `join`, but returns true if it has taken the task back: then the caller runs the task.
     ///
     /// # Safety
     /// The contract of `join`.
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// As `join_slowly`, but returns true if it has taken the task back: then the caller runs the task.
+/// Like `join_slowly`, but returns true if it has taken the task back: the caller then runs it.
 ///
 /// # Safety
 /// The contract of `join_slowly`.

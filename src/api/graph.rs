@@ -175,7 +175,7 @@ impl Graph {
         outcome
     }
 
-    /// As `Group::wait`, after the roots were spawned: see there for guests.
+    /// Like `Group::wait`, after the roots were spawned: see there for guests.
     fn run_checked(&self, worker: &Worker) -> c_int {
         let (group, awaited) = (self.group(), self.group().as_awaited());
         let as_guest = |guest: Mine| {

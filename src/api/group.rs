@@ -76,7 +76,7 @@ impl Group {
         outcome
     }
 
-    /// As `spawn`, for a task with a level: see `Worker::spawn_at`.
+    /// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
     ///
     /// # Safety
     /// As for `spawn`.
@@ -100,8 +100,8 @@ impl Group {
         outcome
     }
 
-    /// As `spawn`, but the task gets a pointer to a copy of the `bytes` bytes at `arg`. `bytes` is
-    /// at most `arg_blocks::MAX_ARG`.
+    /// Like `spawn`, but the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most
+    /// `arg_blocks::MAX_ARG` of them.
     ///
     /// # Safety
     /// `arg` may be read, `f` accepts a pointer to a copy, and the group lives as in `spawn`.
@@ -142,7 +142,7 @@ impl Group {
         self.end_cancellation()
     }
 
-    /// As `wait`, but no longer than until the deadline. Returns what `sched_group_wait_until`
+    /// Like `wait`, but no longer than until the deadline. Returns what `sched_group_wait_until`
     /// returns.
     pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
         let what = self.as_awaited();
@@ -168,7 +168,7 @@ impl Group {
         })
     }
 
-    /// As `wait_for_tasks`, but a caller from outside the run becomes a guest (`runtime::guest`),
+    /// Like `wait_for_tasks`, but a caller from outside the run becomes a guest (`runtime::guest`),
     /// and a guest first runs the tasks of the group that are in its own queue.
     fn wait_with(&self, worker: Option<&Worker>) -> c_int {
         let as_guest = |guest: Mine| self.wait_as_guest(guest, &|task| self.has(task));
@@ -203,7 +203,7 @@ impl Group {
         groups.into_iter().flatten().any(|group| ptr::eq(group, self))
     }
 
-    /// As `wait`, but does not end a cancellation. `what` is told to observers.
+    /// Like `wait`, but does not end a cancellation. `what` is told to observers.
     pub(super) fn wait_for_tasks(&self, worker: Option<&Worker>, what: WaitsFor) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
@@ -237,7 +237,7 @@ impl Group {
         0
     }
 
-    /// As `wait_for_tasks`, until the deadline.
+    /// Like `wait_for_tasks`, until the deadline.
     fn wait_for_tasks_until(
         &self,
         deadline: i64,

@@ -139,7 +139,7 @@ pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
 pub(super) enum WakeOrder {
     /// Ahead of all other tasks.
     Ahead,
-    /// As `Ahead`, but one in 1024 behind all others: see the essay of [`sync`](super::sync).
+    /// Like `Ahead`, but one in 1024 behind all others: see the essay of [`sync`](super::sync).
     MostlyAhead,
 }
 

@@ -70,7 +70,7 @@ impl Pool {
         unsafe { self.worker.spawn(Some(f), closure) }
     }
 
-    /// As `submit`, for a task with a level: see `Worker::spawn_at`.
+    /// Like `submit`, for a task with a level: see `Worker::spawn_at`.
     ///
     /// # Safety
     /// As for `submit`.
@@ -82,7 +82,7 @@ impl Pool {
         unsafe { self.worker.spawn_at(level, Task { f, closure }) }
     }
 
-    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `arg_blocks::MAX_ARG`.
+    /// Like `submit`, with a copy of the `bytes` bytes at `arg`, at most `arg_blocks::MAX_ARG`.
     ///
     /// # Safety
     /// `arg` may be read, and `f` accepts a pointer to a copy.
@@ -99,7 +99,7 @@ impl Pool {
         self.wait_after(&mut || Ok(()), &no_limit)
     }
 
-    /// As `wait`, but no longer than until the deadline. Returns what `sched_pool_wait_until`
+    /// Like `wait`, but no longer than until the deadline. Returns what `sched_pool_wait_until`
     /// returns. The caller's thread sleeps. If the caller is a task of a group, it looks from time
     /// to time whether the group is cancelled.
     pub fn wait_until(&self, deadline: i64) -> Result<(), Errno> {

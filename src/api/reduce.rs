@@ -203,7 +203,7 @@ impl Shared {
         }
     }
 
-    /// As `reduce`, for at least two units. (A single unit does without this large frame.)
+    /// Like `reduce`, for at least two units. (A single unit does without this large frame.)
     ///
     /// # Safety
     /// The contract of `reduce`.
@@ -266,7 +266,7 @@ impl Shared {
         walk.pace.are_short(units, &self.small)
     }
 
-    /// As `halves`, but does not offer the right half. For few units that are not worth a theft,
+    /// Like `halves`, but does not offer the right half. For few units that are not worth a theft,
     /// accumulators of at most `INLINE_BYTES`, and processes without a race detector.
     ///
     /// # Safety
@@ -410,7 +410,7 @@ impl Shared {
     }
 }
 
-/// As `ptr::copy_nonoverlapping`, but without a call for the most frequent size.
+/// Like `ptr::copy_nonoverlapping`, but without a call for the most frequent size.
 ///
 /// # Safety
 /// The contract of `ptr::copy_nonoverlapping`.

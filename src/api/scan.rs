@@ -456,7 +456,7 @@ impl Shared {
         }
     }
 
-    /// As `write`, for at least two parts.
+    /// Like `write`, for at least two parts.
     ///
     /// # Safety
     /// The contract of `write`.

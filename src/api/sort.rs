@@ -330,7 +330,7 @@ impl<E: Elements> Sorter<E> {
         unsafe { self.sort_parts(here, there, n, most, To::Here, worker) };
     }
 
-    /// As `sort`, but parts of at most `most` elements with few distinct values by partitions.
+    /// Like `sort`, but parts of at most `most` elements with few distinct values by partitions.
     unsafe fn sort_parts(
         self,
         here: *mut u8,

@@ -195,7 +195,7 @@ fn holder_id() -> usize {
         .map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
 }
 
-/// As `holder_id`, but faster if `worker` is the caller's.
+/// Like `holder_id`, but faster if `worker` is the caller's.
 pub(super) fn caller_id(worker: Option<&Worker>) -> usize {
     worker.and_then(id_if_near).unwrap_or_else(holder_id)
 }

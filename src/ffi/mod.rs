@@ -51,7 +51,7 @@ unsafe fn given<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
     Ok(unsafe { Worker::of(s) })
 }
 
-/// As `given`, but makes no default pool: for functions that only wait. None means that there is no
+/// Like `given`, but makes no default pool: for functions that only wait. None: there is no
 /// pool.
 ///
 /// # Safety
@@ -74,7 +74,7 @@ unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
     unsafe { p.cast::<T>().as_ref() }
 }
 
-/// As `given`, but fails with EINVAL if the run has ended.
+/// Like `given`, but fails with EINVAL if the run has ended.
 ///
 /// # Safety
 /// The contract of `given`.

@@ -211,7 +211,7 @@ impl Quiescence {
         &self.waiting[worker]
     }
 
-    /// As `Waiting::hold`, by a thread that is not an active worker. False: the run has ended.
+    /// Like `Waiting::hold`, by a thread that is not an active worker. False: the run has ended.
     pub fn hold_outside(&self, injector: &Injector) -> bool {
         injector.while_open(|| self.outside().hold())
     }

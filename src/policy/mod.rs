@@ -105,7 +105,7 @@ pub trait Policy: Sync + Sized + 'static {
 
     fn spawn(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full>;
 
-    /// As `spawn`, for a caller that is about to end. The worker will take `task` next, so it is
+    /// Like `spawn`, for a caller that is about to end. The worker will take `task` next, so it is
     /// announced to other workers only if none of them searches.
     fn spawn_last(&self, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
         self.spawn(place, task)
@@ -142,7 +142,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// not ended. The queue's limit does not apply.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// As `requeue`, for a task whose blocking section has ended: see `queue::ended`.
+    /// Like `requeue`, for a task whose blocking section has ended: see `queue::ended`.
     fn requeue_ended(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.requeue(place, task)
     }
@@ -197,7 +197,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// Reserves `more` slots for tasks that `requeue` adds, or releases -`more`.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;
 
-    /// As `requeue`, for a task that has not begun: the task takes none of the reserved slots.
+    /// Like `requeue`, for a task that has not begun: the task takes none of the reserved slots.
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
     /// True if threads from outside can work at places of their own: see [`guests`].
@@ -265,7 +265,7 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// As `hold`, by a thread that does not occupy a place of the run. False: the run has ended.
+    /// Like `hold`, by a thread that does not occupy a place of the run. False: the run has ended.
     fn hold_outside(&self) -> bool;
 
     /// Takes a `hold` or `hold_outside` back, by such a thread.
@@ -455,7 +455,7 @@ pub trait LoopStack {
     /// outside the run in a loop on another stack, if there is a free stack.
     fn give_way(&self) {}
 
-    /// As `run`, for a task from outside that runs in a turn.
+    /// Like `run`, for a task from outside that runs in a turn.
     fn run_from_outside(&self, task: Task) {
         self.run(task);
     }
@@ -470,7 +470,7 @@ pub trait LoopStack {
     /// Runs a task and counts it.
     fn run(&self, task: Task);
 
-    /// As `run`, on top of the task that waits on this stack.
+    /// Like `run`, on top of the task that waits on this stack.
     fn run_on_top(&self, task: Task);
 }
 
@@ -656,7 +656,7 @@ pub trait Place {
     }
     /// Returns that memory to the system. Its occupant calls this between tasks, without a lock.
     fn give_back(&self) {}
-    /// As `give_back`, for the guest's place of this index, which the caller owns.
+    /// Like `give_back`, for the guest's place of this index, which the caller owns.
     fn guest_gives_back(&self, _index: usize) {}
     /// True if the task is a continuation, which resumes a suspended task.
     fn is_continuation(_task: Task) -> bool {

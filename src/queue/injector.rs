@@ -386,7 +386,7 @@ impl Injector {
         })
     }
 
-    /// As `take`, but leaves the urgent tasks.
+    /// Like `take`, but leaves the urgent tasks.
     #[cold]
     #[inline(never)]
     pub fn take_normal(&self) -> Option<Task> {

@@ -98,7 +98,7 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
     unsafe { spawn_filled(f, bytes, fill, worker) }
 }
 
-/// As `spawn`, for a task with a level: see `Worker::spawn_at`.
+/// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
 ///
 /// # Safety
 /// As for `spawn`.

@@ -101,7 +101,7 @@ impl Waiter {
         }
     }
 
-    /// As `pack`, for a wait that a deadline may end.
+    /// Like `pack`, for a wait that a deadline may end.
     pub fn pack_timed(self) -> usize {
         match self {
             Waiter::Task(continuation) => continuation.expose_provenance() | TIMED_TASK,

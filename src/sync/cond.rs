@@ -62,7 +62,7 @@ impl Cond {
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
-    /// As `link`, for a waiter with a deadline, which may call `leave`.
+    /// Like `link`, for a waiter with a deadline, which may call `leave`.
     ///
     /// # Safety
     /// As for `link`.

@@ -156,7 +156,7 @@ impl List {
 
     // --- lists in which nodes may have a deadline ------------------------------------
 
-    /// As `push`, for a node with a deadline, which may then call `leave`.
+    /// Like `push`, for a node with a deadline, which may then call `leave`.
     ///
     /// # Safety
     /// As for `push`.
@@ -170,7 +170,7 @@ impl List {
         }
     }
 
-    /// As `pop`, if some nodes may have a deadline.
+    /// Like `pop`, if some nodes may have a deadline.
     ///
     /// # Safety
     /// The lock is held.
@@ -179,7 +179,7 @@ impl List {
         unsafe { self.pop().inspect(|&node| Node::note_unlinked(node)) }
     }
 
-    /// As `take`, if some nodes may have a deadline.
+    /// Like `take`, if some nodes may have a deadline.
     ///
     /// # Safety
     /// The lock is held.

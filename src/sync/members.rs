@@ -95,7 +95,7 @@ impl Members {
         self.enter_all(1);
     }
 
-    /// As `enter`, for so many tasks.
+    /// Like `enter`, for so many tasks.
     #[inline(always)]
     pub fn enter_all(&self, tasks: usize) {
         let state = self.state.fetch_add(TASK * tasks, Ordering::Relaxed);

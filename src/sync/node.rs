@@ -200,7 +200,7 @@ impl Node {
         None
     }
 
-    /// As `grant`, if the node has not expired. Err: it has, and its waiter is about to leave.
+    /// Like `grant`, if the node has not expired. Err: it has, and its waiter is about to leave.
     ///
     /// # Safety
     /// As for `grant`.

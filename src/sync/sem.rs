@@ -210,7 +210,7 @@ impl Sem {
         if self.list.is_empty() { 0 } else { TIMED }
     }
 
-    /// As `wait_or_link`, for a waiter with a deadline, which may call `leave`.
+    /// Like `wait_or_link`, for a waiter with a deadline, which may call `leave`.
     ///
     /// # Safety
     /// As for `wait_or_link`.

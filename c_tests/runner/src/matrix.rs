@@ -98,7 +98,7 @@ impl Matrix {
         defaults.into_iter().chain(cover).chain(self.alone(part)).collect()
     }
 
-    /// As `some`, but with half of the cover: every second two of its settings. `name` decides with
+    /// Like `some`, but with half of the cover: every second pair of settings. `name` decides with
     /// which it begins.
     pub fn fewer(&self, part: &Part, name: &str) -> Vec<Setting> {
         let (defaults, cover) = self.defaults_and_cover(part, name);

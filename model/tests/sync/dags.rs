@@ -60,7 +60,7 @@ impl Graph {
         }
     }
 
-    /// As `run`, in the given run of a graph that runs again.
+    /// Like `run`, in the given run of a graph that runs again.
     fn run_in_graph(&self, n: usize, run: usize) {
         let node = &self.0[n];
         node.vertex.set_back(node.before.len());

@@ -109,7 +109,7 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// As `spawn`, for a caller that has the place's deque at hand.
+    /// Like `spawn`, for a caller that has the place's deque at hand.
     #[inline(always)]
     pub fn spawn_to(&self, deque: &D, place: Mine<'_, impl Place>, task: Task) -> Result<(), Full> {
         if self.spawn_quickly(deque, place, task) {
