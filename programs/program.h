@@ -43,10 +43,11 @@ __attribute__((unused, format(printf, 2, 3))) static void complain(int error, co
         fprintf(stderr, "%s: %s\n", program_name, message);
 }
 
+#define fatal(...) (complain(__VA_ARGS__), exit(STATUS_TROUBLE))
+
 __attribute__((unused, noreturn)) static void no_memory(void)
 {
-    complain(ENOMEM, "no memory");
-    exit(STATUS_TROUBLE);
+    fatal(ENOMEM, "no memory");
 }
 
 /* Memory, or the end of the program. */
@@ -89,11 +90,9 @@ number_of(const char *text, const char *option, long long least, long long most)
             number *= factor;
         end++;
     }
-    if (end == text || *end != '\0' || errno != 0 || number < least || number > most) {
-        complain(0, "%s %s: a number from %lld to %lld is expected; K, M and G mean 2^10, 2^20 and 2^30", option, text,
-                 least, most);
-        exit(STATUS_TROUBLE);
-    }
+    if (end == text || *end != '\0' || errno != 0 || number < least || number > most)
+        fatal(0, "%s %s: a number from %lld to %lld is expected; K, M and G mean 2^10, 2^20 and 2^30", option, text,
+              least, most);
     return number;
 }
 

@@ -19,10 +19,8 @@ __attribute__((noreturn)) static void common_option(int option, const char *usag
 
 static void no_arguments(int argc, char **argv)
 {
-    if (optind < argc) {
-        complain(0, "%s: no argument is expected", argv[optind]);
-        exit(STATUS_TROUBLE);
-    }
+    if (optind < argc)
+        fatal(0, "%s: no argument is expected", argv[optind]);
 }
 
 /* After the command line, so that --help and mistakes need no mpirun. `level` is what the program does with threads;
@@ -30,10 +28,8 @@ static void no_arguments(int argc, char **argv)
 static void ranks_begin(int level)
 {
     int provided;
-    if (MPI_Init_thread(NULL, NULL, level, &provided) != MPI_SUCCESS) {
-        complain(0, "MPI_Init_thread fails");
-        exit(STATUS_TROUBLE);
-    }
+    if (MPI_Init_thread(NULL, NULL, level, &provided) != MPI_SUCCESS)
+        fatal(0, "MPI_Init_thread fails");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (provided < level) {

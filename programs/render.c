@@ -155,10 +155,8 @@ OWN_ERRNO static void write_picture(void *picture, struct scheduler *s)
 
 OWN_ERRNO static void loop(struct picture *p, sched_range body, struct scheduler *s)
 {
-    if (sched_for(0, (size_t)p->tiles, 0, body, p, s) != 0) {
-        complain(errno, "sched_for");
-        exit(STATUS_TROUBLE);
-    }
+    if (sched_for(0, (size_t)p->tiles, 0, body, p, s) != 0)
+        fatal(errno, "sched_for");
 }
 
 /* The first task of the run. */
@@ -235,10 +233,8 @@ static void look_at_output(struct picture *p)
     if (!p->replaces && !S_ISDIR(status.st_mode))
         return;
     FILE *file = begin_file(p, beside);
-    if (file == NULL) {
-        complain(errno, "%s", p->name);
-        exit(STATUS_TROUBLE);
-    }
+    if (file == NULL)
+        fatal(errno, "%s", p->name);
     fclose(file);
     unlink(beside);
 }
@@ -269,14 +265,10 @@ int main(int argc, char **argv)
         default: return STATUS_TROUBLE;
         }
     }
-    if (optind < argc) {
-        complain(0, "%s: there are no arguments but options", argv[optind]);
-        return STATUS_TROUBLE;
-    }
-    if (strcmp(p.name, "-") == 0 && (p.every > 0 || isatty(STDOUT_FILENO))) {
-        complain(0, p.every > 0 ? "--preview needs a file to replace" : "a terminal shows no PNG: use --output");
-        return STATUS_TROUBLE;
-    }
+    if (optind < argc)
+        fatal(0, "%s: there are no arguments but options", argv[optind]);
+    if (strcmp(p.name, "-") == 0 && (p.every > 0 || isatty(STDOUT_FILENO)))
+        fatal(0, p.every > 0 ? "--preview needs a file to replace" : "a terminal shows no PNG: use --output");
     look_at_output(&p);
     make_scene();
     size_t pixels = (size_t)p.width * (size_t)p.height;
@@ -291,10 +283,8 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     progress_begin(&p.progress, "tiles", (double)p.tiles * p.samples);
-    if (sched_init(threads, 0, render, &p) != 0) {
-        complain(errno, "sched_init");
-        return STATUS_TROUBLE;
-    }
+    if (sched_init(threads, 0, render, &p) != 0)
+        fatal(errno, "sched_init");
     double seconds = (double)progress_ms(&p.progress) / 1000;
     progress_end(&p.progress);
     if (verbose)

@@ -343,10 +343,8 @@ int main(int argc, char **argv)
         case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
-    if (patterns.count == 0 && optind == argc) {
-        complain(0, "a pattern is expected; see sgrep --help");
-        return STATUS_TROUBLE;
-    }
+    if (patterns.count == 0 && optind == argc)
+        fatal(0, "a pattern is expected; see sgrep --help");
     if (patterns.count == 0)
         add_glob(&patterns, argv[optind++]);
     set.paths = argv + optind, set.path_count = argc - optind;
@@ -359,19 +357,15 @@ int main(int argc, char **argv)
         }
     if (e.error == NULL && !automaton_make(&set.automaton, &e))
         e.error = "the pattern is too large";
-    if (e.error != NULL) {
-        complain(0, "%s", e.error);
-        return STATUS_TROUBLE;
-    }
+    if (e.error != NULL)
+        fatal(0, "%s", e.error);
     if (set.quiet || set.names_only || fstat(STDOUT_FILENO, &set.output) != 0 || !S_ISREG(set.output.st_mode))
         set.output.st_ino = 0, set.output.st_dev = 0;
     progress_begin(&progress, "files", 0);
     if (isatty(STDOUT_FILENO))
         progress_end(&progress);
-    if (sched_init(threads, 0, root, NULL) != 0) {
-        complain(errno, "sched_init");
-        return STATUS_TROUBLE;
-    }
+    if (sched_init(threads, 0, root, NULL) != 0)
+        fatal(errno, "sched_init");
     progress_end(&progress);
     return program_status != STATUS_OK ? program_status : selected ? STATUS_OK : STATUS_NO;
 }

@@ -253,10 +253,8 @@ static sched_time seconds_of(const char *text, const char *option)
 {
     char *end;
     double seconds = strtod(text, &end);
-    if (end == text || *end != '\0' || !(seconds >= 0.001 && seconds <= 31536000)) {
-        complain(0, "%s %s: a time in seconds is expected, from 0.001 to a year", option, text);
-        exit(STATUS_TROUBLE);
-    }
+    if (end == text || *end != '\0' || !(seconds >= 0.001 && seconds <= 31536000))
+        fatal(0, "%s %s: a time in seconds is expected, from 0.001 to a year", option, text);
     return (sched_time)(seconds * SCHED_SECOND);
 }
 
@@ -284,10 +282,8 @@ static void find_server(const char *target, const char *fields)
         name++, *bracket = '\0';
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     int error = *port == '\0' ? EAI_NONAME : getaddrinfo(name, port, &hints, &servers);
-    if (error != 0) {
-        complain(0, "%s: %s; http://HOST[:PORT][/PATH] or HOST:PORT is expected", target, gai_strerror(error));
-        exit(STATUS_TROUBLE);
-    }
+    if (error != 0)
+        fatal(0, "%s: %s; http://HOST[:PORT][/PATH] or HOST:PORT is expected", target, gai_strerror(error));
     free(host);
 }
 
@@ -336,10 +332,8 @@ int main(int argc, char **argv)
         case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
-    if (argc - optind != 1) {
-        complain(0, "one server is expected; sload --help");
-        return STATUS_TROUBLE;
-    }
+    if (argc - optind != 1)
+        fatal(0, "one server is expected; sload --help");
     find_server(argv[optind], fields);
     free(fields);
     connections = allocate(connection_count, sizeof *connections);
@@ -354,10 +348,8 @@ int main(int argc, char **argv)
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signals = signalfd(-1, &set, SFD_CLOEXEC);
-    if (signals < 0 || sched_init(threads, 0, root, argv[optind]) != 0) {
-        complain(errno, "start");
-        return STATUS_TROUBLE;
-    }
+    if (signals < 0 || sched_init(threads, 0, root, argv[optind]) != 0)
+        fatal(errno, "start");
     if (began == 0)
         return STATUS_TROUBLE; /* no connection */
     int status = report();

@@ -266,10 +266,8 @@ static void solve_puzzles(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 /* The puzzles so far are solved, printed and forgotten. */
 static void solve_batch(struct puzzle *puzzle, size_t *n, struct scheduler *s)
 {
-    if (sched_for(0, *n, 1, solve_puzzles, puzzle, s) != 0) {
-        complain(errno, "sched_for");
-        exit(STATUS_TROUBLE);
-    }
+    if (sched_for(0, *n, 1, solve_puzzles, puzzle, s) != 0)
+        fatal(errno, "sched_for");
     for (struct puzzle *p = puzzle; p < puzzle + *n; p++) {
         if (count_limit > 0)
             printf("%lld\n", p->solutions);
@@ -387,9 +385,7 @@ int main(int argc, char **argv)
     char *standard_input[] = {(char[]){"-"}, NULL};
     files = optind < argc ? argv + optind : standard_input;
     make_shapes();
-    if (sched_init(threads, 0, solve_files, NULL) != 0) {
-        complain(errno, "the run cannot begin");
-        return STATUS_TROUBLE;
-    }
+    if (sched_init(threads, 0, solve_files, NULL) != 0)
+        fatal(errno, "the run cannot begin");
     return output_written() ? status : STATUS_TROUBLE;
 }

@@ -8,8 +8,6 @@
 
 #include <sys/mman.h>
 
-#define fatal(...) (complain(__VA_ARGS__), exit(STATUS_TROUBLE))
-
 enum {
     PART = 64 << 10, /* bytes of output that a task puts together */
     PARTS = 16,      /* parts that are written at once */

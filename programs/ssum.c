@@ -307,10 +307,8 @@ int main(int argc, char **argv)
         default: return STATUS_TROUBLE;
         }
     algorithm = EVP_MD_fetch(NULL, which, NULL);
-    if (algorithm == NULL || EVP_MD_get_size(algorithm) <= 0) {
-        complain(0, "--algorithm %s: libcrypto does not have it", which);
-        return STATUS_TROUBLE;
-    }
+    if (algorithm == NULL || EVP_MD_get_size(algorithm) <= 0)
+        fatal(0, "--algorithm %s: libcrypto does not have it", which);
     length = (size_t)EVP_MD_get_size(algorithm);
     static char *standard_input[] = {"-"};
     names = optind < argc ? argv + optind : standard_input;

@@ -322,10 +322,8 @@ int main(int argc, char **argv)
     if (work.count == 0)
         work = (struct work){standard_input, 1};
     progress_begin(&progress, "MiB", 0);
-    if (sched_init(threads, 0, root, &work) != 0) {
-        complain(errno, "sched_init");
-        return STATUS_TROUBLE;
-    }
+    if (sched_init(threads, 0, root, &work) != 0)
+        fatal(errno, "sched_init");
     progress_end(&progress);
     if (totals)
         printf("%llu %llu %llu\n", all.lines, all.words, all.bytes);
