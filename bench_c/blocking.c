@@ -85,12 +85,10 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     int is_empty = b.data != NULL && strcmp(b.data, "empty") == 0;
     taskfunc task = section;
-    if (b.data != NULL && strcmp(b.data, "plain") == 0) {
+    if (b.data != NULL && strcmp(b.data, "plain") == 0)
         task = plain;
-    } else if (b.data != NULL && strcmp(b.data, "section") != 0 && !is_empty) {
-        fprintf(stderr, "blocking: -d %s: section, plain or empty is wanted\n", b.data);
-        return 2;
-    }
+    else if (b.data != NULL && strcmp(b.data, "section") != 0 && !is_empty)
+        bench_refuse(&b, b.data, "section, plain or empty is wanted");
     n = b.n;
 
     for (int r = 0; r < b.repetitions; r++) {

@@ -129,10 +129,8 @@ int main(int argc, char **argv)
     int items = sscanf(bare ? data + 8 : data, "%ld-%ld-%ld", &capacity, &senders, &receivers);
     if (items == 1)
         senders = receivers = 1, items = 3;
-    if (items != 3 || capacity < bare || senders < 1 || senders > MOST || receivers < 1 || receivers > MOST) {
-        fprintf(stderr, "channel: -d %s: %s is wanted\n", data, about.data);
-        return 2;
-    }
+    if (items != 3 || capacity < bare || senders < 1 || senders > MOST || receivers < 1 || receivers > MOST)
+        bench_refuse(&b, data, "%s is wanted", about.data);
     b.serial = b.serial || bare;
     n = b.n;
 

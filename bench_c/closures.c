@@ -162,10 +162,8 @@ int main(int argc, char **argv)
     const struct way *way = ways, *end = ways + sizeof ways / sizeof *ways;
     while (b.data != NULL && way != end && strcmp(b.data, way->name) != 0)
         way++;
-    if (way == end) {
-        fprintf(stderr, "closures: -d %s: it is %s\n", b.data, about.data);
-        return 2;
-    }
+    if (way == end)
+        bench_refuse(&b, b.data, "it is %s", about.data);
     size_t size = (size_t)b.n + 2;
     all = (struct arguments){1, b.n + 1, bench_alloc(size, 1)};
 

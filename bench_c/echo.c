@@ -228,7 +228,7 @@ static const struct bench_about about = {
     "alone (default), io, io-CONNECTIONS; with tasks that compute: beside, io-beside",
 };
 
-static void choose(const char *data)
+static void choose(const struct bench *b, const char *data)
 {
     const char *rest = data;
     if (strncmp(data, "io", 2) == 0 && (data[2] == '\0' || data[2] == '-')) {
@@ -239,10 +239,8 @@ static void choose(const char *data)
         is_beside = 1;
     else if (is_io && *rest >= '0' && *rest <= '9')
         open_connections = (int)bench_number(&about, 'd', rest, 1, MOST_CONNECTIONS);
-    else if (strcmp(rest, "alone") != 0) {
-        fprintf(stderr, "echo: -d %s: alone, beside, io, io-beside or io-CONNECTIONS is wanted\n", data);
-        exit(2);
-    }
+    else if (strcmp(rest, "alone") != 0)
+        bench_refuse(b, data, "alone, beside, io, io-beside or io-CONNECTIONS is wanted");
 }
 
 /* The fields of a run that took `seconds` of processor time. */
@@ -268,7 +266,7 @@ static void fields(struct bench *b, double seconds)
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    choose(b.data != NULL ? b.data : "alone");
+    choose(&b, b.data != NULL ? b.data : "alone");
     n = b.n;
     if (strcmp(bench_kind(&b), "serial") == 0)
         open_connections = 1; /* its one thread waits for this one alone */
@@ -282,13 +280,11 @@ int main(int argc, char **argv)
         answered = 0;
         computed_ns = 0;
         pthread_t generator;
-        errno = pthread_create(&generator, NULL, generates, NULL);
-        must(errno == 0, "pthread_create");
+        bench_check(pthread_create(&generator, NULL, generates, NULL), "pthread_create");
 
         bench_run(&b, server, serial_server, NULL);
 
-        errno = pthread_join(generator, NULL);
-        must(errno == 0, "pthread_join");
+        bench_check(pthread_join(generator, NULL), "pthread_join");
         fields(&b, bench_seconds(b.usage.ru_utime) + bench_seconds(b.usage.ru_stime));
         for (int i = 0; i < open_connections; i++) {
             close(connections[i].client);

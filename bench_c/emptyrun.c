@@ -67,10 +67,8 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     int pthread = b.data != NULL && strcmp(b.data, "pthread") == 0;
     int pairs = b.data != NULL && strcmp(b.data, "pair") == 0;
-    if (b.data != NULL && !pthread && !pairs && strcmp(b.data, "sched") != 0) {
-        fprintf(stderr, "emptyrun: -d %s: sched, pair or pthread is wanted\n", b.data);
-        return 2;
-    }
+    if (b.data != NULL && !pthread && !pairs && strcmp(b.data, "sched") != 0)
+        bench_refuse(&b, b.data, "sched, pair or pthread is wanted");
     if (pairs && (b.serial || bench_threads(&b) < 2)) {
         fprintf(stderr, "emptyrun: -d pair needs 2 threads\n");
         return 2;

@@ -128,10 +128,8 @@ int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     int counters = b.data != NULL && strcmp(b.data, "counters") == 0;
-    if (b.data != NULL && !counters && strcmp(b.data, "fork") != 0) {
-        fprintf(stderr, FIB_NAME ": -d %s: it is %s\n", b.data, about.data);
-        return 2;
-    }
+    if (b.data != NULL && !counters && strcmp(b.data, "fork") != 0)
+        bench_refuse(&b, b.data, "it is %s", about.data);
     long tasks, right = fib_answer(b.n, &tasks);
     if (counters)
         tasks = 2 * tasks - 1; /* the leaves are tasks, too */

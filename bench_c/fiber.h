@@ -57,8 +57,7 @@ static inline void fiber_numbers(const struct bench *b, long *first, long *secon
     if (b->data == NULL || (sscanf(b->data, "%ld/%ld%c", first, second, &end) == 2 &&
                             *first >= 0 && *second >= 0 && *first <= INT32_MAX && *second <= INT32_MAX))
         return;
-    fprintf(stderr, "%s: -d %s: two numbers A/B are wanted\n", b->about->name, b->data);
-    exit(2);
+    bench_refuse(b, b->data, "two numbers A/B are wanted");
 }
 
 #endif

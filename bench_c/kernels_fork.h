@@ -276,8 +276,7 @@ static inline void sort_data(const struct bench *b, int *a)
         for (long i = 0; i < n; i++)
             a[i] = (int)(n - i);
     } else if (strcmp(data, "random") != 0) {
-        fprintf(stderr, "%s: -d %s: wanted is one of " SORT_DATA "\n", b->about->name, b->data);
-        exit(2);
+        bench_refuse(b, b->data, "wanted is one of " SORT_DATA);
     }
 }
 

@@ -73,10 +73,8 @@ static inline struct loops loops_new(const struct bench *b, enum loops_way way)
     const char *data = b->data != NULL ? b->data : "even-1000-1000";
     int end = 0;
     if (sscanf(data, "%7[a-z]-%ld-%ld%n", l.shape, &l.work, &l.iterations, &end) != 3 || data[end] != '\0' ||
-        loops_shares(&l, 0) == 0 || l.work < 1 || l.work > 1000000 || l.iterations < 2 || l.iterations > 10000000) {
-        fprintf(stderr, "%s: -d %s: SHAPE-WORK-ITERATIONS is wanted, rising-1000-1000 for one\n", b->about->name, data);
-        exit(2);
-    }
+        loops_shares(&l, 0) == 0 || l.work < 1 || l.work > 1000000 || l.iterations < 2 || l.iterations > 10000000)
+        bench_refuse(b, data, "SHAPE-WORK-ITERATIONS is wanted, rising-1000-1000 for one");
     l.all_turns = (long)((double)l.work * 1000 / bench_calibrate(64));
     l.turns = (long *)bench_alloc((size_t)l.iterations, sizeof *l.turns);
     l.results = (uint64_t *)bench_alloc((size_t)l.iterations, sizeof *l.results);

@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,14 @@ static inline void bench_die(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(1);
+}
+
+/* For functions that return an error's number, or 0. */
+static inline void bench_check(int error, const char *what)
+{
+    errno = error;
+    if (error != 0)
+        bench_die(what);
 }
 
 static inline void *bench_alloc(size_t count, size_t size)
@@ -149,6 +158,18 @@ static inline long bench_number(const struct bench_about *about, int option,
         exit(2);
     }
     return v;
+}
+
+/* Ends the program: `data` is not what -d can be. The rest says what it can be. */
+__attribute__((noreturn, format(printf, 3, 4)))
+static inline void bench_refuse(const struct bench *b, const char *data, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    fprintf(stderr, "%s: -d %s: ", b->about->name, data);
+    vfprintf(stderr, format, words);
+    fputc('\n', stderr);
+    exit(2);
 }
 
 static inline struct bench bench_start(const struct bench_about *about, int argc, char **argv)

@@ -86,18 +86,12 @@ static void *thread(void *closure)
 static void all(const struct bench *b)
 {
     pthread_t t[MOST];
-    for (long i = bare ? 0 : tasks; i < tasks + threads; i++) {
-        errno = pthread_create(&t[i], NULL, thread, (void *)(intptr_t)i);
-        if (errno != 0)
-            bench_die("pthread_create");
-    }
+    for (long i = bare ? 0 : tasks; i < tasks + threads; i++)
+        bench_check(pthread_create(&t[i], NULL, thread, (void *)(intptr_t)i), "pthread_create");
     if (!bare && tasks > 0)
         bench_init(b, first_task, NULL);
-    for (long i = bare ? 0 : tasks; i < tasks + threads; i++) {
-        errno = pthread_join(t[i], NULL);
-        if (errno != 0)
-            bench_die("pthread_join");
-    }
+    for (long i = bare ? 0 : tasks; i < tasks + threads; i++)
+        bench_check(pthread_join(t[i], NULL), "pthread_join");
 }
 
 static const struct bench_about about = {
@@ -114,10 +108,8 @@ int main(int argc, char **argv)
     bare = strncmp(data, "pthread-", 8) == 0;
     if (sscanf(data + (bare ? 8 : 0), "%ld+%ld-%ld%n", &tasks, &threads, &ns, &end) != 3
         || data[(bare ? 8 : 0) + end] != '\0' || tasks < 0 || threads < 0 || ns < 0
-        || tasks + threads < 1 || tasks + threads > MOST) {
-        fprintf(stderr, "mutex: -d %s: [pthread-]TASKS+THREADS-NS is wanted\n", data);
-        return 2;
-    }
+        || tasks + threads < 1 || tasks + threads > MOST)
+        bench_refuse(&b, data, "[pthread-]TASKS+THREADS-NS is wanted");
     if (bare)
         b.serial = 1;
 

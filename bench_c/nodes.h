@@ -34,10 +34,8 @@ static inline struct points points_new(const struct bench *b)
     p.again = is_words && strcmp(how, "again") == 0;
     p.by_lists = is_words && b->serial && strcmp(how, "lists") == 0;
     int is_how = p.by_address || p.again || p.by_lists || (is_words && strcmp(how, "node") == 0);
-    if (!is_how || (!is_wave && strcmp(shape, "graph") != 0) || p.turns < 0 || p.turns > 1000000000) {
-        fprintf(stderr, "%s: -d %s: SHAPE-HOW-TURNS is wanted, wave-node-0 for one\n", b->about->name, data);
-        exit(2);
-    }
+    if (!is_how || (!is_wave && strcmp(shape, "graph") != 0) || p.turns < 0 || p.turns > 1000000000)
+        bench_refuse(b, data, "SHAPE-HOW-TURNS is wanted, wave-node-0 for one");
     p.n = b->n;
     p.all = (struct point *)bench_alloc((size_t)p.n, sizeof *p.all);
     long side = 1;

@@ -31,18 +31,9 @@ static inline struct outside outside_new(const struct bench *b, const char *way)
     const char *data = b->data != NULL ? b->data : way;
     int end = 0;
     if (sscanf(data, "%15[a-z]-%d%n", o.way, &o.threads, &end) != 2 || data[end] != '\0' || o.threads < 1 ||
-        o.threads > OUTSIDE_MOST_THREADS) {
-        fprintf(stderr, "%s: -d %s: WAY-THREADS is wanted, %s for one\n", b->about->name, data, way);
-        exit(2);
-    }
+        o.threads > OUTSIDE_MOST_THREADS)
+        bench_refuse(b, data, "WAY-THREADS is wanted, %s for one", way);
     return o;
-}
-
-static inline void outside_check(int error, const char *what)
-{
-    errno = error;
-    if (error != 0)
-        bench_die(what);
 }
 
 static inline void outside_sleep(long us)
@@ -66,7 +57,7 @@ static inline void outside_pass(pthread_barrier_t *gate)
 {
     int error = pthread_barrier_wait(gate);
     if (error != PTHREAD_BARRIER_SERIAL_THREAD)
-        outside_check(error, "pthread_barrier_wait");
+        bench_check(error, "pthread_barrier_wait");
 }
 
 static inline void *outside_thread_main(void *closure)
@@ -86,13 +77,13 @@ static inline void outside_run(struct bench *b, int threads, void (*f)(long lo, 
     struct outside_thread t[OUTSIDE_MOST_THREADS];
     pthread_barrier_t gate;
     if (threads > 1)
-        outside_check(pthread_barrier_init(&gate, NULL, (unsigned)threads + 1), "pthread_barrier_init");
+        bench_check(pthread_barrier_init(&gate, NULL, (unsigned)threads + 1), "pthread_barrier_init");
     for (int i = 0; threads > 1 && i < threads; i++) {
         t[i].gate = &gate;
         t[i].f = f;
         t[i].lo = b->n * i / threads;
         t[i].hi = b->n * (i + 1) / threads;
-        outside_check(pthread_create(&t[i].thread, NULL, outside_thread_main, &t[i]), "pthread_create");
+        bench_check(pthread_create(&t[i].thread, NULL, outside_thread_main, &t[i]), "pthread_create");
     }
     bench_clock_start(b);
     if (threads == 1) {
@@ -105,7 +96,7 @@ static inline void outside_run(struct bench *b, int threads, void (*f)(long lo, 
         last();
     bench_clock_stop(b);
     for (int i = 0; threads > 1 && i < threads; i++)
-        outside_check(pthread_join(t[i].thread, NULL), "pthread_join");
+        bench_check(pthread_join(t[i].thread, NULL), "pthread_join");
     if (threads > 1)
         pthread_barrier_destroy(&gate);
 }
@@ -274,12 +265,12 @@ static inline int beside_run(struct bench *b, void (*loop)(void), void (*job)(vo
     pthread_t thread;
     long loops = 0;
     bench_clock_start(b);
-    outside_check(pthread_create(&thread, NULL, beside_thread, NULL), "pthread_create");
+    bench_check(pthread_create(&thread, NULL, beside_thread, NULL), "pthread_create");
     while (!__atomic_load_n(&beside.began, __ATOMIC_RELAXED))
         outside_sleep(100);
     while (!__atomic_load_n(&beside.over, __ATOMIC_ACQUIRE) && loops < beside.most)
         beside.took[loops++] = beside_loop(loop);
-    outside_check(pthread_join(thread, NULL), "pthread_join");
+    bench_check(pthread_join(thread, NULL), "pthread_join");
     bench_clock_stop(b);
 
     bench_sort(beside.took, loops);

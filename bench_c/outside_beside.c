@@ -85,10 +85,8 @@ int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     int by_tree = b.data != NULL && strcmp(b.data, "tree") == 0;
-    if (b.data != NULL && !by_tree && strcmp(b.data, "loop") != 0) {
-        fprintf(stderr, "outside_beside: -d %s: loop or tree is wanted\n", b.data);
-        return 2;
-    }
+    if (b.data != NULL && !by_tree && strcmp(b.data, "loop") != 0)
+        bench_refuse(&b, b.data, "loop or tree is wanted");
     bench_default_pool(&b);
     beside_new(&b);
 

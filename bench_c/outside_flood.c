@@ -88,10 +88,8 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     struct outside o = outside_new(&b, "group-1");
     int by_the_pool = strcmp(o.way, "pool") == 0;
-    if (!by_the_pool && strcmp(o.way, "group") != 0 && (strcmp(o.way, "task") != 0 || o.threads != 1)) {
-        fprintf(stderr, "outside_flood: -d %s: group, pool or task-1 is wanted\n", b.data);
-        return 2;
-    }
+    if (!by_the_pool && strcmp(o.way, "group") != 0 && (strcmp(o.way, "task") != 0 || o.threads != 1))
+        bench_refuse(&b, b.data, "group, pool or task-1 is wanted");
     flood = flood_new(b.n);
     bench_default_pool(&b);
     if (!b.serial && by_the_pool) {

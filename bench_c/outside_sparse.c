@@ -79,7 +79,7 @@ static void list_start(int threads)
     list.end = &list.first;
     list.threads = threads < OUTSIDE_MOST_THREADS ? threads : OUTSIDE_MOST_THREADS;
     for (int i = 0; i < list.threads; i++)
-        outside_check(pthread_create(&list.thread[i], NULL, list_worker, NULL), "pthread_create");
+        bench_check(pthread_create(&list.thread[i], NULL, list_worker, NULL), "pthread_create");
 }
 
 static void list_end(void)
@@ -89,7 +89,7 @@ static void list_end(void)
     pthread_mutex_unlock(&list.mutex);
     pthread_cond_broadcast(&list.filled);
     for (int i = 0; i < list.threads; i++)
-        outside_check(pthread_join(list.thread[i], NULL), "pthread_join");
+        bench_check(pthread_join(list.thread[i], NULL), "pthread_join");
 }
 
 /* ----------------------------------------------------------------------------------- */
@@ -112,10 +112,8 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     struct outside o = outside_new(&b, b.serial ? "list-1" : "pool-1");
     b.serial = b.serial || strcmp(o.way, "list") == 0;
-    if (!b.serial && strcmp(o.way, "pool") != 0 && strcmp(o.way, "spawn") != 0) {
-        fprintf(stderr, "outside_sparse: -d %s: pool, spawn or list is wanted\n", b.data);
-        return 2;
-    }
+    if (!b.serial && strcmp(o.way, "pool") != 0 && strcmp(o.way, "spawn") != 0)
+        bench_refuse(&b, b.data, "pool, spawn or list is wanted");
     sparse_new(&b);
     bench_default_pool(&b);
     if (b.serial) {

@@ -167,10 +167,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(ways[i].name, phases.way) == 0)
             phase = b.serial ? serially : ways[i].phase;
-    if (phase == NULL) {
-        fprintf(stderr, "phases: -d %s: for, for1, group, fork, reduce, sum, sort or typed is wanted\n", b.data);
-        return 2;
-    }
+    if (phase == NULL)
+        bench_refuse(&b, b.data, "for, for1, group, fork, reduce, sum, sort or typed is wanted");
 
     for (int r = 0; r < b.repetitions; r++) {
         memset(phases.sums, 0, sizeof phases.sums);

@@ -54,10 +54,8 @@ static inline struct phases phases_new(struct bench *b)
     const char *data = b->data != NULL ? b->data : "for-20-0";
     int end = 0;
     if (sscanf(data, "%15[a-z1]-%ld-%ld%n", p.way, &p.work, &p.gap, &end) != 3 || data[end] != '\0' ||
-        p.work < 1 || p.work > 1000000 || p.gap < 0 || p.gap > 1000000) {
-        fprintf(stderr, "%s: -d %s: WAY-WORK-GAP is wanted, for-20-0 for one\n", b->about->name, data);
-        exit(2);
-    }
+        p.work < 1 || p.work > 1000000 || p.gap < 0 || p.gap > 1000000)
+        bench_refuse(b, data, "WAY-WORK-GAP is wanted, for-20-0 for one");
     p.turns = (long)((double)p.work * 1000 / (double)PHASE_PARTS / bench_calibrate(64));
     p.took = (double *)bench_alloc((size_t)b->n, sizeof *p.took);
     if (phases_are_sorts(&p)) {

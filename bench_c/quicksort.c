@@ -223,10 +223,8 @@ int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     int alternate = b.data != NULL && strcmp(b.data, "alternate") == 0;
-    if (b.data != NULL && !alternate && strcmp(b.data, "lcg") != 0) {
-        fprintf(stderr, "quicksort: -d %s: lcg or alternate is wanted\n", b.data);
-        return 2;
-    }
+    if (b.data != NULL && !alternate && strcmp(b.data, "lcg") != 0)
+        bench_refuse(&b, b.data, "lcg or alternate is wanted");
     long n = b.n;
     a = bench_alloc((size_t)n, sizeof *a);
     leaf = bench_alloc((size_t)n, 1);

@@ -144,14 +144,12 @@ int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     taskfunc first = spawns;
-    if (b.data != NULL && strcmp(b.data, "wait") == 0) {
+    if (b.data != NULL && strcmp(b.data, "wait") == 0)
         first = posts;
-    } else if (b.data != NULL && strcmp(b.data, "line") == 0) {
+    else if (b.data != NULL && strcmp(b.data, "line") == 0)
         b.serial = 1;
-    } else if (b.data != NULL && strcmp(b.data, "spawn") != 0) {
-        fprintf(stderr, "resume: -d %s: spawn, wait or line is wanted\n", b.data);
-        return 2;
-    }
+    else if (b.data != NULL && strcmp(b.data, "spawn") != 0)
+        bench_refuse(&b, b.data, "spawn, wait or line is wanted");
     if (!b.serial && (bench_threads(&b) == 1 || strcmp(bench_kind(&b), "serial") == 0)) {
         fprintf(stderr, "resume: there must be a second thread to go on: -t 2\n");
         return 2;

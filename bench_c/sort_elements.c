@@ -126,10 +126,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, name) == 0)
             e.kind = &kinds[i];
-    if (e.kind == NULL) {
-        fprintf(stderr, "sort_elements: -d %s: wanted are %s\n", b.data, about.data);
-        return 2;
-    }
+    if (e.kind == NULL)
+        bench_refuse(&b, b.data, "wanted are %s", about.data);
     e.base = bench_alloc(e.n, e.kind->size);
     char *room = bench_alloc(e.n, DIGITS + 1);
 

@@ -86,10 +86,8 @@ int main(int argc, char **argv)
     if (b.data != NULL && strcmp(b.data, "sched") != 0) {
         b.serial = 1;
         one = strcmp(b.data, "one") == 0;
-        if (!one && strcmp(b.data, "pthread") != 0) {
-            fprintf(stderr, "suspend: -d %s: sched, pthread or one is wanted\n", b.data);
-            return 2;
-        }
+        if (!one && strcmp(b.data, "pthread") != 0)
+            bench_refuse(&b, b.data, "sched, pthread or one is wanted");
     }
     each = b.n / TASKS;
 

@@ -18,9 +18,7 @@ static inline void two_threads(void *(*f)(void *), int one)
 {
     pthread_t t[2];
     pthread_attr_t attributes;
-    errno = pthread_attr_init(&attributes);
-    if (errno != 0)
-        bench_die("pthread_attr_init");
+    bench_check(pthread_attr_init(&attributes), "pthread_attr_init");
     if (one) {
         int here = sched_getcpu();
         if (here < 0)
@@ -31,21 +29,13 @@ static inline void two_threads(void *(*f)(void *), int one)
             bench_die("CPU_ALLOC");
         CPU_ZERO_S(size, set);
         CPU_SET_S(here, size, set);
-        errno = pthread_attr_setaffinity_np(&attributes, size, set);
-        if (errno != 0)
-            bench_die("pthread_attr_setaffinity_np");
+        bench_check(pthread_attr_setaffinity_np(&attributes, size, set), "pthread_attr_setaffinity_np");
         CPU_FREE(set);
     }
-    for (intptr_t i = 0; i < 2; i++) {
-        errno = pthread_create(&t[i], &attributes, f, (void *)i);
-        if (errno != 0)
-            bench_die("pthread_create");
-    }
-    for (int i = 0; i < 2; i++) {
-        errno = pthread_join(t[i], NULL);
-        if (errno != 0)
-            bench_die("pthread_join");
-    }
+    for (intptr_t i = 0; i < 2; i++)
+        bench_check(pthread_create(&t[i], &attributes, f, (void *)i), "pthread_create");
+    for (int i = 0; i < 2; i++)
+        bench_check(pthread_join(t[i], NULL), "pthread_join");
     pthread_attr_destroy(&attributes);
 }
 

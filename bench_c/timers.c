@@ -143,10 +143,8 @@ int main(int argc, char **argv)
     const char *what = b.data == NULL ? "pairs" : b.data;
     int is_pairs = strcmp(what, "pairs") == 0 || strcmp(what, "timerfd") == 0;
     int is_bare = strcmp(what, "timerfd") == 0 || strcmp(what, "futex") == 0;
-    if (!is_pairs && !is_bare && strcmp(what, "sleep") != 0 && strcmp(what, "busy") != 0) {
-        fprintf(stderr, "timers: -d %s: %s is wanted\n", what, about.data);
-        return 2;
-    }
+    if (!is_pairs && !is_bare && strcmp(what, "sleep") != 0 && strcmp(what, "busy") != 0)
+        bench_refuse(&b, what, "%s is wanted", about.data);
     b.serial = b.serial || is_bare;
     threads = bench_threads(&b);
     each = b.n;

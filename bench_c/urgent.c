@@ -87,10 +87,8 @@ int main(int argc, char **argv)
     const char *data = b.data != NULL ? b.data : "urgent";
     for (level = 0; level < 4 && strcmp(levels[level], data) != 0; level++)
         ;
-    if (level == 4) {
-        fprintf(stderr, "urgent: -d %s: %s is wanted\n", data, about.data);
-        return 2;
-    }
+    if (level == 4)
+        bench_refuse(&b, data, "%s is wanted", about.data);
     is_outside = level == 3;
     turns = (long)((double)WORK * 1000 / bench_calibrate(64));
     flood = flood_new(b.n);
@@ -105,12 +103,12 @@ int main(int argc, char **argv)
         added = ended = 0;
         of_run = NULL;
         if (!b.serial)
-            outside_check(pthread_create(&thread, NULL, probe, NULL), "pthread_create");
+            bench_check(pthread_create(&thread, NULL, probe, NULL), "pthread_create");
 
         bench_run(&b, first_task, serial_run, NULL);
 
         if (!b.serial)
-            outside_check(pthread_join(thread, NULL), "pthread_join");
+            bench_check(pthread_join(thread, NULL), "pthread_join");
         uint64_t sum;
         int right = flood_right(&flood, &sum);
         for (long i = 0; i < added; i++) {

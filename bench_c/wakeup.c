@@ -64,9 +64,7 @@ static void futex_run(void *closure)
 {
     (void)closure;
     pthread_t t;
-    errno = pthread_create(&t, NULL, sleeper, NULL);
-    if (errno != 0)
-        bench_die("pthread_create");
+    bench_check(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
     for (int round = 1; round <= wakeup.n; round++) {
         bench_spin(wakeup_pause(round));
         double asked = bench_now();
@@ -74,9 +72,7 @@ static void futex_run(void *closure)
         futex(FUTEX_WAKE_PRIVATE, 1);
         wakeup_record(&wakeup, round, asked);
     }
-    errno = pthread_join(t, NULL);
-    if (errno != 0)
-        bench_die("pthread_join");
+    bench_check(pthread_join(t, NULL), "pthread_join");
 }
 
 /* ------------------------------------------------------------------------------- */
@@ -89,12 +85,10 @@ static const struct bench_about about = {
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    if (b.data != NULL && strcmp(b.data, "futex") == 0) {
+    if (b.data != NULL && strcmp(b.data, "futex") == 0)
         b.serial = 1;
-    } else if (b.data != NULL && strcmp(b.data, "sched") != 0) {
-        fprintf(stderr, "wakeup: -d %s: sched or futex is wanted\n", b.data);
-        return 2;
-    }
+    else if (b.data != NULL && strcmp(b.data, "sched") != 0)
+        bench_refuse(&b, b.data, "sched or futex is wanted");
     if (!b.serial && (bench_threads(&b) == 1 || strcmp(bench_kind(&b), "serial") == 0)) {
         fprintf(stderr, "wakeup: there must be a second thread to wake up: -t 2\n");
         return 2;

@@ -118,10 +118,8 @@ int main(int argc, char **argv)
     if (b.data != NULL && strcmp(b.data, "sched") != 0) {
         b.serial = 1;
         serial = strcmp(b.data, "pthread") == 0 ? threads : contexts;
-        if (serial == contexts && strcmp(b.data, "ucontext") != 0) {
-            fprintf(stderr, "yield: -d %s: sched, pthread or ucontext is wanted\n", b.data);
-            return 2;
-        }
+        if (serial == contexts && strcmp(b.data, "ucontext") != 0)
+            bench_refuse(&b, b.data, "sched, pthread or ucontext is wanted");
     }
     each = b.n / TASKS;
 

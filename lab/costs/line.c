@@ -30,9 +30,7 @@ static pthread_t start_thread(void *f(void *))
     pthread_t t;
     cpu_set_t all;
     int known = sched_getaffinity(0, sizeof all, &all) == 0;
-    errno = pthread_create(&t, NULL, f, NULL);
-    if (errno != 0)
-        bench_die("pthread_create");
+    bench_check(pthread_create(&t, NULL, f, NULL), "pthread_create");
     keep_on(t, 1);
     keep_on(pthread_self(), 0);
     if (known)
@@ -42,9 +40,7 @@ static pthread_t start_thread(void *f(void *))
 
 static void end_thread(pthread_t t)
 {
-    errno = pthread_join(t, NULL);
-    if (errno != 0)
-        bench_die("pthread_join");
+    bench_check(pthread_join(t, NULL), "pthread_join");
     pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
 }
 
