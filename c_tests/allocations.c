@@ -306,8 +306,7 @@ static void *post(void *arg)
 
 static void watchdog_no_memory_root(void *closure, struct scheduler *s)
 {
-    pthread_t id;
-    CHECK_EQ(pthread_create(&id, NULL, post, NULL), 0);
+    pthread_t id = begin_thread(post, NULL);
     left = 0;
     CHECK_EQ(sched_sem_wait(&never, s), 0);
     pthread_join(id, NULL);

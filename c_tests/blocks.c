@@ -677,13 +677,11 @@ static void loops(void *closure, struct scheduler *s)
 
 static void others_root(void *closure, struct scheduler *s)
 {
-    pthread_t other;
     spawn_all(OTHERS_TASKS, loops, s);
     while (others_within < OTHERS_TASKS)
         sched_task_yield(s);
     CHECK_EQ(sched_spawn(others_sets, &own, s), 0);
-    CHECK_EQ(pthread_create(&other, NULL, spawns, s), 0);
-    CHECK_EQ(pthread_join(other, NULL), 0);
+    run_thread(spawns, s);
     goes = 1;
 }
 

@@ -327,9 +327,8 @@ static void waits_for_pool(void *pool, struct scheduler *s)
 static void pool_root(void *pool, struct scheduler *s)
 {
     for (int i = 0; i < 3; i++) {
-        pthread_t thread;
         begun = 0;
-        CHECK_EQ(pthread_create(&thread, NULL, cancels_when_begun, NULL), 0);
+        pthread_t thread = begin_thread(cancels_when_begun, NULL);
         CHECK_EQ(sched_group_spawn(&group, waits_for_pool, pool, s), 0);
         CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
         CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -421,9 +420,8 @@ static void race_root(void *closure, struct scheduler *s)
 
 CASE(cancel_race)
 {
-    pthread_t thread;
     asks = 1;
-    CHECK_EQ(pthread_create(&thread, NULL, cancels_others, NULL), 0);
+    pthread_t thread = begin_thread(cancels_others, NULL);
     run(3, race_root);
     asks = 0;
     CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -581,13 +579,12 @@ CASE(cancel_guest)
     struct sched_pool *pool = pool_of(workers);
     struct scheduler *s = sched_pool_scheduler(pool);
     for (int by_graph = 0; by_graph < 2; by_graph++) {
-        pthread_t thread;
         begun = cut = releases = 0;
         for (int i = 0; i < workers; i++)
             CHECK_EQ(sched_pool_submit(pool, keeps_worker, NULL), 0);
         while (begun < workers)
             pause_us(100);
-        CHECK_EQ(pthread_create(&thread, NULL, cancels_when_all_have_begun, (void *)(intptr_t)workers), 0);
+        pthread_t thread = begin_thread(cancels_when_all_have_begun, (void *)(intptr_t)workers);
         CHECK_EQ(sched_group_spawn(&group, waits_for_inner, by_graph ? "" : NULL, s), 0);
         CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
         CHECK_EQ(cut, 1);

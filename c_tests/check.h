@@ -109,12 +109,6 @@ static inline int kind_is(const char *kind)
     return strcmp(now ? now : "steal", kind) == 0;
 }
 
-static inline int idle_is(const char *idle)
-{
-    const char *now = getenv("SCHED_IDLE");
-    return strcmp(now ? now : "park", idle) == 0;
-}
-
 /* What each kind can do. The runner finds it, and compiles its own table into the tests: c_tests/runner/src/kinds.rs. This
  * one is for a test that is compiled without the runner. */
 #ifndef CTEST_KINDS
@@ -172,6 +166,19 @@ static inline int thread_id(void)
 static inline int on_caller(void)
 {
     return thread_id() == (int)getpid();
+}
+
+static inline pthread_t begin_thread(void *(*body)(void *), void *arg)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, body, arg), 0);
+    return thread;
+}
+
+/* Calls body(arg) in a thread of its own, and waits for its end. */
+static inline void run_thread(void *(*body)(void *), void *arg)
+{
+    CHECK_EQ(pthread_join(begin_thread(body, arg), NULL), 0);
 }
 
 static inline double now(void)

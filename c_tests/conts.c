@@ -546,9 +546,7 @@ static void *spawn_strangers(void *s)
 /* Tasks from outside come before a child, which is put off, from time to time. */
 static void put_off(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, spawn_strangers, s), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    run_thread(spawn_strangers, s);
     CHECK_EQ(fesetround(FE_UPWARD), 0);
     for (int i = 0; i < CHILDREN; i++)
         CHECK_EQ(sched_spawn(nothing, NULL, s), 0);

@@ -208,12 +208,10 @@ static void *errors_stranger(void *s)
 CASE(copy_errors)
 {
     for (int run = 1; run <= 5; run++) {
-        pthread_t thread;
         CHECK_EQ(sched_init(4, 10, errors_root, NULL), 0);
         CHECK_EQ(errors_ran, 3 * run);
         CHECK_ERRNO(sched_spawn_copy(never, errors_argument, 8, kept), EINVAL);
-        CHECK_EQ(pthread_create(&thread, NULL, errors_stranger, kept), 0);
-        pthread_join(thread, NULL);
+        run_thread(errors_stranger, kept);
     }
     CHECK_EQ(wrong, 0);
 }
@@ -378,9 +376,7 @@ static void *memory_stranger(void *s)
 /* By a thread that is no worker. */
 static void flood_from_outside(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, memory_stranger, s), 0);
-    pthread_join(thread, NULL);
+    run_thread(memory_stranger, s);
 }
 
 static void body(void *arg)

@@ -135,11 +135,10 @@ static void *foreigner(void *arg)
 
 static void api_root(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
     api_run = s;
     check_errors(s);
     check_size(s);
-    CHECK_EQ(pthread_create(&thread, NULL, foreigner, closure), 0);
+    pthread_t thread = begin_thread(foreigner, closure);
     while (!started)
         CHECK_EQ(sched_spawn(api_leaf, NULL, s), 0), pause_us(20);
     pthread_join(thread, NULL);
@@ -685,7 +684,6 @@ static void *elsewhere(void *arg)
 
 CASE(last_stats)
 {
-    pthread_t thread;
     memset(&last_stats_stats, 0x5a, sizeof last_stats_stats);
     CHECK_ERRNO(sched_last_stats(&last_stats_stats, sizeof last_stats_stats), ENOENT);
     CHECK_EQ(last_stats_stats.tasks & 0xff, 0x5a);
@@ -715,8 +713,7 @@ CASE(last_stats)
     CHECK_EQ(sched_last_stats(&last_stats_stats, sizeof last_stats_stats), 0);
     CHECK_EQ(last_stats_stats.tasks, 1); /* the outer one ended last */
 
-    CHECK_EQ(pthread_create(&thread, NULL, elsewhere, NULL), 0);
-    pthread_join(thread, NULL);
+    run_thread(elsewhere, NULL);
     CHECK_EQ(sched_last_stats(&last_stats_stats, sizeof last_stats_stats), 0);
 
     struct sched_pool *pool = pool_of(4);

@@ -220,9 +220,8 @@ static void *waits_as_thread(void *arg)
 /* A thread that is cancelled in a wait stays there: had it ended, its name would be left in the semaphore. */
 static void cancelled_wait(void *arg)
 {
-    pthread_t thread;
     beside_a_pool();
-    CHECK_EQ(pthread_create(&thread, NULL, waits_as_thread, NULL), 0);
+    pthread_t thread = begin_thread(waits_as_thread, NULL);
     pause_us(LOOKS_MS * 100L);
     CHECK_EQ(pthread_cancel(thread), 0);
     CHECK_EQ(sched_sem_post(&never), 0); /* to the task, or to the thread */
@@ -270,8 +269,7 @@ static void *runs(void *arg)
 
 static void without_main(void *arg)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, runs, NULL), 0);
+    begin_thread(runs, NULL);
     pthread_exit(NULL);
 }
 
@@ -432,8 +430,7 @@ static void beside_one_worker(void *arg)
 /* The thread posts while the guest sleeps, and the tasks that the guest has spawned have ended. */
 static void guests_beside_a_thread(void *arg)
 {
-    pthread_t t;
-    CHECK_EQ(pthread_create(&t, NULL, posts_late, NULL), 0);
+    pthread_t t = begin_thread(posts_late, NULL);
     as_guest(arg);
     CHECK_EQ(pthread_join(t, NULL), 0);
 }
@@ -589,8 +586,7 @@ static void waits_for_section(void *closure, struct scheduler *s)
 
 static void by_thread(void)
 {
-    pthread_t t;
-    CHECK_EQ(pthread_create(&t, NULL, give, NULL), 0);
+    pthread_t t = begin_thread(give, NULL);
     CHECK_EQ(sched_init(2, 10, takes, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
 }
@@ -730,12 +726,11 @@ static void *waits_outside(void *arg)
 
 static void beside_threads(void *arg)
 {
-    pthread_t t;
     alarm(60);
     setenv("SCHED_WARM", "300ms", 1);
     setenv("SCHED_DEADLOCK", "abort", 1);
     CHECK_EQ(sched_init(4, 10, nothing, NULL), 0);
-    CHECK_EQ(pthread_create(&t, NULL, waits_outside, NULL), 0);
+    begin_thread(waits_outside, NULL);
     sched_init(2, 10, wait_for_ever, NULL);
 }
 
@@ -837,9 +832,8 @@ static void one_does_not(void *arg)
 
 static void runs_beside_a_thread(void *arg)
 {
-    pthread_t t;
     pools(2);
-    CHECK_EQ(pthread_create(&t, NULL, posts_late, NULL), 0);
+    pthread_t t = begin_thread(posts_late, NULL);
     CHECK_EQ(sched_pool_run(a, holds_and_inits, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
 }

@@ -230,8 +230,7 @@ static void *stranger(void *arg)
 
 static void futex_foreign_body(void *arg)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, stranger, arg), 0);
+    pthread_t thread = begin_thread(stranger, arg);
     CHECK_EQ(sched_init(4, 4, futex_foreign_root, arg), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(futex_foreign_ran, FUTEX_FOREIGN_LEAVES);

@@ -700,11 +700,10 @@ static void *asks_for_state(void *arg)
 
 static void shown(void *arg)
 {
-    pthread_t thread;
     alarm(60);
     setenv("SCHED_WATCHDOG", "1min", 1);
     make_pair(never);
-    CHECK_EQ(pthread_create(&thread, NULL, asks_for_state, NULL), 0);
+    pthread_t thread = begin_thread(asks_for_state, NULL);
     run(2, waits_shown);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }

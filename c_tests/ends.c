@@ -78,9 +78,7 @@ static void *leaver(void *arg)
 
 static void exit_cancelled_body(void *arg)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, leaver, NULL), 0);
-    pthread_join(thread, NULL);
+    run_thread(leaver, NULL);
     _exit(1); /* exit was cancelled */
 }
 
@@ -292,9 +290,8 @@ static void cancel_spawn_root(void *closure, struct scheduler *s)
 
 static void *other(void *arg)
 {
-    pthread_t thread;
     void *end;
-    CHECK_EQ(pthread_create(&thread, NULL, stranger, arg), 0);
+    pthread_t thread = begin_thread(stranger, arg);
     CHECK_EQ(pthread_join(thread, &end), 0);
     CHECK(end == PTHREAD_CANCELED);
     gone = 1;
@@ -304,10 +301,9 @@ static void *other(void *arg)
 CASE(cancel_spawn)
 {
     for (int round = 1; round <= CANCEL_SPAWN_ROUNDS; round++) {
-        pthread_t thread;
         cancel_spawn_run = NULL;
         gone = 0;
-        CHECK_EQ(pthread_create(&thread, NULL, other, NULL), 0);
+        pthread_t thread = begin_thread(other, NULL);
         CHECK_EQ(sched_init(4, 4, cancel_spawn_root, NULL), 0);
         CHECK_EQ(spawned, round);
         CHECK_EQ(cancel_spawn_ran, round);

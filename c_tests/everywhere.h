@@ -32,9 +32,7 @@ static void *everywhere_thread(void *s)
 
 static inline void in_a_thread(void *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, everywhere_thread, s), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    run_thread(everywhere_thread, s);
 }
 
 /* Calls f in main and in a thread outside, without a scheduler and with a pool's; in tasks of a run and of a pool, with

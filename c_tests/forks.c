@@ -78,7 +78,6 @@ static void *blocks_stranger(void *s)
 static void blocks_root(void *closure, struct scheduler *s)
 {
     int workers = threads_of(4);
-    pthread_t thread;
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
     opened = 0;
@@ -93,7 +92,7 @@ static void blocks_root(void *closure, struct scheduler *s)
         CHECK_EQ(sched_group_spawn(&g, blocks_child, NULL, s), 0);
     while (!begun)
         pause_us(50);
-    CHECK_EQ(pthread_create(&thread, NULL, blocks_stranger, s), 0);
+    pthread_t thread = begin_thread(blocks_stranger, s);
     CHECK_EQ(sched_spawn(open_it, NULL, s), 0);
     if ((long)closure == FORK)
         sched_join(&t, s);
@@ -145,13 +144,12 @@ static void *counted_thread(void *arg)
 
 static void counted_root(void *closure, struct scheduler *s)
 {
-    pthread_t other;
     run_of = s;
     counted_forks(s);
     begin(s);
     if (has_threads()) /* where nobody else is there to run what is queued */
         counted_forks(s);
-    CHECK_EQ(pthread_create(&other, NULL, counted_thread, NULL), 0);
+    pthread_t other = begin_thread(counted_thread, NULL);
     if (has_threads())
         CHECK_EQ(pthread_join(other, NULL), 0);
     end(s);

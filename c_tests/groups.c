@@ -59,7 +59,6 @@ static void as_new(struct scheduler *s)
 
 static void cancel_root(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
     as_new(s);
 
     /* Before any of its tasks: none runs. The other group's do. */
@@ -90,7 +89,7 @@ static void cancel_root(void *closure, struct scheduler *s)
 
     /* From outside, while one runs that ends when it is told. */
     begun = asked = 0;
-    CHECK_EQ(pthread_create(&thread, NULL, cancel_stranger, NULL), 0);
+    pthread_t thread = begin_thread(cancel_stranger, NULL);
     cancel_spawn(&cancel_g, asks, 1, s);
     CHECK_ERRNO(sched_group_wait(&cancel_g, s), ECANCELED);
     CHECK_EQ(asked, 1);
@@ -653,8 +652,7 @@ static void loops(struct scheduler *s)
 
 static void from_outside(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, starve_stranger, s), 0);
+    pthread_t thread = begin_thread(starve_stranger, s);
     loops(s);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }

@@ -71,10 +71,8 @@ static void *in_thread(void *)
 
 int main()
 {
-    pthread_t thread;
     CHECK_EQ(atexit(at_exit), 0);
-    CHECK_EQ(pthread_create(&thread, nullptr, in_thread, nullptr), 0);
-    CHECK_EQ(pthread_join(thread, nullptr), 0);
+    run_thread(in_thread, nullptr);
     (void)of_thread.begins;
     return 0;
 }

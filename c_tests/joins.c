@@ -310,9 +310,8 @@ static void *sends_several(void *s)
 
 static void starve_root(void *several, struct scheduler *s)
 {
-    pthread_t thread;
     starve_ran = sent = 0;
-    CHECK_EQ(pthread_create(&thread, NULL, several ? sends_several : starve_stranger, s), 0);
+    pthread_t thread = begin_thread(several ? sends_several : starve_stranger, s);
     while (!sent)
         pause_us(50);
     for (int i = 0; !several && i < threads_of(4); i++)

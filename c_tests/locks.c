@@ -184,11 +184,10 @@ static void *mutex_holder_thread(void *s)
 
 static void mutex_holder_root(void *closure, struct scheduler *s)
 {
-    pthread_t other;
     of_outer = s;
     CHECK_EQ(sched_init(1, MUTEX_HOLDER_TASKS, inners, NULL), 0); /* first: who waits in there keeps this worker */
     spawn_all(MUTEX_HOLDER_TASKS, mutex_holder_task, s);
-    CHECK_EQ(pthread_create(&other, NULL, mutex_holder_thread, s), 0);
+    pthread_t other = begin_thread(mutex_holder_thread, s);
     begin(s);
     CHECK_EQ(pthread_join(other, NULL), 0);
     end(s);

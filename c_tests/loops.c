@@ -585,11 +585,9 @@ static void *errors_stranger(void *s)
 
 CASE(loops_errors)
 {
-    pthread_t thread;
     CHECK_EQ(sched_init(4, 10, errors_root, NULL), 0);
     ended(kept);
-    CHECK_EQ(pthread_create(&thread, NULL, errors_stranger, kept), 0);
-    pthread_join(thread, NULL);
+    run_thread(errors_stranger, kept);
 }
 
 /* loops_foreign: sched_for, sched_reduce and sched_sort with another worker's s, from a task; and

@@ -76,9 +76,8 @@ static void *end_from_outside(void *arg)
 
 static void beside_thread(void *unused, struct scheduler *s)
 {
-    pthread_t id;
     keep_busy(s);
-    CHECK_EQ(pthread_create(&id, NULL, end_from_outside, NULL), 0);
+    begin_thread(end_from_outside, NULL);
     if (threads_of(4) > 1)
         CHECK_EQ(sched_spawn(compute, &computing, s), 0);
     else

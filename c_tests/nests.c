@@ -135,9 +135,8 @@ static void *posts_alone(void *unused)
 
 static void inner_alone(void *unused, struct scheduler *s)
 {
-    pthread_t poster;
     CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
-    CHECK_EQ(pthread_create(&poster, NULL, posts_alone, NULL), 0);
+    pthread_t poster = begin_thread(posts_alone, NULL);
     CHECK_EQ(sched_group_spawn(&null_group, waits_by_null, NULL, outer), 0);
     CHECK_EQ(sched_group_wait(&null_group, outer), 0);
     CHECK_EQ(sched_spawn(nothing, NULL, s), 0);

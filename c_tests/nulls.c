@@ -394,29 +394,22 @@ static void *first_use(void *mask)
     return NULL;
 }
 
-static void in_thread(cpu_set_t *mask)
-{
-    pthread_t t;
-    CHECK_EQ(pthread_create(&t, NULL, first_use, mask), 0);
-    pthread_join(t, NULL);
-}
-
 static void pinned_thread(void *arg)
 {
-    in_thread(&one);
+    run_thread(first_use, &one);
 }
 
 static void pinned_main(void *arg)
 {
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-    in_thread(&pinned_all);
+    run_thread(first_use, &pinned_all);
 }
 
 /* Main is pinned, too, and so is the thread. */
 static void all_pinned(void *arg)
 {
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-    in_thread(&one);
+    run_thread(first_use, &one);
 }
 
 static void check_said(void (*body)(void *), int workers, int processors)
@@ -537,9 +530,8 @@ static void *other(void *closure)
 
 CASE(null_waits)
 {
-    pthread_t thread;
     CHECK_EQ(sched_mutex_lock(&m, NULL), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, other, NULL), 0);
+    pthread_t thread = begin_thread(other, NULL);
     pause_us(2000);
     CHECK_EQ(sched_mutex_unlock(&m), 0);
     CHECK(sched_barrier_wait(&barrier, NULL) >= 0);

@@ -92,10 +92,9 @@ static void end_root(void *closure, struct scheduler *s)
 CASE(foreign_end)
 {
     for (long round = 0; round < END_ROUNDS; round++) {
-        pthread_t thread;
         shared_run = NULL;
         end_ran = accepted = 0;
-        CHECK_EQ(pthread_create(&thread, NULL, end_stranger, NULL), 0);
+        pthread_t thread = begin_thread(end_stranger, NULL);
         CHECK_EQ(sched_init(4, 4, end_root, (void *)(round % 8)), 0);
         long at_return = end_ran;
         pthread_join(thread, NULL);
@@ -134,16 +133,9 @@ static void *starts(void *arg)
     return arg;
 }
 
-static void create_and_join(void)
-{
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, starts, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-}
-
 static void *first(void *arg)
 {
-    create_and_join();
+    run_thread(starts, NULL);
     step_to(1);
     wait_for(3); /* else this thread's memory would be the next one's */
     return arg;
@@ -166,7 +158,7 @@ static void *holder(void *arg)
 static void *second(void *arg)
 {
     wait_for(2);
-    create_and_join();
+    run_thread(starts, NULL);
     step_to(3);
     return arg;
 }
@@ -216,8 +208,7 @@ static void *turn_stranger(void *arg)
 
 CASE(foreign_turn)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, turn_stranger, NULL), 0);
+    pthread_t thread = begin_thread(turn_stranger, NULL);
     CHECK_EQ(sched_init(4, 4, turn_root, NULL), 0);
     CHECK(turn);
     pthread_join(thread, NULL);
@@ -369,9 +360,7 @@ CASE(guest_turn)
         while (turn_busy < 2 * workers)
             pause_us(200);
         if (way / 2 == 0) {
-            pthread_t thread;
-            CHECK_EQ(pthread_create(&thread, NULL, ends, NULL), 0);
-            CHECK_EQ(pthread_join(thread, NULL), 0);
+            run_thread(ends, NULL);
             while (turn_ran < TURN_SPAWNED) /* a wait for the group would run none of them: they are not this thread's */
                 pause_us(200);
             CHECK_EQ(sched_group_wait(&left, s_of), 0);

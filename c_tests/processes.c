@@ -69,8 +69,7 @@ static void *forker(void *arg)
 
 static void beside(void *arg)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, forker, NULL), 0);
+    pthread_t thread = begin_thread(forker, NULL);
     CHECK_EQ(sched_init(4, 4, busy, NULL), 0);
     pthread_join(thread, NULL);
     CHECK(ran > 3 * 31);
@@ -327,13 +326,12 @@ static void *keeper(void *arg)
 
 CASE(fork_raw)
 {
-    pthread_t thread;
     setenv("SCHED_WARM", "1min", 1);
     run_nodes();
     for (int way = 0; way < 2; way++)
         raw_fork_child(way, 2);
     pool = pool_of(4);
-    CHECK_EQ(pthread_create(&thread, NULL, keeper, NULL), 0);
+    pthread_t thread = begin_thread(keeper, NULL);
     while (!running)
         pause_us(50);
     for (int way = 0; way < 2; way++)
@@ -547,13 +545,12 @@ static void fork_once(void)
 
 static void with_lock(void *used_before)
 {
-    pthread_t thread;
     alarm(20); /* a deadlock ends the child */
     if (used_before)
         atfork_run();
     pthread_atfork(lock_it, unlock_it, unlock_it);
     atfork_run();
-    CHECK_EQ(pthread_create(&thread, NULL, holder, NULL), 0);
+    pthread_t thread = begin_thread(holder, NULL);
     while (!holding)
         pause_us(50);
     fork_once();

@@ -43,9 +43,8 @@ static void busy_root(void *closure, struct scheduler *s)
 
 CASE(io_busy)
 {
-    pthread_t thread;
     make_pair(busy);
-    CHECK_EQ(pthread_create(&thread, NULL, asks_from_outside, NULL), 0);
+    pthread_t thread = begin_thread(asks_from_outside, NULL);
     run(2, busy_root);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
@@ -115,11 +114,10 @@ static void relief_root(void *closure, struct scheduler *s)
 
 CASE(io_relief)
 {
-    pthread_t thread;
     int workers = 2;
     for (int k = 0; k < RELIEVED; k++)
         make_pair(relieved[k]);
-    CHECK_EQ(pthread_create(&thread, NULL, asks_the_relieved, &workers), 0);
+    pthread_t thread = begin_thread(asks_the_relieved, &workers);
     run(workers, relief_root);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(relieved_all, RELIEVED);

@@ -373,14 +373,12 @@ static void *worker_index_foreigner(void *s)
 
 static void worker_index_root(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
     root_s = s;
     if (closure == NULL && on_caller())
         CHECK_EQ(sched_worker_index(s), 0);
     for (int i = 0; i < WORKER_INDEX_N; i++)
         CHECK_EQ(sched_spawn(worker_index_task, NULL, s), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, worker_index_foreigner, s), 0);
-    pthread_join(thread, NULL);
+    run_thread(worker_index_foreigner, s);
     CHECK_EQ(foreign_done, 1);
     if (closure == NULL)
         CHECK_EQ(sched_init(1, 1, nested, NULL), 0);

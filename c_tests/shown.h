@@ -58,7 +58,6 @@ static inline void *asks(void *arg)
 static inline void shows(int n, taskfunc root, const char *text, const char *then)
 {
     int ends[2];
-    pthread_t thread;
     struct texts texts = {text, then};
     CHECK_EQ(pipe(ends), 0);
     CHECK_EQ(dup2(ends[1], 2), 2);
@@ -66,7 +65,7 @@ static inline void shows(int n, taskfunc root, const char *text, const char *the
     alarm(60);
     setenv("SCHED_WATCHDOG", "10min", 1);
     unsetenv("SCHED_THREADS");
-    CHECK_EQ(pthread_create(&thread, NULL, asks, &texts), 0);
+    pthread_t thread = begin_thread(asks, &texts);
     CHECK_EQ(sched_init(n, 100, root, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }

@@ -205,14 +205,13 @@ static void *wakes(void *unused)
 
 static void stacks_none_run(void *unused)
 {
-    pthread_t thread;
     char line[256];
     unsigned long pages = 0;
     FILE *in = fopen("/proc/self/statm", "r");
     CHECK(in != NULL && fgets(line, sizeof line, in) != NULL && sscanf(line, "%lu", &pages) == 1);
     fclose(in);
     CHECK_EQ(sched_sem_init(&wake, 0), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, wakes, unused), 0);
+    pthread_t thread = begin_thread(wakes, unused);
     rlim_t bytes = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE;
     struct rlimit limit = {bytes, bytes};
     CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);

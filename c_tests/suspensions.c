@@ -104,9 +104,8 @@ CASE(suspend_nested)
         CHECK_EQ(outer_ran, 3 * TASKS + 3);
     }
     for (int i = 0; i < ROUNDS; i++) {
-        pthread_t thread;
         ready = ended_across = 0;
-        CHECK_EQ(pthread_create(&thread, NULL, run_beside, NULL), 0);
+        pthread_t thread = begin_thread(run_beside, NULL);
         CHECK_EQ(sched_init(1, 4, waits_across, NULL), 0);
         CHECK_EQ(ended_across, 2);
         pthread_join(thread, NULL);
@@ -404,15 +403,13 @@ static void *stranger(void *arg)
 CASE(stale)
 {
     for (long run = 0; run < RUNS; run++) {
-        pthread_t thread;
         count = 0;
         CHECK_EQ(sched_init((int)run % 4 + 1, 1, stale_root, (void *)run), 0);
         CHECK_EQ(count, KEPT);
         for (long old = run; old >= 0; old -= 7)
             for (int i = 0; i < KEPT; i++)
                 CHECK_ERRNO(sched_spawn(never, NULL, kept[old][i]), EINVAL);
-        CHECK_EQ(pthread_create(&thread, NULL, stranger, kept[0][run]), 0);
-        pthread_join(thread, NULL);
+        run_thread(stranger, kept[0][run]);
     }
     CHECK_EQ(wrong, 0);
 }

@@ -209,9 +209,8 @@ static void other_tasks(void *closure, struct scheduler *s)
 
 static void many_root(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
     start_many(s);
-    CHECK_EQ(pthread_create(&thread, NULL, cancels_half, NULL), 0);
+    pthread_t thread = begin_thread(cancels_half, NULL);
     for (int i = PENDING - 1; i >= 0; i--)
         many[i].cancelled += sched_timer_cancel(&many[i].timer) == 0;
     CHECK_EQ(pthread_join(thread, NULL), 0);

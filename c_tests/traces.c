@@ -45,8 +45,7 @@ static void end_early(void *by_signal)
     setenv("SCHED_TRACE", cut_path, 1);
     int pipe = open(cut_path, O_RDWR);
     CHECK(pipe >= 0);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, cut_run, NULL), 0);
+    pthread_t thread = begin_thread(cut_run, NULL);
     wait_until_full(pipe);
     if (by_signal == NULL)
         exit(3);
@@ -80,8 +79,7 @@ static void look(int by_signal)
     CHECK_EQ(mkfifo(cut_path, 0600), 0);
     int pipe = open(cut_path, O_RDWR);
     CHECK(pipe >= 0);
-    pthread_t reader;
-    CHECK_EQ(pthread_create(&reader, NULL, read_late, &pipe), 0);
+    pthread_t reader = begin_thread(read_late, &pipe);
     in_child(end_early, by_signal ? cut_path : NULL);
     __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
     CHECK_EQ(pthread_join(reader, NULL), 0);

@@ -478,8 +478,7 @@ static void *foreign(void *s)
 
 static void starts_thread(void *, struct scheduler *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, nullptr, foreign, s), 0);
+    pthread_t thread = begin_thread(foreign, s);
     units.acquire();
     CHECK_EQ(pthread_join(thread, nullptr), 0);
 }

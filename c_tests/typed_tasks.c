@@ -275,8 +275,7 @@ static void typed_root(void *closure, struct scheduler *s)
     CHECK_EQ(squares(1, s), 332833500);
     CHECK_EQ(disturbed(0, LEAVES, s), (long)LEAVES * (LEAVES - 1) / 2);
     in_section(s);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, foreign, s), 0);
+    pthread_t thread = begin_thread(foreign, s);
     CHECK_EQ(sched_sem_wait(&units, s), 0); /* the worker runs the thread's tasks meanwhile */
     CHECK_EQ(pthread_join(thread, NULL), 0);
     leaf(closure, s);

@@ -55,12 +55,11 @@ static void root(void *closure, struct scheduler *s)
 int main(void)
 {
     for (for_group = 0; for_group < 2; for_group++) {
-        pthread_t thread;
         is_held = goes_on = 0;
         run_of_root = NULL;
         CHECK_EQ(sched_event_init(&event), 0);
         CHECK_EQ(sched_group_init(&group), 0);
-        CHECK_EQ(pthread_create(&thread, NULL, waits, NULL), 0);
+        pthread_t thread = begin_thread(waits, NULL);
         CHECK_EQ(sched_init(2, 0, root, NULL), 0);
         goes_on = 1;
         CHECK_EQ(pthread_join(thread, NULL), 0);

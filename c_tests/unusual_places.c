@@ -93,14 +93,12 @@ static void run_with_values(void)
 
 static void body(void *how)
 {
-    pthread_t id;
     is_child = 1;
     alarm(30);
     CHECK_EQ(atexit(at_exit), 0);
     CHECK_EQ(at_quick_exit(at_quick), 0);
     CHECK_EQ(pthread_key_create(&key, destroy_value), 0);
-    CHECK_EQ(pthread_create(&id, NULL, thread, NULL), 0);
-    CHECK_EQ(pthread_join(id, NULL), 0);
+    run_thread(thread, NULL);
     if (threads_of(4) > 1)
         run_with_values();
     use("main");

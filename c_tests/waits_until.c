@@ -410,9 +410,8 @@ static void *posts_once_a_round(void *arg)
 
 CASE(until_post)
 {
-    pthread_t thread;
     unsigned turns = 0;
-    CHECK_EQ(pthread_create(&thread, NULL, posts_once_a_round, NULL), 0);
+    pthread_t thread = begin_thread(posts_once_a_round, NULL);
     for (int i = 0; i < POSTS; i++) {
         int error = outcome(sched_sem_wait_until(&units, sched_now() + i % 1009, NULL));
         CHECK(error == 0 || error == ETIMEDOUT);

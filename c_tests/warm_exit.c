@@ -36,8 +36,7 @@ static void body(void *arg)
     if (strcmp(from, "late") == 0)
         atexit(handler);
     if (strcmp(from, "thread") == 0) {
-        pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, leave_in_thread, NULL), 0);
+        begin_thread(leave_in_thread, NULL);
         for (;;)
             pause();
     }

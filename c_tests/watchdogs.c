@@ -87,10 +87,9 @@ static void *watchdog_asks(void *arg)
 
 static void with_thread(const char *time, void *(*thread)(void *))
 {
-    pthread_t t;
     own_stderr();
     setenv("SCHED_WATCHDOG", time, 1);
-    CHECK_EQ(pthread_create(&t, NULL, thread, NULL), 0);
+    pthread_t t = begin_thread(thread, NULL);
     CHECK_EQ(sched_init(2, 10, takes, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
 }
@@ -223,9 +222,8 @@ static void many_runs(void *arg)
     struct sched_pool *pool = sched_pool_create(&options);
     CHECK(pool != NULL);
     while (now() < end) {
-        pthread_t thread;
         double before = now();
-        CHECK_EQ(pthread_create(&thread, NULL, gives, NULL), 0);
+        pthread_t thread = begin_thread(gives, NULL);
         CHECK_EQ(sched_init(2, 10, waits, NULL), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         double took = now() - before;
@@ -261,14 +259,13 @@ static void *looker(void *arg)
 
 CASE(watchdog_begin)
 {
-    pthread_t thread;
     struct sched_options options = {.size = sizeof options, .nthreads = 1};
     unsetenv("SCHED_THREADS");
     setenv("SCHED_WATCHDOG", "1ms", 1);
     CHECK(freopen("/dev/null", "w", stderr) != NULL);
     struct sched_pool *pool = sched_pool_create(&options);
     CHECK(pool != NULL);
-    CHECK_EQ(pthread_create(&thread, NULL, looker, NULL), 0);
+    pthread_t thread = begin_thread(looker, NULL);
     for (int workers = 2; workers <= MOST; workers += STEP)
         CHECK_EQ(sched_init(workers, 0, nothing, NULL), 0);
     over = 1;

@@ -56,9 +56,7 @@ static void *stranger(void *s)
 
 static void drift_root(void *closure, struct scheduler *s)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    run_thread(stranger, s);
     for (int i = 0; i < tasks - strangers; i++)
         CHECK_EQ(sched_spawn(drift_turn, &turns[i], s), 0);
 }

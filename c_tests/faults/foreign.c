@@ -77,8 +77,7 @@ static void *foreign(void *arg)
 
 void begin_foreign(void)
 {
-    pthread_t id;
-    CHECK_EQ(pthread_create(&id, NULL, foreign, NULL), 0);
+    begin_thread(foreign, NULL);
     while (!holds)
         pause_us(20);
 }

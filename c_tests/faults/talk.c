@@ -173,9 +173,8 @@ static void *partner(void *arg)
 
 void begin_partner(void)
 {
-    pthread_t id;
     partners_listener = listen_at(&address);
-    CHECK_EQ(pthread_create(&id, NULL, partner, NULL), 0);
+    begin_thread(partner, NULL);
 }
 
 static void change_state(int to, int result)

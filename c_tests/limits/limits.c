@@ -104,11 +104,9 @@ static void play_point(void *arg)
     set(limit->prepare);
     begin_foreign();
     begin_partner();
-    if (limit->flags & CONFINES) {
-        pthread_t id;
-        CHECK_EQ(pthread_create(&id, NULL, play_under_limit, NULL), 0);
-        CHECK_EQ(pthread_join(id, NULL), 0);
-    } else
+    if (limit->flags & CONFINES)
+        run_thread(play_under_limit, NULL);
+    else
         play_under_limit(NULL);
     if (limit->lift)
         limit->lift();
