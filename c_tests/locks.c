@@ -528,13 +528,7 @@ CASE(cond_turns)
  * ctest: matrix few static */
 enum { ONCE_N = 3000 };
 
-static void once_task(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    mark(i);
-    for (long child = 4 * i + 1; child <= 4 * i + 4 && child < ONCE_N; child++)
-        CHECK_EQ(sched_spawn(once_task, (void *)child, s), 0);
-}
+MARKING_TREE(once_task, 4, ONCE_N)
 
 CASE(once)
 {

@@ -20,6 +20,16 @@ static inline void mark_number(void *i, struct scheduler *s)
     mark((long)i);
 }
 
+/* The task `name` of a tree of n tasks, each of which spawns up to `arity` others, as in a heap. */
+#define MARKING_TREE(name, arity, n)                                                                                  \
+    static void name(void *closure, struct scheduler *s)                                                              \
+    {                                                                                                                 \
+        long i = (long)closure;                                                                                       \
+        mark(i);                                                                                                      \
+        for (long child = (arity) * i + 1; child <= (arity) * i + (arity) && child < (n); child++)                    \
+            CHECK_EQ(sched_spawn(name, (void *)child, s), 0);                                                         \
+    }
+
 /* Checks that each of the first n tasks ran once, and none of the next 64. Clears the marks. */
 static inline void check_marks(long n)
 {

@@ -185,13 +185,7 @@ CASE(flood_memory)
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 timeout=60 */
 enum { INITS_N = 12 };
 
-static void task(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    mark(i);
-    for (long child = 2 * i + 1; child <= 2 * i + 2 && child < INITS_N; child++)
-        CHECK_EQ(sched_spawn(task, (void *)child, s), 0);
-}
+MARKING_TREE(task, 2, INITS_N)
 
 static void runs(int n)
 {

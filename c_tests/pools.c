@@ -690,13 +690,7 @@ CASE(pool_idle)
  * ctest: matrix deque=mutex,split idle=park threads=1,4 timeout=60 */
 enum { MANY_N = 12 };
 
-static void many_task(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    mark(i);
-    for (long child = 2 * i + 1; child <= 2 * i + 2 && child < MANY_N; child++)
-        CHECK_EQ(sched_spawn(many_task, (void *)child, s), 0);
-}
+MARKING_TREE(many_task, 2, MANY_N)
 
 static void many_pools(int n)
 {

@@ -14,15 +14,7 @@
  * ctest: matrix */
 enum { AGAIN_RUNS = 25, AGAIN_N = 60 };
 
-static void again_task(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    mark(i);
-    if (2 * i + 1 < AGAIN_N)
-        CHECK_EQ(sched_spawn(again_task, (void *)(2 * i + 1), s), 0);
-    if (2 * i + 2 < AGAIN_N)
-        CHECK_EQ(sched_spawn(again_task, (void *)(2 * i + 2), s), 0);
-}
+MARKING_TREE(again_task, 2, AGAIN_N)
 
 CASE(again)
 {

@@ -345,13 +345,7 @@ CASE(help)
  * ctest: matrix few idle=park threads=1,4 env=SCHED_SEED=7 */
 enum { SEED_N = 500 };
 
-static void seed_task(void *closure, struct scheduler *s)
-{
-    long i = (long)closure;
-    mark(i);
-    for (long child = 2 * i + 1; child <= 2 * i + 2 && child < SEED_N; child++)
-        CHECK_EQ(sched_spawn(seed_task, (void *)child, s), 0);
-}
+MARKING_TREE(seed_task, 2, SEED_N)
 
 CASE(seed)
 {

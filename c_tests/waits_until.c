@@ -334,6 +334,24 @@ static sched_time soon(uint64_t *x)
     return sched_now() + (sched_time)(next_random(x) % 20000);
 }
 
+static void *calls_from_outside(void *task)
+{
+    (*(taskfunc *)task)(NULL, NULL);
+    return NULL;
+}
+
+/* Runs root, and beside it two threads: one has no deadlines, the other one has. */
+static void race(taskfunc root, taskfunc without, taskfunc in_time)
+{
+    taskfunc tasks[] = {without, in_time};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        threads[i] = begin_thread(calls_from_outside, &tasks[i]);
+    run(3, root);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+}
+
 static void takes_in_time(void *closure, struct scheduler *s)
 {
     uint64_t x = 99 + (uint64_t)(long)closure;
@@ -363,12 +381,6 @@ static void posts_units(void *closure, struct scheduler *s)
     }
 }
 
-static void *takes_in_thread(void *in_time)
-{
-    (in_time ? takes_in_time : takes)(NULL, NULL);
-    return NULL;
-}
-
 static void race_sem_root(void *closure, struct scheduler *s)
 {
     for (long i = 0; i < TAKERS; i++)
@@ -379,12 +391,7 @@ static void race_sem_root(void *closure, struct scheduler *s)
 
 CASE(until_race_sem)
 {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, takes_in_thread, i ? threads : NULL), 0);
-    run(3, race_sem_root);
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    race(race_sem_root, takes, takes_in_time);
     CHECK_ERRNO(sched_sem_trywait(&units), EAGAIN);
 }
 
@@ -468,12 +475,6 @@ static void locks_in_time(void *closure, struct scheduler *s)
     }
 }
 
-static void *locks_in_thread(void *in_time)
-{
-    (in_time ? locks_in_time : locks)(NULL, NULL);
-    return NULL;
-}
-
 static void race_mutex_root(void *closure, struct scheduler *s)
 {
     for (long i = 0; i < LOCKERS; i++)
@@ -482,12 +483,7 @@ static void race_mutex_root(void *closure, struct scheduler *s)
 
 CASE(until_race_mutex)
 {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, locks_in_thread, i ? threads : NULL), 0);
-    run(3, race_mutex_root);
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    race(race_mutex_root, locks, locks_in_time);
     CHECK_EQ(in_all, (LOCKERS + 2) * (long)LOCKS);
     CHECK_EQ(sched_mutex_trylock(&contended), 0);
     CHECK_EQ(sched_mutex_unlock(&contended), 0);
@@ -547,12 +543,6 @@ static void cooks(void *closure, struct scheduler *s)
     }
 }
 
-static void *eats_in_thread(void *in_time)
-{
-    (in_time ? eats_in_time : eats)(NULL, NULL);
-    return NULL;
-}
-
 static void race_cond_root(void *closure, struct scheduler *s)
 {
     for (long i = 0; i < EATERS; i++)
@@ -563,12 +553,7 @@ static void race_cond_root(void *closure, struct scheduler *s)
 
 CASE(until_race_cond)
 {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, eats_in_thread, i ? threads : NULL), 0);
-    run(3, race_cond_root);
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    race(race_cond_root, eats, eats_in_time);
     CHECK_EQ(meals, 0);
 }
 

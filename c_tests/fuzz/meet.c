@@ -202,32 +202,42 @@ static void consume(void *closure, struct scheduler *s)
     end_task(task, sum);
 }
 
-uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+/* Runs n[0] tasks that give and n[1] that take; they meet if both sides and what they meet at are there. Returns the
+ * value of the statement. */
+static uint64_t run_sides(struct meeting *pipe, taskfunc gives, taskfunc takes, const struct statement *now, int is_there,
+                          struct task *task, struct scheduler *s)
 {
     struct task child[2 * MOST_BLOCKS];
-    size_t producers = now->n[0], all = producers + now->n[1], made = 0, taken = 0;
-    struct meeting pipe = {.gate = SCHED_SEM_INIT(0), .path = path, .room = now->n[2] ? now->n[2] : 1, .items = now->n[3]};
+    size_t givers = now->n[0], all = givers + now->n[1], made = 0, taken = 0;
     sched_group group = SCHED_GROUP_INIT;
     uint64_t value = 0;
+    for (size_t i = 0; i < all; i++) {
+        child[i] = task_of(NULL, part(pipe->path, i), task);
+        *(i < givers ? &made : &taken) += add(&group, i < givers ? gives : takes, &child[i], pipe, s);
+    }
+    pipe->count = is_there && made && taken;
+    pipe->senders = made;
+    for (size_t i = 0; i < made + taken; i++)
+        CHECK_EQ(sched_sem_post(&pipe->gate), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (size_t i = 0; i < all; i++)
+        value += value_of_ended(&child[i]);
+    return pipe->count ? value : value_of_items(pipe->path, pipe->items);
+}
+
+uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct meeting pipe = {.gate = SCHED_SEM_INIT(0), .path = path, .room = now->n[2] ? now->n[2] : 1, .items = now->n[3]};
     CHECK_EQ(sched_mutex_init(&pipe.mutex), 0);
     CHECK_EQ(sched_cond_init(&pipe.not_full), 0);
     CHECK_EQ(sched_cond_init(&pipe.not_empty), 0);
     pipe.queue = calloc(pipe.room, sizeof *pipe.queue);
     CHECK(pipe.queue != NULL);
-    for (size_t i = 0; i < all; i++) {
-        child[i] = task_of(NULL, part(path, i), task);
-        *(i < producers ? &made : &taken) += add(&group, i < producers ? produce : consume, &child[i], &pipe, s);
-    }
-    pipe.count = made && taken;
-    for (size_t i = 0; i < made + taken; i++)
-        CHECK_EQ(sched_sem_post(&pipe.gate), 0);
-    CHECK_EQ(sched_group_wait(&group, s), 0);
-    for (size_t i = 0; i < all; i++)
-        value += value_of_ended(&child[i]);
+    uint64_t value = run_sides(&pipe, produce, consume, now, 1, task, s);
     CHECK_EQ(pipe.made, pipe.count ? pipe.items : 0);
     CHECK_EQ(pipe.taken, pipe.made);
     free(pipe.queue);
-    return pipe.count ? value : value_of_items(path, pipe.items);
+    return value;
 }
 
 /* --- channel ------------------------------------------------------------ */
@@ -281,30 +291,13 @@ static void receives(void *closure, struct scheduler *s)
 
 uint64_t do_channel(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
 {
-    struct task child[2 * MOST_BLOCKS];
-    size_t senders = now->n[0], all = senders + now->n[1], made = 0, taken = 0;
     struct meeting pipe = {.gate = SCHED_SEM_INIT(0), .path = path, .items = now->n[3]};
-    sched_group group = SCHED_GROUP_INIT;
-    uint64_t value = 0;
     pipe.channel = sched_channel_create(now->n[2], sizeof(uint64_t));
     CHECK(pipe.channel != NULL);
-    for (size_t i = 0; i < all; i++) {
-        child[i] = task_of(NULL, part(path, i), task);
-        if (i < senders)
-            made += add(&group, sends, &child[i], &pipe, s);
-        else
-            taken += add(&group, receives, &child[i], &pipe, s);
-    }
-    pipe.count = made && taken;
-    pipe.senders = made;
-    for (size_t i = 0; i < made + taken; i++)
-        CHECK_EQ(sched_sem_post(&pipe.gate), 0);
-    CHECK_EQ(sched_group_wait(&group, s), 0);
-    for (size_t i = 0; i < all; i++)
-        value += value_of_ended(&child[i]);
+    uint64_t value = run_sides(&pipe, sends, receives, now, 1, task, s);
     CHECK_EQ(pipe.received, pipe.count ? pipe.items : 0);
     sched_channel_destroy(pipe.channel);
-    return pipe.count ? value : value_of_items(path, pipe.items);
+    return value;
 }
 
 /* --- stream ------------------------------------------------------------- */
@@ -353,32 +346,15 @@ static void reads(void *closure, struct scheduler *s)
 
 uint64_t do_stream(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
 {
-    struct task child[2 * MOST_BLOCKS];
-    size_t writers = now->n[0], all = writers + now->n[1], made = 0, taken = 0;
     struct meeting stream = {.gate = SCHED_SEM_INIT(0), .path = path, .items = now->n[3]};
-    sched_group group = SCHED_GROUP_INIT;
-    uint64_t value = 0;
     int open = now->n[2] == 0 ? pipe2(stream.ends, O_CLOEXEC)
                               : socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stream.ends);
     CHECK(open == 0 || errno == EMFILE); /* many streams may be open at a time */
-    for (size_t i = 0; i < all; i++) {
-        child[i] = task_of(NULL, part(path, i), task);
-        if (i < writers)
-            made += add(&group, writes, &child[i], &stream, s);
-        else
-            taken += add(&group, reads, &child[i], &stream, s);
-    }
-    stream.count = open == 0 && made && taken;
-    stream.senders = made;
-    for (size_t i = 0; i < made + taken; i++)
-        CHECK_EQ(sched_sem_post(&stream.gate), 0);
-    CHECK_EQ(sched_group_wait(&group, s), 0);
-    for (size_t i = 0; i < all; i++)
-        value += value_of_ended(&child[i]);
+    uint64_t value = run_sides(&stream, writes, reads, now, open == 0, task, s);
     if (open == 0)
         CHECK_EQ(sched_close(stream.ends[0]), 0);
     if (open == 0 && !stream.count)
         CHECK_EQ(sched_close(stream.ends[1]), 0);
     CHECK(task->totals == &unread || stream.received == (stream.count ? stream.items : 0));
-    return stream.count ? value : value_of_items(path, stream.items);
+    return value;
 }
