@@ -2,6 +2,8 @@
 #include "case.h"
 #include "child.h"
 #include "counted.hpp"
+#include "places.hpp"
+#include "thrown.hpp"
 #include <stdexcept>
 #include <sched.hpp>
 #include <vector>
@@ -230,21 +232,13 @@ static void fork_join_all()
     CHECK(message(true, false) == "left");
     CHECK(message(false, true) == "right");
     CHECK(message(true, true) == "left");
-    for (int i = 0; i < 20; i++) {
-        try {
-            deep(20);
-            CHECK(!"no exception");
-        } catch (int n) {
-            CHECK_EQ(n, 0);
-        }
-    }
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(thrown_by<int>([] { deep(20); }), 0);
 }
 
 CASE(hpp_fork_join)
 {
-    sched::run(1, fork_join_all);
-    sched::run(4, fork_join_all);
-    fork_join_all(); /* in the default pool */
+    in_each_place(fork_join_all);
 }
 
 /* hpp_group: sched.hpp: a group waits for its tasks, in its destructor, too; the first exception
@@ -328,12 +322,8 @@ static void exceptions()
             if (i % 2)
                 throw i;
         });
-    try {
-        g.wait();
-        CHECK(!"no exception");
-    } catch (int i) {
-        CHECK(i % 2 == 1 && i < TASKS);
-    }
+    int i = thrown_by<int>([&] { g.wait(); });
+    CHECK(i % 2 == 1 && i < TASKS);
     CHECK_EQ(called, TASKS);
     CHECK_EQ(alive, 0);
     CHECK(g.wait()); /* once */
@@ -369,11 +359,7 @@ static void cancelled()
     while (!began)
         sched::yield();
     g.cancel();
-    try {
-        g.wait();
-        CHECK(!"no exception");
-    } catch (int) {
-    }
+    thrown_by<int>([&] { g.wait(); });
     CHECK(!g.cancelled());
 }
 
@@ -408,9 +394,7 @@ static void group_all()
 
 CASE(hpp_group)
 {
-    sched::run(1, group_all);
-    sched::run(4, group_all);
-    group_all(); /* in the default pool */
+    in_each_place(group_all);
 }
 
 /* hpp_graph: sched.hpp: a graph calls the function of each node after those of its predecessors, in each run; the first
@@ -418,16 +402,6 @@ CASE(hpp_group)
  * functions are moved, not copied, and destroyed with the graph.
  * ctest: static debug
  * ctest: matrix few */
-template <class F> static std::errc error_of(F f)
-{
-    try {
-        f();
-    } catch (const std::system_error &e) {
-        return std::errc(e.code().value());
-    }
-    return std::errc();
-}
-
 static void diamond()
 {
     enum { RUNS = 20 };
@@ -508,12 +482,8 @@ static void graph_throws()
             if (throws)
                 throw i;
         });
-    try {
-        all.run();
-        CHECK(!"no exception");
-    } catch (int i) {
-        CHECK(i >= 0 && i < TASKS);
-    }
+    int i = thrown_by<int>([&] { all.run(); });
+    CHECK(i >= 0 && i < TASKS);
     throws = false;
     CHECK(all.run());
 }
@@ -558,27 +528,23 @@ static void graph_refused()
 {
     sched::graph g, other;
     Fragile fragile(1);
-    try {
-        g.emplace([] { CHECK(!"called"); }, Fragile(100), fragile);
-        CHECK(!"no exception");
-    } catch (const std::logic_error &) {
-    }
+    thrown_by<std::logic_error>([&] { g.emplace([] { CHECK(!"called"); }, Fragile(100), fragile); });
     CHECK(g.run());
     auto [a, b] = g.emplace([] {}, [&g, a_node = g.emplace([] {})] {
-        CHECK(error_of([&] { g.run(); }) == std::errc::device_or_resource_busy);
-        CHECK(error_of([&] { g.emplace([] {}); }) == std::errc::device_or_resource_busy);
-        CHECK(error_of([&] { a_node.precede(a_node); }) != std::errc());
-        CHECK(error_of([&] { g.dot(stdout); }) == std::errc::device_or_resource_busy);
+        CHECK_EQ(error_of([&] { g.run(); }), EBUSY);
+        CHECK_EQ(error_of([&] { g.emplace([] {}); }), EBUSY);
+        CHECK(error_of([&] { a_node.precede(a_node); }) != 0);
+        CHECK_EQ(error_of([&] { g.dot(stdout); }), EBUSY);
     });
-    CHECK(error_of([&, node = a] { node.precede(node); }) == std::errc::invalid_argument);
+    CHECK_EQ(error_of([&, node = a] { node.precede(node); }), EINVAL);
     auto alone = other.emplace([] {});
-    CHECK(error_of([&, node = a] { node.precede(alone); }) == std::errc::invalid_argument);
-    CHECK(error_of([&, node = a] { node.succeed(alone); }) == std::errc::invalid_argument);
+    CHECK_EQ(error_of([&, node = a] { node.precede(alone); }), EINVAL);
+    CHECK_EQ(error_of([&, node = a] { node.succeed(alone); }), EINVAL);
     CHECK(g.run());
     a.precede(b);
     b.precede(a);
     for (int i = 0; i < 2; i++)
-        CHECK(error_of([&] { g.run(); }) == std::errc::resource_deadlock_would_occur);
+        CHECK_EQ(error_of([&] { g.run(); }), EDEADLK);
     FILE *file = tmpfile();
     CHECK(file != nullptr);
     g.dot(file);
@@ -646,9 +612,7 @@ static void graph_all()
 
 CASE(hpp_graph)
 {
-    sched::run(1, graph_all);
-    sched::run(4, graph_all);
-    graph_all(); /* in the default pool */
+    in_each_place(graph_all);
     graph_from_threads();
 }
 
@@ -710,7 +674,7 @@ static void loop_throws()
 {
     for (int thrower : {0, LOOPS_N / 3, LOOPS_N - 1}) {
         std::atomic<int> inside{0};
-        try {
+        auto e = thrown_by<std::out_of_range>([&] {
             sched::parallel_for(0, (int)LOOPS_N, [&](int i) {
                 inside++;
                 if (i == thrower) {
@@ -721,22 +685,13 @@ static void loop_throws()
                     sched::yield();
                 inside--;
             });
-            CHECK(!"no exception");
-        } catch (const std::out_of_range &e) {
-            CHECK_EQ(atoi(e.what()), thrower);
-            CHECK_EQ(inside, 0);
-        }
+        });
+        CHECK_EQ(atoi(e.what()), thrower);
+        CHECK_EQ(inside, 0);
     }
     std::atomic<int> calls{0};
-    try {
-        sched::parallel_for(0, (int)LOOPS_N, [&](int i) {
-            calls++;
-            throw i;
-        }, 1);
-        CHECK(!"no exception");
-    } catch (int i) {
-        CHECK(i >= 0 && i < LOOPS_N);
-    }
+    int thrown = thrown_by<int>([&] { sched::parallel_for(0, (int)LOOPS_N, [&](int i) { calls++; throw i; }, 1); });
+    CHECK(thrown >= 0 && thrown < LOOPS_N);
     CHECK(calls >= 1 && calls <= LOOPS_N);
 }
 
@@ -916,15 +871,8 @@ static void loops_all()
 
 CASE(hpp_loops)
 {
-    sched::run(1, loops_all);
-    sched::run(4, loops_all);
-    loops_all(); /* in the default pool */
-    try {
-        sched::parallel_for(0UL, SIZE_MAX, [](size_t) {});
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::invalid_argument);
-    }
+    in_each_place(loops_all);
+    CHECK_EQ(error_of([] { sched::parallel_for(0UL, SIZE_MAX, [](size_t) {}); }), EINVAL);
 }
 
 /* hpp_run: sched.hpp: run gives its function's value when all tasks have ended; spawn takes any
@@ -1009,13 +957,9 @@ CASE(hpp_run)
     CHECK_EQ(called, EACH);
 
     unsetenv("SCHED_THREADS"); /* it would win */
-    try {
-        sched::run(5000, [] {});
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::invalid_argument);
-        CHECK(strstr(e.what(), "sched_init") != nullptr);
-    }
+    auto e = thrown_by<std::system_error>([] { sched::run(5000, [] {}); });
+    CHECK(e.code() == std::errc::invalid_argument);
+    CHECK(strstr(e.what(), "sched_init") != nullptr);
 }
 
 /* hpp_sort: sched.hpp: sort, for any order, iterators and elements that can be moved; after an
@@ -1091,16 +1035,12 @@ static void throws()
         for (int i = 0; i < SORT_N; i++)
             v.push_back(std::make_unique<int>((i * 7919) % SORT_N));
         std::atomic<int> calls{0};
-        try {
-            sched::sort(v.begin(), v.end(), [&](const auto &a, const auto &b) {
-                if (++calls == when)
-                    throw when;
-                return *a < *b;
-            });
-            CHECK(!"no exception");
-        } catch (int thrown) {
-            CHECK_EQ(thrown, when);
-        }
+        auto less = [&](const auto &a, const auto &b) {
+            if (++calls == when)
+                throw when;
+            return *a < *b;
+        };
+        CHECK_EQ(thrown_by<int>([&] { sched::sort(v.begin(), v.end(), less); }), when);
         long there = 0, sum = 0;
         for (const auto &p : v)
             if (p)
@@ -1158,12 +1098,8 @@ static void stable_sorts()
     CHECK(std::is_sorted(owned.begin(), owned.end(), [](auto &a, auto &b) { return *a < *b; }));
     std::vector<Counted> counted(20000);
     std::atomic<int> calls{0};
-    try {
-        sched::stable_sort(counted, [&](auto &, auto &) { return ++calls > 100000 ? throw 5 : false; });
-        CHECK(!"no exception");
-    } catch (int five) {
-        CHECK_EQ(five, 5);
-    }
+    auto less = [&](auto &, auto &) { return ++calls > 100000 ? throw 5 : false; };
+    CHECK_EQ(thrown_by<int>([&] { sched::stable_sort(counted, less); }), 5);
     CHECK_EQ(alive, 20000);
 }
 
@@ -1212,22 +1148,13 @@ static void ranges()
     CHECK(array[0] == 1 && array[1] == 2 && array[2] == 3);
     sched::sort(v, std::greater<>());
     CHECK(std::is_sorted(v.rbegin(), v.rend()));
-    try {
-        sched::parallel_for(-1, v.size(), [](size_t) { CHECK(!"called"); });
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::invalid_argument);
-    }
+    CHECK_EQ(error_of([&] { sched::parallel_for(-1, v.size(), [](size_t) { CHECK(!"called"); }); }), EINVAL);
     std::atomic<long> calls{0};
     CHECK(!sched::parallel_for(0L, std::numeric_limits<long>::max(), [&](long) { if (++calls == 100) sched::stop(); }, 1));
     CHECK(calls >= 100);
     CHECK(sched::parallel_for(0, 10, [&](int) { sched::parallel_for(0, 10, [&](int) { sched::stop(); }); }));
-    try {
-        sched::parallel_for(0L, std::numeric_limits<long>::max(), [&](long) { if (++calls > 200) throw 5; }, 1);
-        CHECK(!"no exception");
-    } catch (int five) {
-        CHECK_EQ(five, 5);
-    }
+    auto throws = [&](long) { if (++calls > 200) throw 5; };
+    CHECK_EQ(thrown_by<int>([&] { sched::parallel_for(0L, std::numeric_limits<long>::max(), throws, 1); }), 5);
 }
 
 CASE(hpp_ranges)
@@ -1245,12 +1172,7 @@ static void futures(sched::pool &pool)
 {
     sched::future<int> none;
     CHECK(!none.valid());
-    try {
-        none.wait();
-        CHECK(!"no exception");
-    } catch (const std::system_error &error) {
-        CHECK(error.code() == std::errc::invalid_argument);
-    }
+    CHECK_EQ(error_of([&] { none.wait(); }), EINVAL);
     auto seven = pool.submit([] { return std::make_unique<int>(7); });
     CHECK(seven.valid());
     seven.wait();
@@ -1263,12 +1185,7 @@ static void futures(sched::pool &pool)
     CHECK_EQ(none.get(), 8);
     for (int i = 0; i < 50; i++) { /* often: a race detector must not see the task free what this thread reads */
         auto throws = pool.submit([]() -> std::string { throw 3; });
-        try {
-            throws.get();
-            CHECK(!"no exception");
-        } catch (const int &three) {
-            CHECK_EQ(three, 3);
-        }
+        CHECK_EQ(thrown_by<int>([&] { throws.get(); }), 3);
     }
     auto within = pool.submit([&] { return pool.submit([] { return 5; }).get() + 1; });
     CHECK_EQ(within.get(), 6);
@@ -1302,12 +1219,7 @@ CASE(hpp_pool)
     sched::pool third(options);
     sched::run(2, [&] { futures(third); });
     third.submit([&] { return other.submit([] {}).get(); }).get();
-    try {
-        sched::pool bad(1, "SCHED_IDLE=sometimes");
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::invalid_argument);
-    }
+    CHECK_EQ(error_of([] { sched::pool bad(1, "SCHED_IDLE=sometimes"); }), EINVAL);
 }
 
 /* hpp_worker_local: sched.hpp: a value for each worker, which the bodies of loops change without atomics.
@@ -1340,11 +1252,7 @@ CASE(hpp_worker_local)
     locals(nullptr);
     sched::pool pool(3);
     locals(pool.scheduler());
-    try {
-        sched::worker_local<int>().local();
-        CHECK(!"no exception");
-    } catch (const std::out_of_range &) {
-    }
+    thrown_by<std::out_of_range>([] { sched::worker_local<int>().local(); });
 }
 
 /* hpp_stress: sched.hpp: all of it at once, chosen at random: what is counted is right, and what
@@ -1416,12 +1324,8 @@ static void grow(int depth, unsigned seed)
                 grow(depth - 1, i ? right : left);
                 throw i;
             });
-        try {
-            g.wait();
-            CHECK(!"no exception");
-        } catch (int i) {
-            CHECK(i == 0 || i == 1);
-        }
+        int thrown = thrown_by<int>([&] { g.wait(); });
+        CHECK(thrown == 0 || thrown == 1);
     }
     }
 }
@@ -1477,12 +1381,7 @@ static void mutexes()
     CHECK(first.try_lock());
     CHECK(!first.try_lock());
     first.unlock();
-    try {
-        first.unlock();
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::operation_not_permitted);
-    }
+    CHECK_EQ(error_of([] { first.unlock(); }), EPERM);
 }
 
 static void queue()
@@ -1517,12 +1416,7 @@ static void queue()
     g.wait();
     CHECK_EQ(sum, SYNC_TASKS * (SYNC_TASKS - 1) / 2);
     std::unique_lock<sched::mutex> none(m, std::defer_lock);
-    try {
-        not_empty.wait(none); /* not locked */
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::operation_not_permitted);
-    }
+    CHECK_EQ(error_of([&] { not_empty.wait(none); /* not locked */ }), EPERM);
 }
 
 static void semaphores()
@@ -1562,12 +1456,7 @@ static void barriers()
     CHECK(g.wait());
     CHECK_EQ(chosen, ROUNDS);
     sched::barrier of_none(0);
-    try {
-        of_none.arrive_and_wait();
-        CHECK(!"no exception");
-    } catch (const std::system_error &e) {
-        CHECK(e.code() == std::errc::invalid_argument);
-    }
+    CHECK_EQ(error_of([&] { of_none.arrive_and_wait(); }), EINVAL);
 }
 
 static void blocking()
@@ -1652,12 +1541,7 @@ CASE(hpp_levels)
         group.spawn_at(sched::level::urgent, owns(10000));
         CHECK(!group.wait());
         group.spawn_at(sched::level::background, [] { throw std::runtime_error("from a group"); });
-        try {
-            group.wait();
-            CHECK(false);
-        } catch (const std::runtime_error &e) {
-            CHECK_EQ(std::string(e.what()) == "from a group", 1);
-        }
+        CHECK_EQ(std::string(thrown_by<std::runtime_error>([&] { group.wait(); }).what()) == "from a group", 1);
     });
     CHECK_EQ(called, 1515);
     CHECK(out_of_run(2, [] { sched::spawn_at(sched::level::urgent, [] { throw std::runtime_error("urgent"); }); }) == "urgent");

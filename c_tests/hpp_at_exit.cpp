@@ -2,7 +2,7 @@
  * than anything of the headers and those that are younger, and in functions for atexit.
  * ctest: static debug
  * ctest: matrix few idle=park threads=2 */
-#include "check.h"
+#include "thrown.hpp"
 #include <stdexcept>
 
 static void uses_all(const char *where);
@@ -30,11 +30,7 @@ static thread_local User of_thread("an object of a thread", true);
 
 static void throws_in_a_run()
 {
-    try {
-        sched::run(2, [] { sched::spawn([] { throw std::runtime_error("of a task"); }); });
-        CHECK(!"no exception");
-    } catch (const std::runtime_error &) {
-    }
+    thrown_by<std::runtime_error>([] { sched::run(2, [] { sched::spawn([] { throw std::runtime_error("of a task"); }); }); });
 }
 
 static void uses_all(const char *where)

@@ -1,7 +1,7 @@
 /* sched.hpp: an exception of a task is thrown by the call of run that began the task's run. Here that call is made
  * before another one, and begins its run after the other's run has ended, with the same worker record.
  * ctest: matrix few */
-#include "check.h"
+#include "thrown.hpp"
 #include <sched_tasks.h>
 #include <atomic>
 #include <thread>
@@ -63,12 +63,7 @@ int main()
 {
     std::thread first([] {
         is_first = true;
-        try {
-            sched::run(1, [] { sched::spawn([] { throw 7; }); });
-            CHECK(!"no exception");
-        } catch (int thrown) {
-            CHECK_EQ(thrown, 7);
-        }
+        CHECK_EQ(thrown_by<int>([] { sched::run(1, [] { sched::spawn([] { throw 7; }); }); }), 7);
         step = 3;
     });
     wait_for(1);

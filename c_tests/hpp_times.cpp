@@ -2,6 +2,7 @@
 #include "case.h"
 #include "places.hpp"
 #include "counted.hpp"
+#include "thrown.hpp"
 #include <sched.hpp>
 #include <functional>
 #include <stdexcept>
@@ -103,12 +104,7 @@ static void objects()
     CHECK(g.wait());
     g.spawn([] { throw 1; });
     CHECK(g.wait_for(1h));
-    try {
-        g.wait();
-        CHECK(!"no exception");
-    } catch (int one) {
-        CHECK_EQ(one, 1);
-    }
+    CHECK_EQ(thrown_by<int>([&] { g.wait(); }), 1);
 }
 
 CASE(hpp_deadlines)
@@ -332,16 +328,14 @@ CASE(hpp_timer)
         pool.wait();
         CHECK_EQ(calls, 1);
     }
-    try {
+    auto e = thrown_by<std::runtime_error>([] {
         sched::timer t;
         sched::run(2, [&] {
             static sched::timer inner;
             inner.start(1ms, [] { throw std::runtime_error("due"); });
         });
-        CHECK(!"no exception");
-    } catch (const std::runtime_error &e) {
-        CHECK(strcmp(e.what(), "due") == 0);
-    }
+    });
+    CHECK(strcmp(e.what(), "due") == 0);
 }
 
 /* hpp_channel: sched.hpp: a channel moves elements of any type from tasks and threads to others, each once and in the order

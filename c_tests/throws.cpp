@@ -124,15 +124,21 @@ static void leaves(void *, struct scheduler *s)
     throw std::runtime_error("thrown by a task");
 }
 
-static void suspend_throw_body(void *)
+/* A run whose caller would catch what its tasks throw. */
+static void run_and_catch(taskfunc first, void *closure)
 {
     try {
-        sched_init(4, 4, leaves, nullptr);
+        sched_init(4, 4, first, closure);
     } catch (...) {
         check_say("caught by the caller\n");
         _exit(3);
     }
     check_say("sched_init came back\n");
+}
+
+static void suspend_throw_body(void *)
+{
+    run_and_catch(leaves, nullptr);
 }
 
 CASE(suspend_throw)
@@ -154,13 +160,7 @@ static void throw_throws(struct scheduler *)
 
 static void throw_body(void *deed)
 {
-    try {
-        sched_init(4, 4, seek_place, deed);
-    } catch (...) {
-        check_say("caught by the caller\n");
-        _exit(3);
-    }
-    check_say("sched_init came back\n");
+    run_and_catch(seek_place, deed);
 }
 
 static int throw_caught;
@@ -434,13 +434,7 @@ static void throw_through_root(void *deed, struct scheduler *s)
 
 static void throw_through_body(void *deed)
 {
-    try {
-        sched_init(4, 16, throw_through_root, deed);
-    } catch (...) {
-        check_say("caught by the caller\n");
-        _exit(4);
-    }
-    check_say("sched_init came back\n");
+    run_and_catch(throw_through_root, deed);
 }
 
 /* Not from a task: the workers do it all. */

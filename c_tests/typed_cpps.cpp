@@ -3,6 +3,7 @@
 #include "child.h"
 #include "retaken.h"
 #include "counted.hpp"
+#include "thrown.hpp"
 #include <sched_inline.h>
 #include <sched_typed.h>
 #include <stdexcept>
@@ -323,12 +324,7 @@ static void exceptions(sched::frame at, way how)
     CHECK(message(at, how, true, false) == "left");
     CHECK(message(at, how, false, true) == "right");
     CHECK(message(at, how, true, true) == "left");
-    try {
-        deep(20, at);
-        CHECK(!"no exception");
-    } catch (int n) {
-        CHECK_EQ(n, 0);
-    }
+    CHECK_EQ(thrown_by<int>([&] { deep(20, at); }), 0);
 }
 
 /* --- several at a time ----------------------------------------------------------- */
@@ -351,7 +347,7 @@ static void several(sched::frame at)
     CHECK_EQ(squares(at, true), sum);
     CHECK_EQ(squares(at, false), sum);
     std::atomic<int> ended{0};
-    try {
+    int two = thrown_by<int>([&] {
         sched::forked dropped(at, [&](sched::frame) { ended++; throw 1; });
         sched::forked name(at, [&](sched::frame) { return std::string(1000, 'y'); });
         sched::forked none(at, [&](sched::frame) { ended++; });
@@ -360,10 +356,8 @@ static void several(sched::frame at)
         none.join(at);
         CHECK_EQ(name.join(at).size(), 1000);
         thrown.join(at);
-        CHECK(!"no exception");
-    } catch (int n) {
-        CHECK_EQ(n, 2);
-    }
+    });
+    CHECK_EQ(two, 2);
     CHECK_EQ(ended, 4);
 }
 
@@ -437,14 +431,8 @@ static long disturbed(unsigned from, unsigned to, unsigned thrown, sched::frame 
 static void waits(sched::frame at)
 {
     CHECK_EQ(disturbed(0, LEAVES, LEAVES, at), (long)LEAVES * (LEAVES - 1) / 2);
-    for (unsigned thrown = 3; thrown < LEAVES; thrown += LEAVES / 4) {
-        try {
-            disturbed(0, LEAVES, thrown, at);
-            CHECK(!"no exception");
-        } catch (unsigned n) {
-            CHECK_EQ(n, thrown);
-        }
-    }
+    for (unsigned thrown = 3; thrown < LEAVES; thrown += LEAVES / 4)
+        CHECK_EQ(thrown_by<unsigned>([&] { disturbed(0, LEAVES, thrown, at); }), thrown);
 }
 
 /* --- from where ------------------------------------------------------------------ */
