@@ -36,18 +36,26 @@ impl Source {
     }
 }
 
+/// The first value of the key in the text of /proc/cpuinfo.
+pub fn cpuinfo<'a>(info: &'a str, key: &str) -> Option<&'a str> {
+    let mut pairs = info.lines().filter_map(|line| line.split_once(':'));
+    pairs.find_map(|(k, value)| (k.trim() == key).then(|| value.trim()))
+}
+
+/// The processor's model.
+pub fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo(&info, "model name").map(str::to_owned);
+    model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}
+
 /// The processor's model, the number of processors, and the kernel, in words.
 pub fn machine() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == "model name").then(|| value.trim().to_string())
-    });
+    let model = processor();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let kernel = output(Command::new("uname").arg("-sr")).unwrap_or_else(|| "Linux".into());
     // What stands behind a minus is the name that somebody gave a build.
     let kernel = kernel.split('-').next().unwrap_or_default();
-    let model = model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH));
     format!("{model}, {cores} processors, {kernel}")
 }
 

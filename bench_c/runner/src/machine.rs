@@ -7,6 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
+use sched_tools::provenance::{cpuinfo, output, processor};
 use sched_tools::text::say;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub struct Machine {
 impl Machine {
     pub fn look() -> Machine {
         Machine {
-            cpu: cpu_model(),
+            cpu: processor(),
             cpu_details: cpu_details(&read("/proc/cpuinfo")),
             cores: thread::available_parallelism().map_or(1, usize::from),
             // Only the version: what follows the dash names a build of one host.
@@ -156,37 +157,21 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).map_or("unknown".into(), |text| text.trim().to_owned())
 }
 
-fn cpu_model() -> String {
-    let info = read("/proc/cpuinfo");
-    let model = field(&info, "model name").map(str::to_owned);
-    model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
-}
-
 /// "family 25, model 17, virtual". Under a hypervisor the model name often says the vendor only.
 fn cpu_details(info: &str) -> Option<String> {
     let numbers = [("family", "cpu family"), ("model", "model")];
     let mut details: Vec<String> = numbers
         .iter()
-        .filter_map(|(name, key)| Some(format!("{name} {}", field(info, key)?)))
+        .filter_map(|(name, key)| Some(format!("{name} {}", cpuinfo(info, key)?)))
         .collect();
-    if field(info, "flags")?.split(' ').any(|flag| flag == "hypervisor") {
+    if cpuinfo(info, "flags")?.split(' ').any(|flag| flag == "hypervisor") {
         details.push("virtual".to_owned());
     }
     (!details.is_empty()).then(|| details.join(", "))
 }
 
-/// The first value of the key in /proc/cpuinfo.
-fn field<'a>(info: &'a str, key: &str) -> Option<&'a str> {
-    let mut pairs = info.lines().filter_map(|line| line.split_once(':'));
-    pairs.find_map(|(k, value)| (k.trim() == key).then(|| value.trim()))
-}
-
 fn commit() -> Option<String> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| text.trim().to_owned())
-    };
+    let git = |args: &[&str]| output(Command::new("git").args(args));
     let head = git(&["rev-parse", "--short", "HEAD"])?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     Some(if changed { head + "+" } else { head })

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use sched_tools::process::{self, scratch_file};
+use sched_tools::provenance::output;
 use serde::Serialize;
 
 /// A program, and its number of tasks in two sizes.
@@ -63,7 +64,8 @@ impl std::fmt::Display for PerTask {
 
 /// None if there is no valgrind.
 pub fn count(programs: &Path) -> Result<Option<Instructions>> {
-    let Some(valgrind) = version() else { return Ok(None) };
+    let valgrind = output(Command::new("valgrind").arg("--version"));
+    let Some(valgrind) = valgrind else { return Ok(None) };
     let scratch = scratch_file("callgrind.out");
     let counts = [TREE, FIB].map(|pair| per_task(programs, &pair, &scratch));
     // The file is missing if valgrind failed.
@@ -81,12 +83,6 @@ fn per_task(programs: &Path, pair: &Pair, scratch: &Path) -> Result<PerTask> {
         total: per_task(large.total, small.total),
         library: per_task(large.library, small.library),
     })
-}
-
-fn version() -> Option<String> {
-    let output = Command::new("valgrind").arg("--version").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| text.trim().to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

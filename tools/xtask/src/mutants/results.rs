@@ -11,6 +11,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use sched_tools::number::thousands;
+use sched_tools::provenance::output;
+use sched_tools::table::markdown;
+
 const FILE: &str = "model/RESULTS.md";
 const README: &str = "model/mutants/README.md";
 
@@ -61,7 +65,7 @@ impl Results {
                 self.models.retain(|_, row| row[0] != test); // some may be gone
             }
             if let Some((name, executions, preemptions)) = explored(line) {
-                let columns = [test, &grouped(executions), preemptions, commit].map(String::from);
+                let columns = [test, &thousands(executions), preemptions, commit].map(String::from);
                 // Several models may have one name, in their order.
                 let nth = names.entry(name).and_modify(|n| *n += 1).or_insert(1);
                 let name = if *nth > 1 { format!("{name} ({nth})") } else { name.into() };
@@ -112,7 +116,7 @@ impl Results {
             text,
             "{} models, {} executions. {} mutants: {killed} killed, {} not killed, {not_run} not run.\n",
             self.models.len(),
-            grouped(executions),
+            thousands(executions),
             mutants.len(),
             mutants.len() - killed - not_run,
         );
@@ -120,29 +124,24 @@ impl Results {
         text += "\n\nEach model of loom explores every interleaving with at most so many preemptions. \
                  Those of the test `whole` have random\nschedules, by shuttle, with at most so many changes of \
                  the threads' priorities.\n\n";
-        table(&mut text, &["model", "test", "executions", "preemptions", "commit"], &self.models);
+        text += &table(&["model", "test", "executions", "preemptions", "commit"], self.models.clone());
         let _ = write!(text, "\n{MUTANTS}\n\n");
-        table(&mut text, &["mutant", "file", "killed by", "commit"], mutants);
+        text += &table(&["mutant", "file", "killed by", "commit"], mutants.clone());
         let _ = write!(text, "\n{LITMUS}\n\n");
         text += "Whether the memory model allows what the protocol must exclude, by herd7. The tests \
                  without a fence are there to show\nthat the others can fail.\n\n";
-        table(&mut text, &["test", "seen", "commit"], &self.litmus);
+        text += &table(&["test", "seen", "commit"], self.litmus.clone());
         text += "\n## Equivalent weakenings\n\nNo model finds these; they change nothing that the library promises, \
                  or nothing that the models can show.\n\n";
-        text += "| weakening | why |\n| --- | --- |\n";
-        for (weakening, why) in equivalents {
-            let _ = writeln!(text, "| {weakening} | {why} |");
-        }
-        text
+        let why = |(what, why): &(String, String)| (what.clone(), vec![why.clone()]);
+        text + &table(&["weakening", "why"], equivalents.iter().map(why))
     }
 }
 
-fn table(text: &mut String, head: &[&str], rows: &Rows) {
-    let _ = writeln!(text, "| {} |", head.join(" | "));
-    let _ = writeln!(text, "|{}", " --- |".repeat(head.len()));
-    for (first, columns) in rows {
-        let _ = writeln!(text, "| {first} | {} |", columns.join(" | "));
-    }
+fn table(head: &[&str], rows: impl IntoIterator<Item = (String, Vec<String>)>) -> String {
+    let rows = rows.into_iter().map(|(first, columns)| [vec![first], columns].concat());
+    let head: Vec<String> = head.iter().map(|word| word.to_string()).collect();
+    markdown(head.len(), &head, &rows.collect::<Vec<_>>()) + "\n"
 }
 
 /// The rows of the table below a title.
@@ -177,29 +176,13 @@ fn equivalents(readme: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// 1234567 as "1,234,567".
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn number(grouped: &str) -> u64 {
     grouped.replace(',', "").parse().unwrap_or(0)
 }
 
 /// The commit of the working tree.
 pub fn commit(root: &Path) -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
+    let git = |arguments: &[&str]| output(Command::new("git").current_dir(root).args(arguments));
     let Some(head) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
     let changes = git(&["status", "--porcelain", "--", "src", "model/src", "model/tests"]);
     let mark = if changes.is_none_or(|changes| changes.is_empty()) { "" } else { "+" };
