@@ -393,6 +393,18 @@ pub mod tests {
     }
 
     #[test]
+    fn a_machine_is_busy_if_cores_are_taken_or_serial_programs_slowed() {
+        let seconds = |_: &Case, round: usize| [0.5, 0.4, 0.6][round - 1];
+        let mut session = session(&["tree steal 2 n=8"], 3, seconds);
+        session.about.cores_ours = 1.7;
+        assert!(session.is_busy());
+        session.about.cores_ours = 2.0;
+        assert!(!session.is_busy() && session.spread().is_none());
+        session.cases[0].case.by = "serial".into();
+        assert!(session.is_busy() && (session.spread().unwrap() - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
     fn what_was_not_measured_is_left_out() {
         let value = |case: &Case, _| if case.by == "steal" { 1.0 } else { 2.0 };
         let data = lab(session(&["tree steal 2 n=8", "tree fifo 2 n=8"], 6, value));

@@ -167,7 +167,7 @@ impl Source {
         Ok(match verb {
             "figure" | "drawing" => self.figure(rest)?,
             "see" => self.number(rest)?.to_string(),
-            "about" => self.about(&words, language)?,
+            "about" => self.about(&words)?,
             "grain" => language.number(self.task_ns(rest).context("iterations")?),
             "gain" => language.number(self.gain(rest).context("not measured")?.median),
             "count" => language.grouped(self.quartiles("value", rest)?.median.round() as u64),
@@ -344,13 +344,11 @@ impl Source {
         ))
     }
 
-    fn about(&self, words: &[&str], language: Language) -> Result<String> {
+    fn about(&self, words: &[&str]) -> Result<String> {
         let [session, field] = words else { bail!("a session and a field") };
-        let session = self.data.session(session)?;
-        let about = &session.about;
+        let about = &self.data.session(session)?.about;
         let machine = &about.machine;
         Ok(match *field {
-            "machine" => machine.line(),
             "cpu" => machine.cpu.clone(),
             "processor" => {
                 let details = machine.cpu_details.as_ref().map(|details| format!(" ({details})"));
@@ -358,28 +356,13 @@ impl Source {
             }
             "cores" => machine.cores.to_string(),
             "kernel" => machine.kernel.clone(),
-            "version" => machine.version.clone(),
             "commit" => machine.commit.clone().context("no commit")?,
             "rounds" => about.rounds.to_string(),
-            "date" => {
-                ensure!(language == Language::English, "dates are in English");
-                let date = about.date.as_deref().context("no date")?;
-                sched_tools::provenance::day(date).with_context(|| date.to_owned())?
-            }
-            "seconds" => format!("{:.0}", about.total_seconds),
-            "minutes" => format!("{:.0}", about.total_seconds / 60.0),
-            "iteration" => language.number(about.iteration_ns),
             "systems" => about.others().join("; "),
             // Of a session in which none failed, nothing.
             "failures" if about.failures.is_empty() => String::new(),
             "failures" => format!("These runs failed: {}.", about.failures.join("; ")),
-            "ours" => language.number(about.cores_ours),
-            "state" if session.is_busy() => "busy".to_owned(),
-            "state" => "quiet".to_owned(),
-            "spread" => language.number(session.spread().context("no serial program")?),
-            other => {
-                about.systems.get(other).cloned().with_context(|| format!("no field `{other}`"))?
-            }
+            other => bail!("no field `{other}`"),
         })
     }
 }
