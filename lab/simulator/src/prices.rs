@@ -57,40 +57,46 @@ impl Contention {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Prices {
+pub struct PricesIn<T> {
     /// Adding a task, taking it from the worker's own queue or from the shared one, and a fork with
     /// its join. Negative if it costs less than in the recorder.
-    pub push: f64,
-    pub run: f64,
-    pub fork: f64,
+    pub push: T,
+    pub run: T,
+    pub fork: T,
     /// What it costs more to add a task in a place of the queue that was never used; with bounded
     /// deques, to send it through the queue of all.
-    pub fresh: Fresh,
+    pub fresh: [T; LENGTHS.len()],
     /// What a thief spends on a task that it takes, and what its victim loses.
-    pub thief: f64,
-    pub robbed: f64,
+    pub thief: T,
+    pub robbed: T,
     /// How long a thief searches until it has a task of an owner that computes and does not answer.
-    pub late: f64,
+    pub late: T,
     /// A look at an empty queue of another worker, and what a search takes beyond its looks.
-    pub look: f64,
-    pub pause: f64,
+    pub look: T,
+    pub pause: T,
     /// What a search in vain costs each owner, once, when it next adds to its deque.
-    pub vain: f64,
+    pub vain: T,
     /// The time from a wake-up until the woken worker runs, and what the waker spends.
-    pub wake: f64,
-    pub waker: f64,
+    pub wake: T,
+    pub waker: T,
     /// The same for a worker that has slept since the last run.
-    pub first_wake: f64,
-    pub first_waker: f64,
+    pub first_wake: T,
+    pub first_waker: T,
     /// The contention for a lock, with spawned tasks, and with forks and joins.
     pub spawns: Contention,
     pub forks: Contention,
     /// A line of memory that another processor has written.
-    pub line: f64,
+    pub line: T,
     /// A run without tasks, and what each further worker adds.
-    pub init: f64,
-    pub init_worker: f64,
+    pub init: T,
+    pub init_worker: T,
 }
+
+/// Nanoseconds.
+pub type Prices = PricesIn<f64>;
+
+/// In whole picoseconds, except for contention.
+pub type Picoseconds = PricesIn<i64>;
 
 impl Prices {
     /// What it costs that a task moves to a worker that searches: the theft from an owner that
@@ -98,29 +104,6 @@ impl Prices {
     pub fn of_a_move(&self) -> f64 {
         self.thief.max(self.late) + self.robbed + self.line
     }
-}
-
-/// The same in whole picoseconds, except for contention.
-pub struct Picoseconds {
-    pub push: i64,
-    pub run: i64,
-    pub fork: i64,
-    pub fresh: [i64; LENGTHS.len()],
-    pub thief: i64,
-    pub robbed: i64,
-    pub late: i64,
-    pub look: i64,
-    pub pause: i64,
-    pub vain: i64,
-    pub wake: i64,
-    pub waker: i64,
-    pub first_wake: i64,
-    pub first_waker: i64,
-    pub spawns: Contention,
-    pub forks: Contention,
-    pub line: i64,
-    pub init: i64,
-    pub init_worker: i64,
 }
 
 impl Picoseconds {

@@ -33,11 +33,12 @@ pub struct Outcome {
     pub events: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Next {
     /// The operation at the end of the current step.
     Operation,
     /// To take a task from the worker's own deque, or from the shared queue.
+    #[default]
     Take,
     /// To look at the deques of the others.
     Search,
@@ -47,6 +48,7 @@ pub enum Next {
     Grab(u32),
 }
 
+#[derive(Default)]
 pub struct Worker {
     /// The worker's tasks, the oldest in front.
     pub deque: VecDeque<u32>,
@@ -149,12 +151,6 @@ pub struct Lock {
     pub last: u32,
 }
 
-impl Lock {
-    pub fn new() -> Lock {
-        Lock { free_at: 0, last: NOBODY }
-    }
-}
-
 impl<'a> Engine<'a> {
     pub fn new(
         graph: &'a Graph,
@@ -165,24 +161,10 @@ impl<'a> Engine<'a> {
     ) -> Self {
         let tasks = graph.tasks.len();
         let new = |_| Worker {
-            deque: VecDeque::new(),
             places: FIRST_PLACES,
-            emptied: 0,
-            used: 0,
-            offered: 0,
-            asked: false,
-            filled_since: 0,
-            locked_until: 0,
             current: NOBODY,
-            next: Next::Take,
-            debt: 0,
-            searching: false,
-            woken: false,
-            patience: 0,
-            looks_since: 0,
-            unlocked: 0,
             rested: true,
-            seen: 0,
+            ..Worker::default()
         };
         Engine {
             graph,
@@ -194,7 +176,7 @@ impl<'a> Engine<'a> {
             events: BinaryHeap::with_capacity(workers),
             shared: VecDeque::new(),
             longest: 0,
-            lock: Lock::new(),
+            lock: Lock { free_at: 0, last: NOBODY },
             overflow: VecDeque::new(),
             sleepers: Vec::with_capacity(workers),
             searching: 0,
