@@ -112,12 +112,6 @@ impl Graph {
         Ok(Graph { lost, ..Graph::from_events(&run.ops, &intervals)? })
     }
 
-    /// True if other programs had the processor for so long that the times include too much of
-    /// theirs.
-    pub fn is_disturbed(&self) -> bool {
-        self.lost > CALM
-    }
-
     /// An interval before the beginning of a task is the cost of taking it from the queue, and
     /// belongs to the task.
     fn from_events(ops: &[Op], intervals: &[f32]) -> Result<Graph> {

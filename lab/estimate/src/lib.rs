@@ -80,22 +80,6 @@ pub enum Verdict {
     Open,
 }
 
-impl Verdict {
-    /// The word for the verdict.
-    pub fn says(self, less: &'static str, more: &'static str) -> &'static str {
-        match self {
-            Verdict::Less => less,
-            Verdict::More => more,
-            Verdict::Open => "no difference seen",
-        }
-    }
-
-    /// The verdict on a claim that says "less".
-    pub fn on_claim(self) -> &'static str {
-        self.says("confirmed", "refuted")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,9 +119,9 @@ mod tests {
     #[test]
     fn verdicts() {
         let e = |low, high| Estimate { low, value: (low + high) / 2.0, high };
-        assert_eq!(e(0.8, 0.9).against(1.0).on_claim(), "confirmed");
-        assert_eq!(e(1.1, 1.2).against(1.0).on_claim(), "refuted");
-        assert_eq!(e(0.9, 1.1).against(1.0).on_claim(), "no difference seen");
+        assert_eq!(e(0.8, 0.9).against(1.0), Verdict::Less);
+        assert_eq!(e(1.1, 1.2).against(1.0), Verdict::More);
+        assert_eq!(e(0.9, 1.1).against(1.0), Verdict::Open);
         assert_eq!(e(0.9, 1.0).against(1.0), Verdict::Open);
     }
 
