@@ -1223,9 +1223,7 @@ static void within_root(void *closure, struct scheduler *s)
 
 CASE(block_within)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = 2};
-    pool = sched_pool_create(&options);
-    CHECK(pool != NULL);
+    pool = pool_of(2);
     for (int i = 1; i <= 2; i++) {
         rounds = 0;
         run(2, within_root);

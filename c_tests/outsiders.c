@@ -587,9 +587,7 @@ static void outside_turns_beside(struct sched_pool *pool, int job, int source)
 
 CASE(outside_turns)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = threads_of(2)};
-    struct sched_pool *pool = sched_pool_create(&options);
-    CHECK(pool);
+    struct sched_pool *pool = pool_of(threads_of(2));
     CHECK_EQ(sched_sem_init(&sem, 0), 0);
     CHECK_EQ(sched_mutex_init(&mutex), 0);
     CHECK_EQ(sched_pool_run(pool, note_run, NULL), 0);
@@ -667,9 +665,7 @@ static void close_start(void *closure, struct scheduler *s)
 CASE(close_joins)
 {
     int threads = threads_of(1);
-    struct sched_options options = {.size = sizeof options, .nthreads = threads};
-    struct sched_pool *pool = sched_pool_create(&options);
-    CHECK(pool);
+    struct sched_pool *pool = pool_of(threads);
     for (size_t job = 0; job < sizeof close_jobs / sizeof close_jobs[0]; job++) {
         close_busy = close_started = 0;
         for (int i = 0; i < threads; i++)

@@ -2,6 +2,7 @@
 #include "case.h"
 #include "child.h"
 #include "proc.h"
+#include "pool.h"
 #include <pthread.h>
 #include <sched_tasks.h>
 #include <stdatomic.h>
@@ -304,9 +305,7 @@ CASE(scan_helped)
 {
     if (threads_of(4) > 1)
         CHECK_EQ(sched_init(4, 10, helped_root, NULL), 0);
-    struct sched_options options = {.size = sizeof options, .nthreads = 2};
-    struct sched_pool *pool = sched_pool_create(&options);
-    CHECK(pool != NULL);
+    struct sched_pool *pool = pool_of(2);
     helped_root(NULL, sched_pool_scheduler(pool));
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }

@@ -1,6 +1,7 @@
 /* syncs: barriers, and synchronisation between runs and threads. */
 #include "case.h"
 #include "sync.h"
+#include "pool.h"
 
 /* barrier: As many tasks as there are workers may all wait for each other, run after run: each
  * worker runs one of them, however many there are for a processor.
@@ -291,12 +292,7 @@ static void starts(void *closure, struct scheduler *s)
 
 CASE(sync_runs)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = 2};
-    struct sched_pool *pool[2];
-    for (int i = 0; i < 2; i++) {
-        pool[i] = sched_pool_create(&options);
-        CHECK(pool[i] != NULL);
-    }
+    struct sched_pool *pool[] = {pool_of(2), pool_of(2)};
     for (long i = 0; i < 2; i++)
         CHECK_EQ(sched_pool_submit(pool[i], player, (void *)i), 0);
     CHECK_EQ(sched_sem_post(&to[0]), 0);

@@ -3,6 +3,7 @@
 #include "child.h"
 #include "sync.h"
 #include "shown.h"
+#include "pool.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
@@ -216,11 +217,9 @@ static void *gives(void *arg)
 
 static void many_runs(void *arg)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = 1};
     double end = now() + 3 * LIMIT, longest = 0;
     setenv("SCHED_WATCHDOG", "400ms", 1);
-    struct sched_pool *pool = sched_pool_create(&options);
-    CHECK(pool != NULL);
+    struct sched_pool *pool = pool_of(1);
     while (now() < end) {
         double before = now();
         pthread_t thread = begin_thread(gives, NULL);
@@ -259,12 +258,10 @@ static void *looker(void *arg)
 
 CASE(watchdog_begin)
 {
-    struct sched_options options = {.size = sizeof options, .nthreads = 1};
     unsetenv("SCHED_THREADS");
     setenv("SCHED_WATCHDOG", "1ms", 1);
     CHECK(freopen("/dev/null", "w", stderr) != NULL);
-    struct sched_pool *pool = sched_pool_create(&options);
-    CHECK(pool != NULL);
+    struct sched_pool *pool = pool_of(1);
     pthread_t thread = begin_thread(looker, NULL);
     for (int workers = 2; workers <= MOST; workers += STEP)
         CHECK_EQ(sched_init(workers, 0, nothing, NULL), 0);

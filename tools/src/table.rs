@@ -36,10 +36,6 @@ impl Table {
         self.rows.push(row);
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// These columns, laid out.
     fn part(&self, columns: &[usize]) -> comfy_table::Table {
         let cells = |row: &[String]| columns.iter().map(|&c| row[c].clone()).collect::<Vec<_>>();
