@@ -614,8 +614,7 @@ static void no_stack_sleeps(void *closure, struct scheduler *s)
 
 static void no_stack_first(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < NO_STACK_TASKS; i++)
-        CHECK_EQ(sched_spawn(no_stack_sleeps, NULL, s), 0);
+    CHECK_TIMES(NO_STACK_TASKS, sched_spawn(no_stack_sleeps, NULL, s));
     no_stack_sleeps(closure, s);
 }
 
@@ -835,8 +834,7 @@ static void short_forks(void *closure, struct scheduler *s)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        for (int i = 0; i < SHORT_RUNS; i++)
-            CHECK_EQ(sched_init(1, 4, short_one, NULL), 0);
+        CHECK_TIMES(SHORT_RUNS, sched_init(1, 4, short_one, NULL));
         _exit(0);
     }
     int status;
@@ -949,8 +947,7 @@ static void stress_child(void *closure, struct scheduler *s)
 
 static void stress_in_a_run(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn(stress_child, closure, s), 0);
+    CHECK_TIMES(3, sched_spawn(stress_child, closure, s));
 }
 
 /* Some of the things, by the bits of what. */

@@ -293,8 +293,7 @@ static void plain_root(void *closure, struct scheduler *s)
         cancel_when_begun(PLAIN, round, s);
         CHECK_EQ(sched_sleep(SHORT, s), 0);
         CHECK_EQ(uncut, 0);
-        for (int i = 0; i < 3; i++)
-            CHECK_EQ(sched_sem_post(&late), 0);
+        CHECK_TIMES(3, sched_sem_post(&late));
         CHECK_EQ(sched_mutex_unlock(&busy), 0);
         CHECK(sched_barrier_wait(&barrier, s) >= 0);
         CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
@@ -371,8 +370,7 @@ static void gives_up(void *closure, struct scheduler *s)
 {
     sched_group own = SCHED_GROUP_INIT;
     uint64_t x = (uint64_t)sched_now();
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(sched_group_spawn(&own, sleeps_below, NULL, s), 0);
+    CHECK_TIMES(2, sched_group_spawn(&own, sleeps_below, NULL, s));
     for (int i = 0; i < 3; i++)
         sched_group_wait_until(&own, sched_now() + (sched_time)(next_random(&x) % 10000), s);
     CHECK_EQ(sched_group_wait(&own, s), 0);
@@ -510,16 +508,13 @@ static void ladder_root(void *closure, struct scheduler *s)
         begun = cut = 0;
         for (int i = 0; i <= LEVELS; i++)
             CHECK_EQ(sched_group_init(&ladder[i]), 0);
-        for (int i = 0; i < 2; i++)
-            CHECK_EQ(sched_group_spawn(&ladder[LEVELS], sleeps_last, NULL, s), 0);
+        CHECK_TIMES(2, sched_group_spawn(&ladder[LEVELS], sleeps_last, NULL, s));
         for (int i = LEVELS; i-- > 0;)
-            for (int twice = 0; twice < 2; twice++)
-                CHECK_EQ(sched_group_spawn(&ladder[i], waits_for_next, &ladder[i], s), 0);
+            CHECK_TIMES(2, sched_group_spawn(&ladder[i], waits_for_next, &ladder[i], s));
         while (begun < 2 * (LEVELS + 1))
             CHECK_EQ(sched_sleep(SHORT, s), 0);
         sched_group_cancel(&group);
-        for (int i = 0; i < 4; i++)
-            CHECK_EQ(sched_sleep(SHORT, s), 0);
+        CHECK_TIMES(4, sched_sleep(SHORT, s));
         CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
         CHECK_EQ(cut, 0);
         sched_group_cancel(&ladder[0]);
@@ -580,8 +575,7 @@ CASE(cancel_guest)
     struct scheduler *s = sched_pool_scheduler(pool);
     for (int by_graph = 0; by_graph < 2; by_graph++) {
         begun = cut = releases = 0;
-        for (int i = 0; i < workers; i++)
-            CHECK_EQ(sched_pool_submit(pool, keeps_worker, NULL), 0);
+        CHECK_TIMES(workers, sched_pool_submit(pool, keeps_worker, NULL));
         while (begun < workers)
             pause_us(100);
         pthread_t thread = begin_thread(cancels_when_all_have_begun, (void *)(intptr_t)workers);

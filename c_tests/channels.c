@@ -255,15 +255,13 @@ APART void until_all(void *closure, struct scheduler *s)
                               : sched_channel_receive_until(c, &element, deadline, s), 0);
             CHECK_EQ(element, 41);
             CHECK_EQ(pthread_join(thread, NULL), 0);
-            for (int i = 0; i < (int)capacity; i++)
-                CHECK_EQ(sched_channel_send(c, &(int){17}, s), 0);
+            CHECK_TIMES((int)capacity, sched_channel_send(c, &(int){17}, s));
             CHECK_EQ(pthread_create(&thread, NULL, receives_later, c), 0);
             element = 17;
             CHECK_EQ(way == 2 ? sched_channel_send(c, &element, s)
                               : sched_channel_send_until(c, &element, deadline, s), 0);
             CHECK_EQ(pthread_join(thread, NULL), 0);
-            for (int i = 0; i < (int)capacity; i++)
-                CHECK_EQ(sched_channel_receive(c, &element, s), 0);
+            CHECK_TIMES((int)capacity, sched_channel_receive(c, &element, s));
         }
         CHECK_TIMES_OUT(sched_channel_receive_until(c, &element, deadline, s));
         sched_channel_close(c);
@@ -464,8 +462,7 @@ static void waits_for_ever(void *closure, struct scheduler *s)
 static void destroys_awaited(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(waits_for_ever, NULL, s), 0);
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(sched_sleep(SHORT, s), 0);
+    CHECK_TIMES(100, sched_sleep(SHORT, s));
     sched_channel_destroy(channel);
 }
 

@@ -45,6 +45,13 @@
 /* Compares both values as signed 64-bit integers. */
 #define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a, #b, (long long)(a), (long long)(b))
 
+/* A call that must return 0, n times. */
+#define CHECK_TIMES(n, call)                                                  \
+    do {                                                                      \
+        for (long check_times = 0; check_times < (long)(n); check_times++)    \
+            CHECK_EQ(call, 0);                                                \
+    } while (0)
+
 /* The calling thread's errno. A compiler may keep the address of errno within a function, but a task may go on in
  * another thread; so tasks use these functions. */
 __attribute__((noinline, unused)) static int get_errno(void)

@@ -41,8 +41,7 @@ static void task(void *closure, struct scheduler *s)
 static void above_root(void *closure, struct scheduler *s)
 {
     long before = status_kb("VmSize");
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(task, (void *)(long)ABOVE_DEPTH, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(task, (void *)(long)ABOVE_DEPTH, s));
     while (there < TASKS)
         sched_task_yield(s);
     long more = status_kb("VmSize") - before;
@@ -228,8 +227,7 @@ static void flood_leaf(void *closure, struct scheduler *s)
 
 static void flood_root(void *closure, struct scheduler *s)
 {
-    for (long i = 0; i < FLOOD_N; i++)
-        CHECK_EQ(sched_spawn(flood_leaf, NULL, s), 0);
+    CHECK_TIMES(FLOOD_N, sched_spawn(flood_leaf, NULL, s));
 }
 
 CASE(cont_flood)
@@ -262,10 +260,8 @@ static void fork_waits(void *closure, struct scheduler *s)
 static void fork_root(void *closure, struct scheduler *s)
 {
     int status;
-    for (int i = 0; i < WAITERS; i++)
-        CHECK_EQ(sched_spawn(fork_waits, NULL, s), 0);
-    for (int i = 0; i < WAITERS; i++)
-        CHECK_EQ(sched_sem_post(&free_units), 0);
+    CHECK_TIMES(WAITERS, sched_spawn(fork_waits, NULL, s));
+    CHECK_TIMES(WAITERS, sched_sem_post(&free_units));
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0)
@@ -458,8 +454,7 @@ static void refused_deeper(void *closure, struct scheduler *s)
 
 static void refused_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < REFUSED_DEPTH; i++)
-        CHECK_EQ(sched_spawn(refused_deeper, (void *)(long)REFUSED_QLEN, s), 0);
+    CHECK_TIMES(REFUSED_DEPTH, sched_spawn(refused_deeper, (void *)(long)REFUSED_QLEN, s));
 }
 
 CASE(cont_refused)
@@ -538,8 +533,7 @@ static atomic_int strangers;
 
 static void *spawn_strangers(void *s)
 {
-    for (int i = 0; i < STRANGERS; i++)
-        CHECK_EQ(sched_spawn(is_nearest, &strangers, s), 0);
+    CHECK_TIMES(STRANGERS, sched_spawn(is_nearest, &strangers, s));
     return NULL;
 }
 
@@ -548,8 +542,7 @@ static void put_off(void *closure, struct scheduler *s)
 {
     run_thread(spawn_strangers, s);
     CHECK_EQ(fesetround(FE_UPWARD), 0);
-    for (int i = 0; i < CHILDREN; i++)
-        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_TIMES(CHILDREN, sched_spawn(nothing, NULL, s));
     CHECK_EQ(mode_now(), FE_UPWARD);
     CHECK_EQ(fesetround(FE_TONEAREST), 0);
 }

@@ -22,8 +22,7 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void stats_root(void *closure, struct scheduler *s)
 {
-    for (long i = 0; i < (long)closure; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+    CHECK_TIMES((long)closure, sched_spawn(leaf, NULL, s));
 }
 
 static void three(void *value)
@@ -142,8 +141,7 @@ static void api_root(void *closure, struct scheduler *s)
     while (!started)
         CHECK_EQ(sched_spawn(api_leaf, NULL, s), 0), pause_us(20);
     pthread_join(thread, NULL);
-    for (int i = 0; i < N; i++)
-        CHECK_EQ(sched_spawn(api_leaf, NULL, s), 0);
+    CHECK_TIMES(N, sched_spawn(api_leaf, NULL, s));
 }
 
 /* Those counted are done, and those done are counted but for a batch of each worker. */
@@ -393,8 +391,7 @@ static void live_root(void *closure, struct scheduler *s)
 {
     struct sigaction action;
     char byte;
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+    CHECK_TIMES(20, sched_spawn(leaf, NULL, s));
     CHECK_EQ(sigaction(SIGQUIT, NULL, &action), 0);
     CHECK(action.sa_handler == SIG_DFL);
     if (closure)
@@ -469,8 +466,7 @@ static int go[2];
 static void live_stopped_root(void *closure, struct scheduler *s)
 {
     char byte;
-    for (int i = 0; i < LIVE_STOPPED_TASKS; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+    CHECK_TIMES(LIVE_STOPPED_TASKS, sched_spawn(leaf, NULL, s));
     CHECK_EQ(read(go[0], &byte, 1), 1);
     sched_task_yield(s);
     CHECK_EQ(read(go[0], &byte, 1), 1); /* so the leaves have run, also in kind serial */
@@ -588,8 +584,7 @@ static void times_root(void *closure, struct scheduler *s)
     spawn_all(TIMES_TASKS, times_leaf, s);
     sched_fork(&task, nothing, NULL, s);
     sched_join(&task, s);
-    for (long i = 0; i < TIMES_TASKS; i++)
-        CHECK_EQ(sched_sem_wait(&ends, s), 0);
+    CHECK_TIMES(TIMES_TASKS, sched_sem_wait(&ends, s));
 }
 
 /* The time of the run in nanoseconds: "seconds" has nine digits behind the point. */
@@ -657,8 +652,7 @@ static atomic_int slept;
 
 static void last_stats_root(void *closure, struct scheduler *s)
 {
-    for (long i = 0; i < (long)closure; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+    CHECK_TIMES((long)closure, sched_spawn(leaf, NULL, s));
     if (closure == NULL) {
         pause_us(5000);
         slept = 1;

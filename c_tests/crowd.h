@@ -19,8 +19,7 @@ static inline void crowd_member(void *closure, struct scheduler *s)
 static inline void crowd_root(void *closure, struct scheduler *s)
 {
     int members = spawn_calls() ? crowd_wanted - 1 : 3 * crowd_wanted;
-    for (int i = 0; i < members; i++)
-        CHECK_EQ(sched_spawn(crowd_member, closure, s), 0);
+    CHECK_TIMES(members, sched_spawn(crowd_member, closure, s));
     CHECK(threads_become(crowd_wanted));
     pause_us(5000);
     CHECK_EQ(thread_count(), crowd_wanted); /* and no more */

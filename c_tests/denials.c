@@ -92,8 +92,7 @@ static void here_only(void *closure, struct scheduler *s)
 
 static void fork_and_return(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn(here_only, closure, s), 0);
+    CHECK_TIMES(10, sched_spawn(here_only, closure, s));
     pid_t pid = fork();
     if (pid == 0)
         return;
@@ -130,16 +129,14 @@ static void no_setaffinity_leaf(void *closure, struct scheduler *s)
 
 static void no_setaffinity_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 50; i++)
-        CHECK_EQ(sched_spawn(no_setaffinity_leaf, NULL, s), 0);
+    CHECK_TIMES(50, sched_spawn(no_setaffinity_leaf, NULL, s));
 }
 
 static void no_setaffinity_body(void *error)
 {
     static const long calls[] = {SYS_sched_setaffinity};
     deny(calls, 1, (unsigned)(long)error);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_init(4, 4, no_setaffinity_root, NULL), 0);
+    CHECK_TIMES(3, sched_init(4, 4, no_setaffinity_root, NULL));
 }
 
 static void refused_with(int error)
@@ -222,8 +219,7 @@ static void *stranger(void *arg)
     while (!futex_foreign_run)
         sched_yield();
     deny(&futex, 1, EPERM);
-    for (int i = 0; i < FUTEX_FOREIGN_LEAVES; i++)
-        CHECK_EQ(sched_spawn(futex_foreign_leaf, arg, futex_foreign_run), 0);
+    CHECK_TIMES(FUTEX_FOREIGN_LEAVES, sched_spawn(futex_foreign_leaf, arg, futex_foreign_run));
     done = 1;
     return NULL;
 }
@@ -256,8 +252,7 @@ static void futex_midway_root(void *closure, struct scheduler *s)
     static const long futex = SYS_futex;
     pause_us(30000); /* all others sleep now */
     deny(&futex, 1, EPERM);
-    for (int i = 0; i < FUTEX_MIDWAY_LEAVES; i++)
-        CHECK_EQ(sched_spawn(futex_midway_leaf, closure, s), 0);
+    CHECK_TIMES(FUTEX_MIDWAY_LEAVES, sched_spawn(futex_midway_leaf, closure, s));
 }
 
 static void futex_midway_body(void *arg)

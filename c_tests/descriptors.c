@@ -275,8 +275,7 @@ static void waits_cancelled(void *closure, struct scheduler *s)
 
 static void cancel_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < CANCELLED; i++)
-        CHECK_EQ(sched_group_spawn(&waiting_group, waits_cancelled, NULL, s), 0);
+    CHECK_TIMES(CANCELLED, sched_group_spawn(&waiting_group, waits_cancelled, NULL, s));
     while (!cancelled_began && !shares_stack())
         sched_task_yield(s);
     CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
@@ -345,8 +344,7 @@ static void queue_full_root(void *closure, struct scheduler *s)
     CHECK_EQ(sched_sleep(10 * SHORT, s), 0);
     sched_group_cancel(&ends);
     CHECK_ERRNO(sched_group_wait(&ends, s), ECANCELED);
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(sched_close(sched_accept(listener, NULL, NULL, s)), 0);
+    CHECK_TIMES(2, sched_close(sched_accept(listener, NULL, NULL, s)));
     CHECK_EQ(sched_group_wait(&waits, s), 0);
     CHECK_EQ(sched_close(first), 0);
     CHECK_EQ(sched_close(listener), 0);
@@ -666,8 +664,7 @@ CASE(io_fork)
 {
     struct sched_pool *pool = pool_of(2);
     make_pipe(parents);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_pool_submit(pool, waits_in_parent, NULL), 0);
+    CHECK_TIMES(3, sched_pool_submit(pool, waits_in_parent, NULL));
     for (int i = 0; i < 3; i++) {
         pause_us(2000);
         in_child(in_fork, NULL);

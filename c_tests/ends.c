@@ -65,8 +65,7 @@ static void exit_cancelled_leaf(void *closure, struct scheduler *s)
 
 static void exit_cancelled_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn(exit_cancelled_leaf, NULL, s), 0);
+    CHECK_TIMES(10, sched_spawn(exit_cancelled_leaf, NULL, s));
 }
 
 static void *leaver(void *arg)
@@ -221,8 +220,7 @@ static void cancelled_root(void *closure, struct scheduler *s)
         spin(&turns);
     for (double end = now() + 1e-3; now() < end;) /* the others have gone to sleep */
         ;
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(cancelled_leaf, closure, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(cancelled_leaf, closure, s));
 }
 
 static void *caller(void *arg)
@@ -395,8 +393,7 @@ static void suspend_leave_waits(void *closure, struct scheduler *s)
 
 static void get_ready(struct scheduler *s)
 {
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn(suspend_leave_waits, NULL, s), 0);
+    CHECK_TIMES(10, sched_spawn(suspend_leave_waits, NULL, s));
     change_thread(s);
     sched_task_yield(s);
 }

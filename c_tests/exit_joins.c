@@ -33,8 +33,7 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+    CHECK_TIMES(100, sched_spawn(leaf, NULL, s));
 }
 
 int main(void)

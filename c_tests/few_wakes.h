@@ -23,8 +23,7 @@ static inline long least_wakes(taskfunc first, void *closure, long tasks)
     enum { RUNS = 5 };
     keep_two_processors();
     gather_stats();
-    for (int run = 0; run < RUNS; run++)
-        CHECK_EQ(sched_init(8, 4, first, closure), 0);
+    CHECK_TIMES(RUNS, sched_init(8, 4, first, closure));
     const char *line = gathered_stats();
     long least = LONG_MAX;
     for (int run = 0; run < RUNS; run++) {

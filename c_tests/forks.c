@@ -82,8 +82,7 @@ static void blocks_root(void *closure, struct scheduler *s)
     sched_task t;
     opened = 0;
     blocks_guests = blocks_leave = begun = done = 0;
-    for (int i = 0; i < workers - 2; i++)
-        CHECK_EQ(sched_spawn(blocks_guest, NULL, s), 0);
+    CHECK_TIMES(workers - 2, sched_spawn(blocks_guest, NULL, s));
     while (blocks_guests < workers - 2)
         pause_us(50);
     if ((long)closure == FORK)
@@ -748,8 +747,7 @@ static void over_root(void *closure, struct scheduler *s)
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
     over_guests = over_leave = joined = 0;
-    for (int i = 0; i < workers - 2; i++)
-        CHECK_EQ(sched_spawn(over_guest, NULL, s), 0);
+    CHECK_TIMES(workers - 2, sched_spawn(over_guest, NULL, s));
     while (over_guests < workers - 2)
         pause_us(50);
     sched_fork(&t, over_child, NULL, s);

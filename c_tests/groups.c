@@ -42,8 +42,7 @@ static void *cancel_stranger(void *arg)
 
 static void cancel_spawn(sched_group *group, taskfunc f, int n, struct scheduler *s)
 {
-    for (int i = 0; i < n; i++)
-        CHECK_EQ(sched_group_spawn(group, f, NULL, s), 0);
+    CHECK_TIMES(n, sched_group_spawn(group, f, NULL, s));
 }
 
 static void as_new(struct scheduler *s)
@@ -99,8 +98,7 @@ static void cancel_root(void *closure, struct scheduler *s)
 
 CASE(group_cancel)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_init(4, 10, cancel_root, NULL), 0);
+    CHECK_TIMES(3, sched_init(4, 10, cancel_root, NULL));
 }
 
 /* group_copy: sched_group_spawn_copy and sched_pool_submit_copy: each task has a copy of its own,
@@ -295,8 +293,7 @@ static void crowd(void *closure, struct scheduler *s)
     sched_task tasks[2];
     run = s;
     slow_done = elsewhere_through = 0;
-    for (int i = 0; i < SLOW; i++)
-        CHECK_EQ(sched_group_spawn(&elsewhere_g, elsewhere_slow, NULL, s), 0);
+    CHECK_TIMES(SLOW, sched_group_spawn(&elsewhere_g, elsewhere_slow, NULL, s));
     for (int i = 0; i < 2; i++) {
         sched_fork(&tasks[i], waits_too, closure, s);
         CHECK_EQ(pthread_create(&threads[i], NULL, elsewhere_waits, NULL), 0);
@@ -323,8 +320,7 @@ static void nests(void *closure, struct scheduler *s)
     if (threads_of(4) == 1)
         return; /* nobody to run the outer run's */
     slow_done = 0;
-    for (int i = 0; i < SLOW; i++)
-        CHECK_EQ(sched_group_spawn(&elsewhere_g, elsewhere_slow, NULL, s), 0);
+    CHECK_TIMES(SLOW, sched_group_spawn(&elsewhere_g, elsewhere_slow, NULL, s));
     CHECK_EQ(sched_init(2, 4, inner, closure), 0);
     CHECK_EQ(sched_group_wait(&elsewhere_g, s), 0);
 }
@@ -559,8 +555,7 @@ static void quiet_root(void *closure, struct scheduler *s)
     pthread_t threads[WAITERS];
     run = s;
     CHECK_EQ(sched_group_spawn(&g, quiet_slow, NULL, s), 0);
-    for (int i = 0; i < WAITERS; i++)
-        CHECK_EQ(sched_spawn(quiet_task, NULL, s), 0);
+    CHECK_TIMES(WAITERS, sched_spawn(quiet_task, NULL, s));
     for (int i = 0; i < WAITERS; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, quiet_thread, NULL), 0);
     quiet_waits(s);
@@ -594,8 +589,7 @@ static void member(void *closure, struct scheduler *s)
 
 static void signal_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
+    CHECK_TIMES(10, sched_group_spawn(&g, member, NULL, s));
     CHECK_ERRNO(sched_group_wait(&g, s), ECANCELED);
 }
 

@@ -222,8 +222,7 @@ static void all_calls(struct scheduler *s)
     for (int i = 3; i-- > 0;)
         sched_join(&t[i], s);
     CHECK_EQ(forked, 3);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_group_spawn(&g, add_one, &grouped, s), 0);
+    CHECK_TIMES(3, sched_group_spawn(&g, add_one, &grouped, s));
     change_thread(s);
     CHECK_EQ(sched_group_wait(&g, s), 0);
     CHECK_EQ(grouped, 3);
@@ -244,8 +243,7 @@ static void migrate_root(void *closure, struct scheduler *s)
     change_thread(s);
     CHECK_EQ(mode_now(), FE_UPWARD);
     if (join_is("suspend")) {
-        for (int i = 0; i < 20; i++)
-            CHECK_EQ(sched_group_spawn(&g, rounds_to_nearest, &nearest, s), 0);
+        CHECK_TIMES(20, sched_group_spawn(&g, rounds_to_nearest, &nearest, s));
         CHECK_EQ(sched_group_wait(&g, s), 0);
         CHECK_EQ(nearest, 20);
     }
@@ -302,8 +300,7 @@ static void *sends_several(void *s)
 {
     CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
     CHECK_EQ(sched_group_spawn(&g, starve_leaf, NULL, s), 0);
-    for (int i = 0; i < threads_of(4); i++)
-        CHECK_EQ(sched_spawn(goes_on, NULL, s), 0);
+    CHECK_TIMES(threads_of(4), sched_spawn(goes_on, NULL, s));
     sent = 1;
     return NULL;
 }
@@ -354,12 +351,10 @@ static void stats_root(void *closure, struct scheduler *s)
         for (int i = 0; i < N; i++)
             sched_join(&tasks[round ? i : N - 1 - i], s);
     }
-    for (int i = 0; i < N; i++)
-        CHECK_EQ(sched_group_spawn(&g, stats_leaf, NULL, s), 0);
+    CHECK_TIMES(N, sched_group_spawn(&g, stats_leaf, NULL, s));
     CHECK_EQ(sched_group_wait(&g, s), 0);
     sched_group_cancel(&g);
-    for (int i = 0; i < N; i++)
-        CHECK_EQ(sched_group_spawn(&g, stats_leaf, NULL, s), 0);
+    CHECK_TIMES(N, sched_group_spawn(&g, stats_leaf, NULL, s));
     CHECK_ERRNO(sched_group_wait(&g, s), ECANCELED);
 }
 
@@ -421,8 +416,7 @@ static void waits(void *closure, struct scheduler *s)
 
 static void *post(void *arg)
 {
-    for (int i = 0; i < WAITERS; i++)
-        CHECK_EQ(sched_sem_post(&sem), 0);
+    CHECK_TIMES(WAITERS, sched_sem_post(&sem));
     return NULL;
 }
 
@@ -474,8 +468,7 @@ static void help_round_root(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
     CHECK_EQ(fesetround(FE_UPWARD), 0);
-    for (int i = 0; i < CHILDREN; i++)
-        CHECK_EQ(sched_group_spawn(&g, help_round_child, NULL, s), 0);
+    CHECK_TIMES(CHILDREN, sched_group_spawn(&g, help_round_child, NULL, s));
     CHECK_EQ(sched_group_wait(&g, s), 0);
     CHECK_EQ(mode_now(), FE_UPWARD);
     CHECK_EQ(help_round_ran, CHILDREN);

@@ -111,8 +111,7 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(leaf, closure, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(leaf, closure, s));
 }
 
 static void run(void)

@@ -574,11 +574,9 @@ static void sem_root(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_sem_init(&done, 0), 0);
     spawn_all(SEM_TASKS, sem_enters, s);
-    for (int i = 0; i < SEM_TASKS; i++)
-        CHECK_EQ(sched_sem_wait(&done, s), 0);
+    CHECK_TIMES(SEM_TASKS, sched_sem_wait(&done, s));
     is_empty(&done);
-    for (int i = 0; i < K; i++)
-        CHECK_EQ(sched_sem_trywait(&sem_sem), 0);
+    CHECK_TIMES(K, sched_sem_trywait(&sem_sem));
     is_empty(&sem_sem);
     for (int i = 0; i < FREED; i++) {
         sched_sem *own = malloc(sizeof *own);

@@ -674,8 +674,7 @@ static void busy(void *closure, struct scheduler *s)
 
 static void foreign_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 4; i++)
-        CHECK_EQ(sched_spawn(sibling, s, s), 0);
+    CHECK_TIMES(4, sched_spawn(sibling, s, s));
     shared = s;
     busy(closure, s);
 }

@@ -93,13 +93,11 @@ static void rounds(void *closure, struct scheduler *s)
         CHECK_EQ(done, UNITS + (1 << (DEPTH + 1)) - 1);
         done = 0;
         sched_group group = SCHED_GROUP_INIT;
-        for (int i = 0; i < MEMBERS; i++)
-            CHECK_EQ(sched_group_spawn(&group, member, NULL, s), 0);
+        CHECK_TIMES(MEMBERS, sched_group_spawn(&group, member, NULL, s));
         CHECK_EQ(sched_group_wait(&group, s), 0);
         CHECK_EQ(done, 2 * MEMBERS);
         met = 0;
-        for (int i = 0; i < workers; i++)
-            CHECK_EQ(sched_group_spawn(&group, meet, NULL, s), 0);
+        CHECK_TIMES(workers, sched_group_spawn(&group, meet, NULL, s));
         CHECK_EQ(sched_group_wait(&group, s), 0);
         CHECK_EQ(met, workers);
         long none = 0, sum = 0;
@@ -114,7 +112,6 @@ static void rounds(void *closure, struct scheduler *s)
 int main(void)
 {
     workers = atoi(getenv("SCHED_THREADS"));
-    for (int run = 0; run < 3; run++)
-        CHECK_EQ(sched_init(0, 64, rounds, NULL), 0);
+    CHECK_TIMES(3, sched_init(0, 64, rounds, NULL));
     return 0;
 }

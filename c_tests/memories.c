@@ -28,8 +28,7 @@ static void address_space_flood(void *closure, struct scheduler *s)
     full = 0;
     if (threads_of(2) > 1)
         CHECK_EQ(sched_spawn(block, NULL, s), 0);
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(address_space_leaf, NULL, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(address_space_leaf, NULL, s));
     full = 1;
 }
 
@@ -42,8 +41,7 @@ CASE(address_space)
     CHECK_EQ(sched_init(2, 4, address_space_flood, NULL), 0);
     long before = status_kb("VmSize");
     int mappings = mapping_count();
-    for (int run = 0; run < 40 / SMALLER; run++)
-        CHECK_EQ(sched_init(2, 4, address_space_flood, NULL), 0);
+    CHECK_TIMES(40 / SMALLER, sched_init(2, 4, address_space_flood, NULL));
     CHECK(status_kb("VmSize") - before < 20 * 1024);
     CHECK(mapping_count() - mappings < 20);
 }
@@ -134,8 +132,7 @@ static void flood_leaf(void *closure, struct scheduler *s)
 
 static void flood_root(void *closure, struct scheduler *s)
 {
-    for (long i = 0; i < n; i++)
-        CHECK_EQ(sched_spawn(flood_leaf, closure, s), 0);
+    CHECK_TIMES(n, sched_spawn(flood_leaf, closure, s));
 }
 
 CASE(flood)
@@ -162,8 +159,7 @@ static void flood_memory_root(void *closure, struct scheduler *s)
 {
     if (threads_of(1) == 2)
         CHECK_EQ(sched_spawn(block, NULL, s), 0);
-    for (long i = 0; i < FLOOD_MEMORY_N; i++)
-        CHECK_EQ(sched_spawn(flood_memory_leaf, NULL, s), 0);
+    CHECK_TIMES(FLOOD_MEMORY_N, sched_spawn(flood_memory_leaf, NULL, s));
     queued_kb = status_kb("VmHWM") - before; /* the most it was, at any time */
     full = 1;
 }

@@ -54,8 +54,7 @@ static void wait_in_vain(void *closure, struct scheduler *s)
 
 static void keep_busy(struct scheduler *s)
 {
-    for (int i = 0; i < WAITING; i++)
-        CHECK_EQ(sched_spawn(wait_in_vain, NULL, s), 0);
+    CHECK_TIMES(WAITING, sched_spawn(wait_in_vain, NULL, s));
 }
 
 /* Ends the process in a task of that thread. */
@@ -142,8 +141,7 @@ static void guest(void *closure, struct scheduler *s)
 static void invite(struct scheduler *s)
 {
     int others = threads_of(4) - 1;
-    for (int i = 0; i < others; i++)
-        CHECK_EQ(sched_spawn(guest, NULL, s), 0);
+    CHECK_TIMES(others, sched_spawn(guest, NULL, s));
     while (guests < others)
         pause_us(50);
 }

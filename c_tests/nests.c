@@ -280,13 +280,10 @@ static void pings(void *closure, struct scheduler *s)
 static void waits_inner(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT, h = SCHED_GROUP_INIT;
-    for (int i = 0; i < WAITS_TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&g, contends, NULL, s), 0);
+    CHECK_TIMES(WAITS_TASKS, sched_group_spawn(&g, contends, NULL, s));
     CHECK_EQ(sched_group_wait(&g, outer), 0);
-    for (int i = 0; i < WAITS_TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&h, waits_posts, NULL, s), 0);
-    for (int i = 0; i < WAITS_TASKS; i++)
-        CHECK_EQ(sched_sem_wait(&waits_sem, outer), 0);
+    CHECK_TIMES(WAITS_TASKS, sched_group_spawn(&h, waits_posts, NULL, s));
+    CHECK_TIMES(WAITS_TASKS, sched_sem_wait(&waits_sem, outer));
     CHECK_EQ(sched_group_wait(&h, outer), 0);
     for (long i = 0; i < 2; i++)
         CHECK_EQ(sched_group_spawn(&h, pings, (void *)i, s), 0);
@@ -350,8 +347,7 @@ static void wide_leaf(void *closure, struct scheduler *s)
 static void within(void *level, struct scheduler *s)
 {
     long left = (long)level;
-    for (int i = 0; i < WIDE_TASKS; i++)
-        CHECK_EQ(sched_spawn(wide_leaf, NULL, s), 0);
+    CHECK_TIMES(WIDE_TASKS, sched_spawn(wide_leaf, NULL, s));
     if (left > 1)
         CHECK_EQ(sched_init(THREADS, 0, within, (void *)(left - 1)), 0);
     else

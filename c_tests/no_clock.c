@@ -55,8 +55,7 @@ static void root(void *refuse, struct scheduler *s)
 int main(void)
 {
     for (int refuse = 0; refuse < 2; refuse++)
-        for (int i = 0; i < 3; i++)
-            CHECK_EQ(sched_init(3, 8, root, &refuse), 0);
+        CHECK_TIMES(3, sched_init(3, 8, root, &refuse));
     struct sched_pool *pool = sched_pool_create(NULL);
     CHECK(pool != NULL);
     int refuse = 1;

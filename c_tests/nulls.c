@@ -142,8 +142,7 @@ CASE(null_fork)
     in_child(in_a_grandchild, NULL);
     CHECK_CHILD_EXITED(0);
     fork_within();
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_group_spawn(&waiting, wait_for_release, NULL, NULL), 0);
+    CHECK_TIMES(3, sched_group_spawn(&waiting, wait_for_release, NULL, NULL));
     in_child(in_a_grandchild, NULL);
     CHECK_CHILD_EXITED(0);
     fork_within();
@@ -286,15 +285,12 @@ static void main_all(void)
     CHECK_EQ(main_ran - before, 20);
 
     sched_group g = SCHED_GROUP_INIT;
-    for (int i = 0; i < N; i++)
-        CHECK_EQ(sched_group_spawn(&g, count_locked, NULL, NULL), 0);
+    CHECK_TIMES(N, sched_group_spawn(&g, count_locked, NULL, NULL));
     CHECK_EQ(sched_group_wait(&g, NULL), 0);
     CHECK_EQ(main_ran - before, 20 + N);
 
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn_copy(count_copy, &argument, sizeof argument, NULL), 0);
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_sem_wait(&main_sem, NULL), 0);
+    CHECK_TIMES(10, sched_spawn_copy(count_copy, &argument, sizeof argument, NULL));
+    CHECK_TIMES(10, sched_sem_wait(&main_sem, NULL));
     CHECK_EQ(main_ran - before, 30 + N);
 
     turn = 0;

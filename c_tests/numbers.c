@@ -31,8 +31,7 @@ static void waits_closed(void *closure, struct scheduler *s)
 static void begin_to_wait(int n, int fd, struct scheduler *s)
 {
     closer_came = 0;
-    for (int i = 0; i < n; i++)
-        CHECK_EQ(sched_spawn(waits_closed, (void *)(long)fd, s), 0);
+    CHECK_TIMES(n, sched_spawn(waits_closed, (void *)(long)fd, s));
     while (closer_came < n)
         sched_task_yield(s);
     CHECK_EQ(sched_sleep(5 * SHORT, s), 0);

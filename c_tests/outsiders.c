@@ -193,8 +193,7 @@ static void turn_chain(void *closure, struct scheduler *s)
 
 static void turn_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < threads_of(4) + 1; i++)
-        CHECK_EQ(sched_spawn(turn_chain, closure, s), 0);
+    CHECK_TIMES(threads_of(4) + 1, sched_spawn(turn_chain, closure, s));
 }
 
 static void *turn_stranger(void *arg)
@@ -242,8 +241,7 @@ static void *thread(void *arg)
         sched_group g = SCHED_GROUP_INIT;
         long zero = 0, sum = -1;
         sched_task t;
-        for (int j = 0; j < THREADS_SPAWNED; j++)
-            CHECK_EQ(sched_group_spawn(&g, threads_add, NULL, s), 0);
+        CHECK_TIMES(THREADS_SPAWNED, sched_group_spawn(&g, threads_add, NULL, s));
         sched_fork(&t, threads_add, NULL, s);
         CHECK_EQ(sched_for(0, THREADS_N, THREADS_N / 4, nested, NULL, s), 0);
         sched_join(&t, s);
@@ -313,8 +311,7 @@ static sched_group left = SCHED_GROUP_INIT;
 
 static void turn_spawn_all(void)
 {
-    for (int i = 0; i < TURN_SPAWNED; i++)
-        CHECK_EQ(sched_group_spawn(&left, turn_count, NULL, s_of), 0);
+    CHECK_TIMES(TURN_SPAWNED, sched_group_spawn(&left, turn_count, NULL, s_of));
 }
 
 static void *ends(void *arg)
@@ -326,8 +323,7 @@ static void *ends(void *arg)
 static void turn_waits(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     int in_section = ctx != NULL;
-    for (int i = 0; i < TURN_SPAWNED; i++)
-        CHECK_EQ(sched_spawn(turn_count, NULL, s), 0);
+    CHECK_TIMES(TURN_SPAWNED, sched_spawn(turn_count, NULL, s));
     if (in_section) {
         CHECK_EQ(sched_block_begin(s), 0);
         while (turn_ran < TURN_SPAWNED)
@@ -355,8 +351,7 @@ CASE(guest_turn)
         taskfunc f = way % 2 ? spawns_itself : yields;
         if (way % 2 && shares_stack())
             continue; /* there the youngest task runs first, whatever waits */
-        for (int i = 0; i < 2 * workers; i++)
-            CHECK_EQ(sched_pool_submit(pool, f, &enough), 0);
+        CHECK_TIMES(2 * workers, sched_pool_submit(pool, f, &enough));
         while (turn_busy < 2 * workers)
             pause_us(200);
         if (way / 2 == 0) {
@@ -668,8 +663,7 @@ CASE(close_joins)
     struct sched_pool *pool = pool_of(threads);
     for (size_t job = 0; job < sizeof close_jobs / sizeof close_jobs[0]; job++) {
         close_busy = close_started = 0;
-        for (int i = 0; i < threads; i++)
-            CHECK_EQ(sched_pool_submit(pool, call_close_job, (void *)&close_jobs[job]), 0);
+        CHECK_TIMES(threads, sched_pool_submit(pool, call_close_job, (void *)&close_jobs[job]));
         while (close_busy < threads)
             pause_us(100);
         for (int i = 0; i < CLOSE_TASKS; i++) {
@@ -703,8 +697,7 @@ static void sleeper(void *closure, struct scheduler *s)
 
 static void overlap_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(sleeper, NULL, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(sleeper, NULL, s));
 }
 
 /* Each spawns the next, and sleeps. */
@@ -811,8 +804,7 @@ static void calls(struct scheduler *s)
     for (int i = 0; i < ALONE_N; i++)
         CHECK_EQ(numbers[i], i);
     if (outside) { /* in the kinds with one queue these may stand behind tasks of others */
-        for (int i = 0; i < WANT; i++)
-            CHECK_EQ(sched_group_spawn(&g, alone_count, (void *)&counted, s), 0);
+        CHECK_TIMES(WANT, sched_group_spawn(&g, alone_count, (void *)&counted, s));
         CHECK_EQ(sched_group_wait(&g, s), 0);
         CHECK_EQ(counted, WANT);
         sched_fork(&t, fib, &n, s);
@@ -833,17 +825,14 @@ static void alone_beside(struct scheduler *s, int workers)
 {
     sched_group g = SCHED_GROUP_INIT;
     occupied = released = locked = 0;
-    for (int i = 0; i < workers; i++)
-        CHECK_EQ(sched_group_spawn(&g, occupy, NULL, s), 0);
+    CHECK_TIMES(workers, sched_group_spawn(&g, occupy, NULL, s));
     while (occupied < workers)
         pause_us(200);
     calls(s);
     CHECK_EQ(sched_mutex_lock(&m, s), 0);
-    for (int i = 0; i < WANT; i++)
-        CHECK_EQ(sched_spawn(lock, NULL, s), 0);
+    CHECK_TIMES(WANT, sched_spawn(lock, NULL, s));
     released = 1;
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_for(0, ALONE_N, 0, alone_body, NULL, s), 0);
+    CHECK_TIMES(20, sched_for(0, ALONE_N, 0, alone_body, NULL, s));
     CHECK_EQ(locked, 0);
     CHECK_EQ(sched_mutex_unlock(&m), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);

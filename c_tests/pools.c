@@ -601,8 +601,7 @@ static void gives_back_hold(void *closure, struct scheduler *s)
 
 static void hold_others(struct scheduler *s, int others)
 {
-    for (int i = 0; i < others; i++)
-        CHECK_EQ(sched_spawn(gives_back_hold, NULL, s), 0);
+    CHECK_TIMES(others, sched_spawn(gives_back_hold, NULL, s));
     while (holding < others)
         pause_us(200);
 }
@@ -618,10 +617,8 @@ static void gives_back_spawner(void *closure, struct scheduler *s)
 
 static void from_outside(void)
 {
-    for (int i = 0; i < threads_of(4); i++)
-        CHECK_EQ(sched_pool_submit(pool, gives_back_hold, NULL), 0);
-    for (long i = 0; i < GIVES_BACK_N; i++)
-        CHECK_EQ(sched_pool_submit(pool, gives_back_leaf, NULL), 0);
+    CHECK_TIMES(threads_of(4), sched_pool_submit(pool, gives_back_hold, NULL));
+    CHECK_TIMES(GIVES_BACK_N, sched_pool_submit(pool, gives_back_leaf, NULL));
     gives_back_full = 1;
     CHECK_EQ(sched_pool_wait(pool), 0);
 }
@@ -1055,8 +1052,7 @@ static void report_body(void *arg)
 {
     struct sched_pool *pool = pool_of(4);
     struct stat file;
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(sched_pool_submit(pool, report_leaf, NULL), 0);
+    CHECK_TIMES(100, sched_pool_submit(pool, report_leaf, NULL));
     CHECK_EQ(sched_pool_run(pool, report_leaf, NULL), 0);
     CHECK_EQ(stat(stats_path, &file), 0);
     CHECK_EQ(file.st_size, 0);
@@ -1157,8 +1153,7 @@ static void threads_full(void *arg)
 {
     int wanted = threads_of(4);
     struct sched_pool *pool = pool_of(4);
-    for (int i = 0; i < 3 * wanted; i++)
-        CHECK_EQ(sched_pool_submit(pool, guest, NULL), 0);
+    CHECK_TIMES(3 * wanted, sched_pool_submit(pool, guest, NULL));
     CHECK(threads_become(wanted + 1));
     for (struct patience p = patience_of(20); arrived < wanted && is_patient(&p);)
         pause_us(1000);
@@ -1232,8 +1227,7 @@ static void root(void *closure, struct scheduler *s)
 {
     int seven = 7;
     sched_group group = SCHED_GROUP_INIT;
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_group_spawn(&group, one, NULL, s), 0);
+    CHECK_TIMES(20, sched_group_spawn(&group, one, NULL, s));
     CHECK_EQ(sched_group_wait(&group, s), 0);
     CHECK_EQ(tools_ran, 20);
     CHECK_EQ(sched_spawn_copy(add, &seven, sizeof seven, s), 0);
@@ -1260,8 +1254,7 @@ CASE(pool_tools)
     CHECK_EQ(sched_pool_submit(pool, holder, NULL), 0);
     while (!known)
         pause_us(100);
-    for (int i = 0; i < 50; i++)
-        CHECK_EQ(sched_spawn(one, NULL, known), 0);
+    CHECK_TIMES(50, sched_spawn(one, NULL, known));
     tools_hold = 0;
     CHECK_EQ(sched_pool_wait(pool), 0);
     CHECK_EQ(tools_ran, 50);

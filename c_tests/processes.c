@@ -123,8 +123,7 @@ static void generations_waits(void *closure, struct scheduler *s)
 
 static void generations_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < WAITING; i++)
-        CHECK_EQ(sched_spawn(generations_waits, closure, s), 0);
+    CHECK_TIMES(WAITING, sched_spawn(generations_waits, closure, s));
 }
 
 static void generation(int left, int how, long first);

@@ -57,8 +57,7 @@ static void guest(void *closure, struct scheduler *s)
 static void invite(struct sched_pool *pool, int guests)
 {
     int wanted = arrived + guests;
-    for (int i = 0; i < guests; i++)
-        CHECK_EQ(sched_pool_submit(pool, guest, NULL), 0);
+    CHECK_TIMES(guests, sched_pool_submit(pool, guest, NULL));
     while (arrived < wanted)
         pause_us(200);
     for (int i = 0; i < wanted; i++)
@@ -319,8 +318,7 @@ static void meet(void *closure, struct scheduler *s)
 
 static void meet_all(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn(meet, NULL, s), 0);
+    CHECK_TIMES(3, sched_spawn(meet, NULL, s));
     CHECK(sched_barrier_wait(&meeting, s) >= 0);
 }
 

@@ -33,8 +33,7 @@ void long_task(void *closure, struct scheduler *s)
 void first_task(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(long_task, (void *)LONG, s), 0);
-    for (int i = 0; i < WIDE; i++)
-        CHECK_EQ(sched_spawn(wide_task, NULL, s), 0);
+    CHECK_TIMES(WIDE, sched_spawn(wide_task, NULL, s));
 }
 
 static void run(void *format)
@@ -47,8 +46,7 @@ static void cancelling_task(void *closure, struct scheduler *s)
 {
     sched_group group = SCHED_GROUP_INIT;
     sched_group_cancel(&group);
-    for (int i = 0; i < WIDE; i++)
-        CHECK_EQ(sched_group_spawn(&group, wide_task, NULL, s), 0);
+    CHECK_TIMES(WIDE, sched_group_spawn(&group, wide_task, NULL, s));
     CHECK_EQ(sched_group_wait(&group, s), -1);
 }
 

@@ -20,8 +20,7 @@ void lock_briefly(void *closure, struct scheduler *s)
 static void hold_long(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_mutex_lock(&mutex, s), 0);
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(lock_briefly, NULL, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(lock_briefly, NULL, s));
     while (__atomic_load_n(&come, __ATOMIC_RELAXED) < TASKS)
         sched_task_yield(s);
     double t0 = now();

@@ -455,8 +455,7 @@ static void waits_root(void *closure, struct scheduler *s)
     const long none = 0;
     for (int round = 0; round < ROUNDS; round++) {
         long sum = -1;
-        for (int i = 0; i < OTHERS; i++)
-            CHECK_EQ(sched_spawn(other, NULL, s), 0);
+        CHECK_TIMES(OTHERS, sched_spawn(other, NULL, s));
         reduction *by = round % 2 ? sched_reduce : sched_reduce_relaxed;
         CHECK_EQ(by(0, WAITS_PARTS, 1, sizeof none, &none, waits_part, waits_combine, NULL, &sum, s), 0);
         CHECK_EQ(sum, WAITS_PARTS * (WAITS_PARTS - 1L) / 2);

@@ -236,8 +236,7 @@ static void sleep_relief_same_root(void *closure, struct scheduler *s)
     for (int round = 0; round < ROUNDS_SAME; round++) {
         sched_group group = SCHED_GROUP_INIT;
         rounds[round] = round;
-        for (int i = 0; i < threads_of(2) + 1; i++)
-            CHECK_EQ(sched_group_spawn(&group, spins_until_all_awake, &rounds[round], s), 0);
+        CHECK_TIMES(threads_of(2) + 1, sched_group_spawn(&group, spins_until_all_awake, &rounds[round], s));
         CHECK_EQ(sched_group_wait(&group, s), 0);
         CHECK_EQ(awake[round], threads_of(2) + 1);
     }
@@ -328,8 +327,7 @@ static void works_beside(struct scheduler *s)
     beside_ran = 0;
     runs_beside((void *)5, s);
     CHECK_EQ(sched_for(0, 100, 1, loops_beside, NULL, s), 0);
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_group_spawn(&group, runs_beside, (void *)2, s), 0);
+    CHECK_TIMES(20, sched_group_spawn(&group, runs_beside, (void *)2, s));
     CHECK_EQ(sched_group_wait(&group, s), 0);
     CHECK_EQ(beside_ran, 63 + 100 + 20 * 7);
 }

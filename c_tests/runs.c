@@ -368,8 +368,7 @@ static void worker_index_root(void *closure, struct scheduler *s)
     root_s = s;
     if (closure == NULL && on_caller())
         CHECK_EQ(sched_worker_index(s), 0);
-    for (int i = 0; i < WORKER_INDEX_N; i++)
-        CHECK_EQ(sched_spawn(worker_index_task, NULL, s), 0);
+    CHECK_TIMES(WORKER_INDEX_N, sched_spawn(worker_index_task, NULL, s));
     run_thread(worker_index_foreigner, s);
     CHECK_EQ(foreign_done, 1);
     if (closure == NULL)
@@ -814,8 +813,7 @@ static void each(void *closure, struct scheduler *s)
 
 static void signals_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 30; i++)
-        CHECK_EQ(sched_spawn(each, closure, s), 0);
+    CHECK_TIMES(30, sched_spawn(each, closure, s));
 }
 
 CASE(signals)

@@ -370,8 +370,7 @@ CASE(scan_nested)
 {
     sched_group group = SCHED_GROUP_INIT;
     CHECK_EQ(sched_init(4, 100, nested_root, NULL), 0);
-    for (int i = 0; i < 8; i++)
-        CHECK_EQ(sched_group_spawn(&group, nested_task, NULL, NULL), 0);
+    CHECK_TIMES(8, sched_group_spawn(&group, nested_task, NULL, NULL));
     CHECK_EQ(sched_group_wait(&group, NULL), 0);
 }
 

@@ -23,8 +23,7 @@ static void count(void *closure, struct scheduler *s)
 
 static void spawn_some(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn(count, closure, s), 0);
+    CHECK_TIMES(10, sched_spawn(count, closure, s));
 }
 
 static int be_started(const char *wanted)

@@ -83,13 +83,11 @@ static void stack_locked_waits(void *closure, struct scheduler *s)
 /* One worker: no thread of the C library's, whose stack is resident as a whole. */
 static void stack_locked_root(void *before, struct scheduler *s)
 {
-    for (int i = 0; i < STACK_LOCKED_TASKS; i++)
-        CHECK_EQ(sched_spawn(stack_locked_waits, NULL, s), 0);
+    CHECK_TIMES(STACK_LOCKED_TASKS, sched_spawn(stack_locked_waits, NULL, s));
     while (waiting < STACK_LOCKED_TASKS)
         sched_task_yield(s);
     taken = status_kb("VmRSS") - *(long *)before;
-    for (int i = 0; i < STACK_LOCKED_TASKS; i++)
-        CHECK_EQ(sched_sem_post(&gate), 0);
+    CHECK_TIMES(STACK_LOCKED_TASKS, sched_sem_post(&gate));
 }
 
 CASE(stack_locked)
@@ -187,8 +185,7 @@ static void stacks_none_waits(void *closure, struct scheduler *s)
 
 static void stacks_none_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < STACKS_NONE_TASKS; i++)
-        CHECK_EQ(sched_spawn(stacks_none_waits, closure, s), 0);
+    CHECK_TIMES(STACKS_NONE_TASKS, sched_spawn(stacks_none_waits, closure, s));
 }
 
 static void *wakes(void *unused)
@@ -198,8 +195,7 @@ static void *wakes(void *unused)
         CHECK(is_patient(&p));
         pause_us(1000);
     }
-    for (int i = 0; i < STACKS_NONE_TASKS; i++)
-        CHECK_EQ(sched_sem_post(&wake), 0);
+    CHECK_TIMES(STACKS_NONE_TASKS, sched_sem_post(&wake));
     return unused;
 }
 
@@ -292,8 +288,7 @@ static void stacks_wait_root(void *closure, struct scheduler *s)
     taskfunc waits = *(taskfunc *)closure;
     sched_group group = SCHED_GROUP_INIT;
     long before = status_kb("VmRSS");
-    for (int i = 0; i < STACKS_WAIT_TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&group, waits, NULL, s), 0);
+    CHECK_TIMES(STACKS_WAIT_TASKS, sched_group_spawn(&group, waits, NULL, s));
     while (begun < STACKS_WAIT_TASKS) /* there is one worker: a task that has begun waits */
         CHECK_EQ(sched_sleep(SCHED_MILLISECOND, s), 0);
     long each = (status_kb("VmRSS") - before) * 1024 / STACKS_WAIT_TASKS;
@@ -567,8 +562,7 @@ static void has_frame(void *size, struct scheduler *s)
 static void overflow_frame_root(void *size, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(has_frame, size, s), 0);
-    for (int i = 0; i < OTHERS; i++)
-        CHECK_EQ(sched_spawn(overflow_frame_waits, NULL, s), 0);
+    CHECK_TIMES(OTHERS, sched_spawn(overflow_frame_waits, NULL, s));
     sched_sem_wait(&never, s);
 }
 

@@ -208,8 +208,7 @@ static void late_member(void *closure, struct scheduler *s)
 static void group_root(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_group_init(&group), 0);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_group_spawn(&group, member, NULL, s), 0);
+    CHECK_TIMES(3, sched_group_spawn(&group, member, NULL, s));
     CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
     CHECK(begun > 0);
     CHECK_EQ(sched_group_spawn(&group, late_member, NULL, s), 0);

@@ -34,8 +34,7 @@ static void inside(void *closure, struct scheduler *s)
     struct both *both = closure;
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&g, add, &inner_ran, s), 0);
+    CHECK_TIMES(TASKS, sched_group_spawn(&g, add, &inner_ran, s));
     sched_fork(&t, add, &outer_ran, both->outer);
     change_thread(s);
     sched_task_yield(s);
@@ -49,8 +48,7 @@ static void has_run(void *closure, struct scheduler *s)
     sched_group g = SCHED_GROUP_INIT;
     struct both both = {s, &g};
     sched_task_yield(s);
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&g, add, &outer_ran, s), 0);
+    CHECK_TIMES(TASKS, sched_group_spawn(&g, add, &outer_ran, s));
     CHECK_EQ(sched_init(2, 4, inside, &both), 0);
     sched_task_yield(s);
     done++;
@@ -58,8 +56,7 @@ static void has_run(void *closure, struct scheduler *s)
 
 static void outer(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn(has_run, NULL, s), 0);
+    CHECK_TIMES(3, sched_spawn(has_run, NULL, s));
 }
 
 /* A run beside: its tasks are in a group for which a task of the other run waits. */
@@ -166,8 +163,7 @@ static void suspended_many_root(void *closure, struct scheduler *s)
     CHECK_EQ(sched_spawn(look, NULL, s), 0);
     for (intptr_t i = 0; i < most; i++)
         CHECK_EQ(sched_spawn(wait_long, (void *)i, s), 0);
-    for (int i = 0; i < FEW; i++)
-        CHECK_EQ(sched_spawn(wait_for_group, NULL, s), 0);
+    CHECK_TIMES(FEW, sched_spawn(wait_for_group, NULL, s));
 }
 
 CASE(suspended_many)
@@ -258,8 +254,7 @@ static int suspension_points_waiting(struct scheduler *s)
 
 static void add_fillers(struct scheduler *s)
 {
-    for (int i = 0; i < FILLERS; i++)
-        CHECK_EQ(sched_spawn(filler, NULL, s), 0);
+    CHECK_TIMES(FILLERS, sched_spawn(filler, NULL, s));
 }
 
 /* Calls that add a task: suspension points in kind cont. */
@@ -389,8 +384,7 @@ static void leaf(void *closure, struct scheduler *s)
 
 static void stale_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < KEPT - 1; i++)
-        CHECK_EQ(sched_spawn(leaf, closure, s), 0);
+    CHECK_TIMES(KEPT - 1, sched_spawn(leaf, closure, s));
     leaf(closure, s);
 }
 

@@ -160,8 +160,7 @@ COUNTING_TASK(many_threads_leaf, many_threads_ran)
 
 static void many_threads_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 10000; i++)
-        CHECK_EQ(sched_spawn(many_threads_leaf, NULL, s), 0);
+    CHECK_TIMES(10000, sched_spawn(many_threads_leaf, NULL, s));
 }
 
 static void too_many(void *arg)

@@ -176,8 +176,7 @@ static void inside(void *, struct scheduler *)
 
 static void throw_root(void *, struct scheduler *s)
 {
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_spawn(inside, nullptr, s), 0);
+    CHECK_TIMES(20, sched_spawn(inside, nullptr, s));
 }
 
 CASE(throw)

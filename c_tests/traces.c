@@ -20,8 +20,7 @@ static int is_over;
 
 static void cut_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < CUT_TASKS; i++)
-        CHECK_EQ(sched_spawn(nothing, closure, s), 0);
+    CHECK_TIMES(CUT_TASKS, sched_spawn(nothing, closure, s));
 }
 
 static void *cut_run(void *unused)
@@ -118,8 +117,7 @@ static void counted(void *closure, struct scheduler *s)
 
 static void leaving(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(counted, closure, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(counted, closure, s));
 }
 
 static void exit_body(void *unused)
@@ -158,8 +156,7 @@ static char file_path[] = "/tmp/sched-trace-XXXXXX", file_text[4 << 20];
 static void file_first_function(void *closure, struct scheduler *s)
 {
     long n = (long)closure;
-    for (long i = 0; i < n; i++)
-        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_TIMES(n, sched_spawn(nothing, NULL, s));
 }
 
 static void file_run(long tasks)
@@ -276,8 +273,7 @@ static char gzip_folder[] = "/tmp/sched-gzip-XXXXXX", gzip_path[64], gzip_text[4
 
 static void gzip_first_function(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < SHARED_TASKS; i++)
-        CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_TIMES(SHARED_TASKS, sched_spawn(nothing, NULL, s));
 }
 
 static int gzip_run(void)
@@ -377,8 +373,7 @@ enum { SIGNALS = sizeof kills_signals / sizeof *kills_signals, HANDLED = SIGNALS
 
 static void kills_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < KILLS_TASKS; i++)
-        CHECK_EQ(sched_spawn(nothing, closure, s), 0);
+    CHECK_TIMES(KILLS_TASKS, sched_spawn(nothing, closure, s));
 }
 
 static void runs(void *unused)
@@ -770,8 +765,7 @@ static const struct ending {
 static void act(void *closure, struct scheduler *s)
 {
     const struct ending *ending = closure;
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(signal_leaf, NULL, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(signal_leaf, NULL, s));
     while (__atomic_load_n(&signal_ran, __ATOMIC_RELAXED) < TASKS)
         sched_task_yield(s);
     ending->act();

@@ -30,8 +30,7 @@ static void beside(void *closure, struct scheduler *s)
 static void inside(void *closure, struct scheduler *s)
 {
     struct call *call = closure;
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn(beside, NULL, s), 0);
+    CHECK_TIMES(3, sched_spawn(beside, NULL, s));
     call->back(call->argument);
     sched_task_yield(s);
     call->back(call->argument);
@@ -92,8 +91,7 @@ static void waits(void *closure)
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
 
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_group_spawn(&g, add, NULL, s), 0);
+    CHECK_TIMES(TASKS, sched_group_spawn(&g, add, NULL, s));
     for (int i = 0; i < 3; i++)
         sched_task_yield(s);
     CHECK_EQ(sched_group_wait(&g, s), 0);

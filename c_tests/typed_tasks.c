@@ -500,8 +500,7 @@ static void literals(struct scheduler *s)
 static void inline_first(void *closure, struct scheduler *s)
 {
     long n = FIB;
-    for (int i = 0; i < SPAWNED; i++)
-        CHECK_EQ(sched_spawn(one, &inline_spawned, s), 0);
+    CHECK_TIMES(SPAWNED, sched_spawn(one, &inline_spawned, s));
     inline_fib(&n, s);
     CHECK_EQ(n, 987);
     forks(NULL, s);

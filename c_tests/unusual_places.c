@@ -17,8 +17,7 @@ static void count(void *ran, struct scheduler *s)
 
 static void spawn_all(void *ran, struct scheduler *s)
 {
-    for (int i = 0; i < TASKS; i++)
-        CHECK_EQ(sched_spawn(count, ran, s), 0);
+    CHECK_TIMES(TASKS, sched_spawn(count, ran, s));
 }
 
 /* Works, or ends the process. */

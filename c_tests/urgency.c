@@ -28,8 +28,7 @@ static void holds(void *closure, struct scheduler *s)
 static void hold_all(struct scheduler *s)
 {
     held = released = 0;
-    for (int i = 0; i < workers; i++)
-        CHECK_EQ(sched_spawn_at(SCHED_NORMAL, holds, NULL, s), 0);
+    CHECK_TIMES(workers, sched_spawn_at(SCHED_NORMAL, holds, NULL, s));
 }
 
 static void wait_until_held(void)
@@ -136,8 +135,7 @@ CASE(urgent_outside)
         hold_all(s);
         wait_until_held();
         CHECK_EQ(sched_event_init(&starts_nodes), 0);
-        for (int i = 0; i < 100; i++)
-            CHECK_EQ(sched_pool_submit(pool, normal, NULL), 0);
+        CHECK_TIMES(100, sched_pool_submit(pool, normal, NULL));
         for (int i = 0; i < workers; i++)
             add_urgent(pool, i);
         CHECK_EQ(sched_event_end(&starts_nodes), 0);
@@ -170,8 +168,7 @@ static int timer_is_first(struct sched_pool *pool, int level)
     normal_begun = 0;
     hold_all(s);
     wait_until_held();
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(sched_pool_submit(pool, normal, NULL), 0);
+    CHECK_TIMES(100, sched_pool_submit(pool, normal, NULL));
     CHECK_EQ(sched_timer_start_at(&timer, level, sched_now(), note_timer, NULL, s), 0);
     CHECK_ERRNO(sched_timer_start_at(&timer, level, 0, note_timer, NULL, s), EBUSY);
     pause_us(3000);
@@ -292,8 +289,7 @@ static void spawns_normal(void *closure, struct scheduler *s)
 static void adds_background(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn_at(SCHED_BACKGROUND, notes_normal, NULL, s), 0);
-    for (int i = 0; i < 50; i++)
-        CHECK_EQ(sched_spawn_at(SCHED_NORMAL, spawns_normal, (void *)(intptr_t)1, s), 0);
+    CHECK_TIMES(50, sched_spawn_at(SCHED_NORMAL, spawns_normal, (void *)(intptr_t)1, s));
 }
 
 static int background_is_last(struct sched_pool *pool, int by_thread)
@@ -369,8 +365,7 @@ static void waits_for_background(void *closure, struct scheduler *s)
     sched_group g = SCHED_GROUP_INIT;
     sched_node n;
     normal_begun = 0;
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_group_spawn_at(&g, SCHED_BACKGROUND, normal, NULL, s), 0);
+    CHECK_TIMES(10, sched_group_spawn_at(&g, SCHED_BACKGROUND, normal, NULL, s));
     CHECK_EQ(sched_node_init(&n, normal, NULL), 0);
     CHECK_EQ(sched_node_level(&n, SCHED_BACKGROUND), 0);
     CHECK_EQ(sched_node_group(&n, &g), 0);
@@ -412,10 +407,8 @@ static void endless_tree(void *closure, struct scheduler *s)
 
 static void aged_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 2 * workers; i++)
-        CHECK_EQ(sched_spawn_at(SCHED_NORMAL, endless, NULL, s), 0);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn_at(SCHED_BACKGROUND, background, NULL, s), 0);
+    CHECK_TIMES(2 * workers, sched_spawn_at(SCHED_NORMAL, endless, NULL, s));
+    CHECK_TIMES(3, sched_spawn_at(SCHED_BACKGROUND, background, NULL, s));
     for (int i = 0; i < workers && has_threads(); i++)
         CHECK_EQ(sched_spawn_at(SCHED_NORMAL, endless_tree, NULL, s), 0);
 }

@@ -151,8 +151,7 @@ static void good_values_leaf(void *closure, struct scheduler *s)
 static void good_values_root(void *closure, struct scheduler *s)
 {
     good_values_leaf(closure, s);
-    for (int i = 0; i < 10; i++)
-        CHECK_EQ(sched_spawn(good_values_leaf, NULL, s), 0);
+    CHECK_TIMES(10, sched_spawn(good_values_leaf, NULL, s));
 }
 
 static void good_values_try(void *arg)
@@ -256,8 +255,7 @@ static void typos_task(void *closure, struct scheduler *s)
 
 static void runs(void *unused)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_init(2, 4, typos_task, NULL), 0);
+    CHECK_TIMES(3, sched_init(2, 4, typos_task, NULL));
     struct sched_pool *pool = pool_of(2);
     CHECK_EQ(sched_pool_run(pool, typos_task, NULL), 0);
     CHECK_EQ(sched_pool_destroy(pool), 0);

@@ -60,8 +60,7 @@ static void member(void *closure, struct scheduler *s)
 static void has_group(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
+    CHECK_TIMES(3, sched_group_spawn(&g, member, NULL, s));
     STAYING(sched_group_wait(&g, s));
 }
 

@@ -180,8 +180,7 @@ APART void until_sem(struct scheduler *s)
     struct helper helper;
     CHECK_TIMES_OUT(sched_sem_wait_until(&sem, deadline, s));
     CHECK_ERRNO(sched_sem_trywait(&sem), EAGAIN);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_sem_post(&sem), 0);
+    CHECK_TIMES(3, sched_sem_post(&sem));
     CHECK_EQ(sched_sem_wait_until(&sem, INT64_MIN, s), 0);
     CHECK_EQ(sched_sem_wait_until(&sem, SCHED_FOREVER, s), 0);
     CHECK_EQ(sched_sem_wait(&sem, s), 0);
@@ -365,8 +364,7 @@ static void takes_in_time(void *closure, struct scheduler *s)
 
 static void takes(void *closure, struct scheduler *s)
 {
-    for (int taken = 0; taken < TAKES; taken++)
-        CHECK_EQ(sched_sem_wait(&units, s), 0);
+    CHECK_TIMES(TAKES, sched_sem_wait(&units, s));
 }
 
 static void posts_units(void *closure, struct scheduler *s)
@@ -586,10 +584,8 @@ static void race_group_root(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < GROUP_ROUNDS; i++) {
         struct awaited all = {SCHED_GROUP_INIT, SCHED_GROUP_INIT};
-        for (int k = 0; k < 1 + i % 3; k++)
-            CHECK_EQ(sched_group_spawn(&all.group, ends_soon, NULL, s), 0);
-        for (int k = 0; k < i % 4; k++)
-            CHECK_EQ(sched_group_spawn(&all.waiters, awaits_in_time, &all, s), 0);
+        CHECK_TIMES(1 + i % 3, sched_group_spawn(&all.group, ends_soon, NULL, s));
+        CHECK_TIMES(i % 4, sched_group_spawn(&all.waiters, awaits_in_time, &all, s));
         if (i % 2)
             awaits_in_time(&all, s);
         CHECK_EQ(sched_group_wait(&all.group, s), 0);
@@ -682,8 +678,7 @@ APART void nested_sleeper(void *closure, struct scheduler *s)
 
 static void inner_root(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_spawn(nested_sleeper, closure, s), 0);
+    CHECK_TIMES(3, sched_spawn(nested_sleeper, closure, s));
     nested_sleeper(closure, s);
 }
 
@@ -710,8 +705,7 @@ CASE(until_nested)
  * ctest: matrix few idle=park,spin threads=1,4 */
 static void stopped_sleeper(void *closure, struct scheduler *s)
 {
-    for (int i = 0; i < 20; i++)
-        CHECK_EQ(sched_sleep((long)closure % 7 * SHORT + 1, s), 0);
+    CHECK_TIMES(20, sched_sleep((long)closure % 7 * SHORT + 1, s));
     slept++;
 }
 

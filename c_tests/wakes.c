@@ -96,8 +96,7 @@ static void late_root(void *closure, struct scheduler *s)
     int me = thread_id();
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         int wanted = ran + batches[i];
-        for (int k = 0; k < batches[i]; k++)
-            CHECK_EQ(sched_spawn(late_leaf, &me, s), 0);
+        CHECK_TIMES(batches[i], sched_spawn(late_leaf, &me, s));
         /* No system call here, as in a loop that computes: the kernel shares the processors. */
         for (struct patience p = patience_of(20); atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
             if (!is_patient(&p)) {
@@ -133,8 +132,7 @@ COUNTING_TASK(late_elsewhere_leaf, ran)
 static void compute(struct scheduler *s)
 {
     int wanted = ran + LATE_ELSEWHERE_TASKS;
-    for (int i = 0; i < LATE_ELSEWHERE_TASKS; i++)
-        CHECK_EQ(sched_spawn(late_elsewhere_leaf, NULL, s), 0);
+    CHECK_TIMES(LATE_ELSEWHERE_TASKS, sched_spawn(late_elsewhere_leaf, NULL, s));
     for (struct patience p = patience_of(20); atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
         CHECK(is_patient(&p));
 }

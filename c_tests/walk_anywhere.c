@@ -66,8 +66,7 @@ static void use_all(struct scheduler *s)
     sched_fork(&a, count, NULL, s);
     sched_fork(&b, wait_for_unit, NULL, s);
     sched_task_yield(s);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(sched_sem_post(&units), 0);
+    CHECK_TIMES(3, sched_sem_post(&units));
     sched_join(&b, s);
     sched_join(&a, s);
     CHECK_EQ(sched_group_wait(&g, s), 0);

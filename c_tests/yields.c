@@ -104,8 +104,7 @@ static void far_root(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(waits, closure, s), 0);
     compute_until(&came, 1);
-    for (int i = 0; i < LEAVES; i++)
-        CHECK_EQ(sched_spawn(far_leaf, closure, s), 0);
+    CHECK_TIMES(LEAVES, sched_spawn(far_leaf, closure, s));
     compute_until(&ran, LEAVES);
 }
 

@@ -53,8 +53,7 @@ static size_t add(sched_group *group, taskfunc f, struct task *task, struct meet
 static void open_gate(struct meeting *meeting, size_t count)
 {
     meeting->count = count;
-    for (size_t i = 0; i < count; i++)
-        CHECK_EQ(sched_sem_post(&meeting->gate), 0);
+    CHECK_TIMES(count, sched_sem_post(&meeting->gate));
 }
 
 /* --- sem ---------------------------------------------------------------- */
@@ -217,8 +216,7 @@ static uint64_t run_sides(struct meeting *pipe, taskfunc gives, taskfunc takes, 
     }
     pipe->count = is_there && made && taken;
     pipe->senders = made;
-    for (size_t i = 0; i < made + taken; i++)
-        CHECK_EQ(sched_sem_post(&pipe->gate), 0);
+    CHECK_TIMES(made + taken, sched_sem_post(&pipe->gate));
     CHECK_EQ(sched_group_wait(&group, s), 0);
     for (size_t i = 0; i < all; i++)
         value += value_of_ended(&child[i]);

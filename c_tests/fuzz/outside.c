@@ -104,8 +104,7 @@ static uint64_t foreign_threads(struct foreign common, struct scheduler *s)
         foreign[i].end = &end;
         CHECK_EQ(pthread_create(&foreign[i].thread, NULL, foreign_thread, &foreign[i]), 0);
     }
-    for (int i = 0; i < threads; i++)
-        CHECK_EQ(sched_sem_wait(&end, s), 0);
+    CHECK_TIMES(threads, sched_sem_wait(&end, s));
     for (int i = 0; i < threads; i++) {
         CHECK_EQ(pthread_join(foreign[i].thread, NULL), 0); /* it has nothing left to do */
         value += foreign[i].value;
