@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use sched_tools::process::{shown, without_settings};
 
-use crate::compile::{Library, Program, Toolchain};
+use crate::compile::{Program, Toolchain};
 use crate::kinds::Kinds;
 use crate::matrix::{Matrix, POLICIES};
 use crate::options::Options;
@@ -18,21 +18,8 @@ use crate::setting::Setting;
 pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<(Matrix, Kinds)> {
     let (source, output) = (work.join("suits.c"), work.join("suits"));
     fs::write(&source, include_str!("suits.c"))?;
-    let program = Program {
-        source: &source,
-        output: &output,
-        plugin: Path::new(""),
-        library: Library::Shared,
-        unlinked: false,
-        cflags: &[],
-        libraries: &[],
-        sanitize: options.sanitize.as_deref(),
-        smaller: 1,
-        optimize: 2,
-        header: None,
-    };
-    let mut build = program.command(tools).map_err(anyhow::Error::msg)?;
-    ensure!(build.status()?.success(), "{}", shown(&build));
+    let sanitize = options.sanitize.as_deref();
+    Program { sanitize, ..Program::plain(&source, &output) }.build(tools, &[])?;
 
     let words = options.words(&output);
     // Its input and output are files: a pipe could fill up while another is being written.

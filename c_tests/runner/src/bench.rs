@@ -1,12 +1,12 @@
 //! Runs the benchmark programs under a few settings of the matrix, and all with `--knobs`, with
 //! small sizes. They check their own answers.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use sched_tools::process::{shown, without_settings};
+use sched_tools::sources::with_endings;
 
 use crate::dispatch::{Job, Outcome};
 use crate::exec;
@@ -70,13 +70,8 @@ const OTHERS: &str = "10";
 
 pub fn jobs(session: &Session) -> Result<Vec<Job>> {
     let Some(folder) = &session.options.bench else { return Ok(Vec::new()) };
-    let mut programs: Vec<PathBuf> = fs::read_dir(folder)
-        .with_context(|| folder.display().to_string())?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_file() && path.extension().is_none())
-        .collect();
-    programs.sort();
+    let mut programs = with_endings(folder, &[""])?;
+    programs.retain(|path| path.is_file());
 
     let mut jobs = Vec::new();
     let few = Part { few: true, ..Part::default() };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use sched_tools::process::shown;
 
 use crate::kinds::Kinds;
 use crate::options::Options;
@@ -166,7 +167,31 @@ pub struct Program<'a> {
     pub header: Option<&'a Path>,
 }
 
-impl Program<'_> {
+impl<'a> Program<'a> {
+    /// One without anything special, which is linked with the shared library.
+    pub fn plain(source: &'a Path, output: &'a Path) -> Program<'a> {
+        Program {
+            source,
+            output,
+            plugin: Path::new(""),
+            library: Library::Shared,
+            unlinked: false,
+            cflags: &[],
+            libraries: &[],
+            sanitize: None,
+            smaller: 1,
+            optimize: 2,
+            header: None,
+        }
+    }
+
+    /// Builds the program, with these further sources.
+    pub fn build(&self, tools: &Toolchain, parts: &[PathBuf]) -> Result<()> {
+        let mut command = self.command(tools).map_err(anyhow::Error::msg)?;
+        ensure!(command.args(parts).status()?.success(), "{}", shown(&command));
+        Ok(())
+    }
+
     /// The command that builds the plugin.
     pub fn plugin_command(&self, tools: &Toolchain) -> Command {
         let mut command = Command::new(&tools.cc);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use sched_tools::process::{run, shown, without_settings};
+use sched_tools::sources::with_endings;
 
 use crate::compile::{Toolchain, WARNINGS};
 use crate::dispatch::{Job, Outcome};
@@ -26,7 +27,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("documents");
     fs::create_dir_all(&work)?;
-    let (documents, pages) = (documents(&session.root)?, files(&session.root.join("man"))?);
+    let documents = documents(&session.root)?;
+    let pages = with_endings(&session.root.join("man"), &["3", "7"])?;
     for path in documents.iter().chain(&pages) {
         let text = fs::read_to_string(path)?;
         let fenced = |language| between(&text, |line| line == format!("```{language}"), "```");
@@ -34,9 +36,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         let of_header = path.to_string_lossy().ends_with(".hpp.3");
         let (c, cpp) = match path.extension().and_then(|ending| ending.to_str()) {
             Some("md") => (fenced("c"), fenced("cpp")),
-            Some("3" | "7") if of_header => (Vec::new(), displayed()),
-            Some("3" | "7") => (displayed(), Vec::new()),
-            _ => continue,
+            _ if of_header => (Vec::new(), displayed()),
+            _ => (displayed(), Vec::new()),
         };
         for (blocks, cpp) in [(c, false), (cpp, true)] {
             let programs = blocks.into_iter().filter(|text| text.contains("int main("));
@@ -51,18 +52,10 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     Ok(())
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    files.sort();
-    Ok(files)
-}
-
 /// The README and its pages.
 fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     let mut documents = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
-    let docs = files(&root.join("docs"))?;
-    documents.extend(docs.into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")));
+    documents.extend(with_endings(&root.join("docs"), &["md"])?);
     Ok(documents)
 }
 
@@ -155,7 +148,7 @@ fn names(session: &Session, documents: Vec<PathBuf>) -> Job {
     let root = session.root.clone();
     Job::new("documents", "what they name", move |_| {
         let mut declared = String::new();
-        for header in files(&root.join("include"))? {
+        for header in with_endings(&root.join("include"), &["h", "hpp"])? {
             declared += &fs::read_to_string(header)?;
         }
         let (declared, variables) = (words(&declared, ""), described(&root)?);

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use sched_tools::process::{shown, without_settings};
+use sched_tools::sources::with_endings;
 
 use crate::compile::{Library, Program};
 use crate::dispatch::{Job, Outcome};
@@ -19,15 +20,7 @@ use crate::stats;
 
 /// The jobs that build every program that the filter leaves, and those that run its cases.
 pub fn jobs(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
-    let folder = session.root.join("c_tests");
-    let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
-        .with_context(|| folder.display().to_string())?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "c" || e == "cpp"))
-        .collect();
-    sources.sort();
-
+    let sources = with_endings(&session.root.join("c_tests"), &["c", "cpp"])?;
     let (mut builds, mut runs) = (Vec::new(), Vec::new());
     let mut excepted = excepted(session)?;
     let mut names = HashSet::new();

@@ -8,11 +8,11 @@
 //! `limit: SECONDS` says. `scripts/lib/checks.sh` has functions that several scripts use.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use sched_tools::process::without_settings;
+use sched_tools::sources::with_endings;
 
 use crate::dispatch::{Job, Outcome};
 use crate::exec::run;
@@ -24,16 +24,7 @@ const SKIPPED: i32 = 77;
 const VARIABLES: &str = "MAKEFLAGS MAKELEVEL MFLAGS DESTDIR LIBDIR INCLUDEDIR MANDIR DOCDIR";
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
-    let folder = session.root.join("c_tests/scripts");
-    let mut scripts: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "sh") {
-            scripts.push(path);
-        }
-    }
-    scripts.sort();
-    for script in scripts {
+    for script in with_endings(&session.root.join("c_tests/scripts"), &["sh"])? {
         let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&script)?;
         let limit = text.lines().find_map(|line| line.strip_prefix("# limit: "));

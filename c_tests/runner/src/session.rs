@@ -6,7 +6,7 @@ use crate::compile::Toolchain;
 use crate::dispatch::Job;
 use crate::matrix::Matrix;
 use crate::options::{Options, Slice};
-use crate::setting::{Part, Setting};
+use crate::setting::{Part, Setting, THREADS};
 
 /// With `--programs`, and where a marker says so, a run has so many combinations of the 35 or so
 /// that cover all pairs.
@@ -33,6 +33,13 @@ impl Session {
             None if self.options.fewer => self.matrix.fewer(&part, name),
             None => self.matrix.some(&part, name),
         }
+    }
+
+    /// What programs that run for long go through: every combination × 1 to 16 threads.
+    pub fn for_long(&self) -> Part {
+        let mut part = self.options.part(&Part { refuse: true, ..Part::default() });
+        part.restrict(THREADS, &(1..=16).map(|n| n.to_string()).collect::<Vec<_>>());
+        part
     }
 
     /// True if the job is in the slice that was asked for: of runs, or of whole programs.

@@ -20,6 +20,12 @@ impl Setting {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
+
+    /// With this value of the variable, in place of the one that it may have.
+    pub fn with(&self, name: &str, value: u64) -> Setting {
+        let others = self.0.iter().filter(|(n, _)| n != name).cloned();
+        Setting(others.chain([(name.to_string(), value.to_string())]).collect())
+    }
 }
 
 /// A part of the matrix.

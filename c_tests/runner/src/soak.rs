@@ -23,13 +23,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use sched_tools::number::thousands;
-use sched_tools::process::shown;
 use sched_tools::provenance::{Source, now, output};
 
-use crate::compile::{Library, Program};
+use crate::compile::Program;
 use crate::matrix::number;
 use crate::session::Session;
-use crate::setting::{Part, Setting};
+use crate::setting::Setting;
 use crate::stress::scattered;
 use child::{Answer, Soaking};
 use state::State;
@@ -75,13 +74,10 @@ pub fn run(session: &Session, hours: f64) -> Result<bool> {
     let state = State::read(&file)?;
     let before = state.tasks();
     let program = compile(session)?;
-    let mut part = session.options.part(&Part::default());
-    part.refuse = true;
-    part.restrict("THREADS", &(1..=16).map(|n| n.to_string()).collect::<Vec<_>>());
     let began = Instant::now();
     let soak = Soak {
         program: &program,
-        settings: by_kind(session.matrix.all(&part)),
+        settings: by_kind(session.matrix.all(&session.for_long())),
         end: began + Duration::from_secs_f64(3600.0 * hours),
         // Beyond those of the sessions before, of whichever sort they were.
         next: [0, 1].map(|_| {
@@ -133,23 +129,11 @@ pub fn run(session: &Session, hours: f64) -> Result<bool> {
 
 fn compile(session: &Session) -> Result<std::path::PathBuf> {
     let output = session.work.join("soak");
-    let build = Program {
-        source: &session.root.join("c_tests/soak.c"),
-        output: &output,
-        library: Library::Shared,
-        unlinked: false,
-        plugin: Path::new(""),
-        cflags: &[],
-        libraries: &[],
-        sanitize: session.options.sanitize.as_deref(),
-        smaller: session.options.smaller,
-        optimize: session.options.optimize,
-        header: None,
-    };
-    let mut command = build.command(&session.tools).map_err(anyhow::Error::msg)?;
-    if !command.status()?.success() {
-        bail!("{}", shown(&command));
-    }
+    let source = session.root.join("c_tests/soak.c");
+    let sanitize = session.options.sanitize.as_deref();
+    let (smaller, optimize) = (session.options.smaller, session.options.optimize);
+    let build = Program { sanitize, smaller, optimize, ..Program::plain(&source, &output) };
+    build.build(&session.tools, &[])?;
     Ok(output)
 }
 

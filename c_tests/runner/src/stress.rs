@@ -1,18 +1,16 @@
 //! `--stress MINUTES`: runs c_tests/stress.c under every combination that the library accepts × 1
 //! to 16 threads, in a scattered order, until the time is over.
 
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use sched_tools::process::{shown, without_settings};
 
-use crate::compile::{Library, Program};
+use crate::compile::Program;
 use crate::exec;
 use crate::session::Session;
-use crate::setting::Part;
 
 /// Seconds of one run of the program, in which it does some rounds of each of its shapes.
 const SLICE: f64 = 1.0;
@@ -22,26 +20,9 @@ const LIMIT: f64 = 60.0;
 pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     let program = session.work.join("stress");
     let source = session.root.join("c_tests/stress.c");
-    let build = Program {
-        source: &source,
-        output: &program,
-        plugin: Path::new(""),
-        library: Library::Shared,
-        unlinked: false,
-        cflags: &[],
-        libraries: &[],
-        sanitize: None,
-        smaller: session.options.smaller,
-        optimize: session.options.optimize,
-        header: None,
-    };
-    if let Ok(mut command) = build.command(&session.tools) {
-        ensure!(command.status()?.success(), "{}", shown(&command));
-    }
-    let mut part = session.options.part(&Part::default());
-    part.refuse = true;
-    part.restrict("THREADS", &(1..=16).map(|n| n.to_string()).collect::<Vec<_>>());
-    let settings = scattered(session.matrix.all(&part));
+    let (smaller, optimize) = (session.options.smaller, session.options.optimize);
+    Program { smaller, optimize, ..Program::plain(&source, &program) }.build(&session.tools, &[])?;
+    let settings = scattered(session.matrix.all(&session.for_long()));
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     println!("stress: {} settings, {minutes} minutes, {} at a time", settings.len(), session.jobs);
 

@@ -25,10 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use sched_tools::sources::with_endings;
 
 use crate::dispatch::{Job, Outcome};
 use crate::fuzz::program::Generator;
-use crate::fuzz::run::{Delays, Interpreter, Ran};
+use crate::fuzz::run::{DELAYS, Interpreter};
 use crate::session::Session;
 use crate::setting::{Part, Setting};
 use crate::stress::scattered;
@@ -50,9 +51,7 @@ const REPLAY_TIMES: u32 = 200;
 /// users have, beside the kind, and what a join or a full queue does, and few threads: with many,
 /// it hardly matters what one of them misses.
 fn settings(session: &Session) -> Result<Vec<Setting>> {
-    let mut part = session.options.part(&Part::default());
-    part.refuse = true;
-    part.restrict("THREADS", &(1..=16).map(|n| n.to_string()).collect::<Vec<_>>());
+    let mut part = session.for_long();
     for word in &session.options.only {
         let (name, values) = word.split_once('=').with_context(|| word.clone())?;
         part.restrict(name, &values.split(',').map(str::to_string).collect::<Vec<_>>());
@@ -130,13 +129,15 @@ impl Search {
         let generator = Generator::new();
         while Instant::now() < end && !self.found.failed.load(Ordering::Relaxed) {
             let batch = self.batches.fetch_add(1, Ordering::Relaxed);
-            let setting = &self.settings[batch % self.settings.len()];
+            let mut setting = self.settings[batch % self.settings.len()].clone();
             let seed = self.first_seed.wrapping_add(BATCH * batch as u64);
             let seeds: Vec<u64> = (seed..seed.wrapping_add(BATCH)).collect();
-            let delays = Delays(self.delays.then_some(seed));
+            if self.delays {
+                setting = setting.with(DELAYS, seed);
+            }
             let programs: Vec<String> =
                 seeds.iter().map(|&seed| generator.program(seed).current().to_string()).collect();
-            let ran = self.interpreter.run_batch(&programs, setting, delays, worker)?;
+            let ran = self.interpreter.run_batch(&programs, &setting, worker)?;
             self.found.programs.fetch_add(ran.tasks.len() as u64, Ordering::Relaxed);
             self.found.tasks.fetch_add(ran.tasks.iter().sum(), Ordering::Relaxed);
             let is_first = |_: &&_| !self.found.failed.swap(true, Ordering::Relaxed);
@@ -146,8 +147,10 @@ impl Search {
                     let seconds = self.began.elapsed().as_secs_f64();
                     println!("fuzz: program {number} fails, seen after {seconds:.1} s");
                 }
-                let what = self
-                    .explain(&generator, &ran, how, &seeds, &programs, setting, delays, worker)?;
+                let at = ran.tasks.len().min(programs.len() - 1);
+                let (seed, batch) = (seeds[at], &programs[..=at]);
+                let failure = shrink::Failure { seed, setting: &setting, batch };
+                let what = self.explain(&generator, how, &failure, worker)?;
                 *self.found.what.lock().expect("no holder panics") = what;
             } else if self.talks && batch % 256 == 255 {
                 println!("fuzz: {}", self.summary());
@@ -157,33 +160,26 @@ impl Search {
     }
 
     /// Shrinks the program that has failed.
-    #[allow(clippy::too_many_arguments, reason = "all that is known of one batch")]
     fn explain(
         &self,
         generator: &Generator,
-        ran: &Ran,
         how: &str,
-        seeds: &[u64],
-        programs: &[String],
-        setting: &Setting,
-        delays: Delays,
+        failure: &shrink::Failure,
         worker: usize,
     ) -> Result<String> {
-        let at = ran.tasks.len().min(programs.len() - 1);
-        let failure = shrink::Failure { seed: seeds[at], setting, delays, batch: &programs[..=at] };
-        let tree = generator.program(seeds[at]);
+        let tree = generator.program(failure.seed);
         let smallest = if self.shrinks {
-            shrink::shrink(&self.interpreter, tree, &failure, worker)?
+            shrink::shrink(&self.interpreter, tree, failure, worker)?
         } else {
             Some(tree.current())
         };
-        let file = self.folder.join(format!("fuzz-{}.txt", seeds[at]));
+        let file = self.folder.join(format!("fuzz-{}.txt", failure.seed));
         std::fs::write(&file, failure.file(smallest.as_ref()))?;
-        let again = self.interpreter.command(&[file.as_path()], setting, delays, 100);
+        let again = self.interpreter.command(&[file.as_path()], failure.setting, 100);
         Ok(format!(
             "seed {}, {}\n{how}\n{}\nin {}\nto repeat it: {}\n",
-            seeds[at],
-            run::words(setting, delays),
+            failure.seed,
+            run::words(failure.setting),
             smallest
                 .map_or("it did not fail again alone, so this is the whole batch".into(), |p| {
                     format!("{} statements: {p}", p.size())
@@ -246,8 +242,8 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
 pub fn replay(session: &Session, file: &Path) -> Result<bool> {
     let interpreter = Interpreter::new(session);
     interpreter.build(session)?;
-    let (setting, delays) = run::settings_of(file)?.unwrap_or((Setting(Vec::new()), Delays(None)));
-    let ran = interpreter.run_files(&[file], &setting, delays, REPLAY_TIMES, 0)?;
+    let setting = run::settings_of(file)?.unwrap_or(Setting(Vec::new()));
+    let ran = interpreter.run_files(&[file], &setting, REPLAY_TIMES, 0)?;
     match &ran.failed {
         Some(how) => println!("FAILED: {how}"),
         None => println!("{} programs, {REPLAY_TIMES} times: none failed", ran.tasks.len()),
@@ -259,14 +255,16 @@ pub fn replay(session: &Session, file: &Path) -> Result<bool> {
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let mut new = Vec::new();
     let search = Search::new(session)?;
-    let corpus = corpus(&session.root.join("c_tests/corpus"))?;
+    let folder = session.root.join("c_tests/corpus");
+    let corpus = with_endings(&folder, &["txt"])?;
+    ensure!(!corpus.is_empty(), "{} has no programs", folder.display());
     let some = Part { refuse: true, ..Part::default() };
     for setting in session.settings(&some, "corpus") {
-        new.push(replay_job(&search.interpreter, corpus.clone(), setting, Delays(None)));
+        new.push(replay_job(&search.interpreter, corpus.clone(), setting));
     }
     for file in corpus {
-        if let Some((setting, delays)) = run::settings_of(&file)? {
-            new.push(replay_job(&search.interpreter, vec![file], setting, delays));
+        if let Some(setting) = run::settings_of(&file)? {
+            new.push(replay_job(&search.interpreter, vec![file], setting));
         }
     }
     let interpreter = search.interpreter.clone();
@@ -282,30 +280,15 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     Ok(())
 }
 
-fn replay_job(
-    interpreter: &Interpreter,
-    files: Vec<PathBuf>,
-    setting: Setting,
-    delays: Delays,
-) -> Job {
-    let detail = run::words(&setting, delays);
+fn replay_job(interpreter: &Interpreter, files: Vec<PathBuf>, setting: Setting) -> Job {
+    let detail = run::words(&setting);
     let interpreter = interpreter.clone();
     Job::new("corpus", detail, move |worker| {
         let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let ran = interpreter.run_files(&paths, &setting, delays, CORPUS_TIMES, worker)?;
-        let again = || interpreter.command(&paths, &setting, delays, CORPUS_TIMES);
+        let ran = interpreter.run_files(&paths, &setting, CORPUS_TIMES, worker)?;
+        let again = || interpreter.command(&paths, &setting, CORPUS_TIMES);
         Ok(ran
             .failed
             .map_or(Outcome::Passed, |how| Outcome::Failed(format!("{how}\n{}\n", again()))))
     })
-}
-
-/// The files of the corpus.
-fn corpus(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "txt"));
-    files.sort();
-    ensure!(!files.is_empty(), "{} has no programs", folder.display());
-    Ok(files)
 }

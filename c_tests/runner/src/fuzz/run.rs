@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use sched_tools::process::{shown, without_settings};
 
-use crate::compile::{Library, Program};
+use crate::compile::Program;
 use crate::exec::threads_of;
 use crate::fuzz::process;
 use crate::session::Session;
@@ -16,9 +16,8 @@ use crate::setting::Setting;
 /// Looks at a process without a thread that can run, after which it hangs: half a minute.
 const LOOKS: usize = 60;
 
-/// The value of SCHED_FUZZ, if the library has it.
-#[derive(Clone, Copy)]
-pub struct Delays(pub Option<u64>);
+/// The variable of the delays, if the library has it: its value is their seed.
+pub const DELAYS: &str = "FUZZ";
 
 /// What programs have done.
 pub struct Ran {
@@ -41,20 +40,8 @@ impl Interpreter {
 
     pub fn build(&self, session: &Session) -> Result<()> {
         let folder = session.root.join("c_tests/fuzz");
-        let build = Program {
-            source: &folder.join("main.c"),
-            output: &self.program,
-            plugin: Path::new(""),
-            library: Library::Shared,
-            unlinked: false,
-            cflags: &[],
-            libraries: &[],
-            sanitize: session.options.sanitize.as_deref(),
-            smaller: 1,
-            optimize: 2,
-            header: None,
-        };
-        let mut command = build.command(&session.tools).map_err(anyhow::Error::msg)?;
+        let sanitize = session.options.sanitize.as_deref();
+        let main = folder.join("main.c");
         let parts = [
             "parse.c",
             "predict.c",
@@ -66,9 +53,8 @@ impl Interpreter {
             "outside.c",
             "statements.c",
         ];
-        command.args(parts.map(|part| folder.join(part)));
-        ensure!(command.status()?.success(), "{}", shown(&command));
-        Ok(())
+        let parts = parts.map(|part| folder.join(part));
+        Program { sanitize, ..Program::plain(&main, &self.program) }.build(&session.tools, &parts)
     }
 
     /// Runs the programs, each once. `worker`: no other call at this time has the number.
@@ -76,12 +62,11 @@ impl Interpreter {
         &self,
         programs: &[String],
         setting: &Setting,
-        delays: Delays,
         worker: usize,
     ) -> Result<Ran> {
         let file = self.work.join(format!("fuzz-batch-{worker}.txt"));
         fs::write(&file, programs.join("\n") + "\n")?;
-        self.run_files(&[&file], setting, delays, 1, worker)
+        self.run_files(&[&file], setting, 1, worker)
     }
 
     /// Runs the programs of the files, each so many times.
@@ -89,11 +74,10 @@ impl Interpreter {
         &self,
         files: &[&Path],
         setting: &Setting,
-        delays: Delays,
         times: u32,
         worker: usize,
     ) -> Result<Ran> {
-        self.run_watched(files, setting, delays, times, worker, LOOKS, threads_of)
+        self.run_watched(files, setting, times, worker, LOOKS, threads_of)
     }
 
     /// Whether the program passes, so many times; for one that is likely to fail.
@@ -101,7 +85,6 @@ impl Interpreter {
         &self,
         program: &str,
         setting: &Setting,
-        delays: Delays,
         times: u32,
         worker: usize,
     ) -> Result<bool> {
@@ -109,16 +92,14 @@ impl Interpreter {
         let file = self.work.join(format!("fuzz-batch-{worker}.txt"));
         fs::write(&file, program)?;
         let silent = |_| String::new();
-        let ran = self.run_watched(&[&file], setting, delays, times, worker, FEW_LOOKS, silent)?;
+        let ran = self.run_watched(&[&file], setting, times, worker, FEW_LOOKS, silent)?;
         Ok(ran.failed.is_none())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what differs between the callers above")]
     fn run_watched(
         &self,
         files: &[&Path],
         setting: &Setting,
-        delays: Delays,
         times: u32,
         worker: usize,
         looks: usize,
@@ -127,7 +108,6 @@ impl Interpreter {
         let mut command = self.bare_command(files, times);
         without_settings(&mut command);
         command.envs(setting.environment());
-        command.envs(delays.0.map(|seed| ("SCHED_FUZZ", seed.to_string())));
         let log = self.work.join(format!("fuzz-log-{worker}"));
         let ended = process::run(&mut command, &log, looks, hung)?;
         // "program K: N tasks", and what the library or a check says beside that.
@@ -149,50 +129,39 @@ impl Interpreter {
     }
 
     /// The command line that runs the programs of the files.
-    pub fn command(
-        &self,
-        files: &[&Path],
-        setting: &Setting,
-        delays: Delays,
-        times: u32,
-    ) -> String {
-        format!("{} {}", words(setting, delays), shown(&self.bare_command(files, times)))
+    pub fn command(&self, files: &[&Path], setting: &Setting, times: u32) -> String {
+        format!("{} {}", words(setting), shown(&self.bare_command(files, times)))
     }
 }
 
 /// The settings as one would type them.
-pub fn words(setting: &Setting, delays: Delays) -> String {
-    let delays = delays.0.map(|seed| ("SCHED_FUZZ".to_string(), seed.to_string()));
-    let words: Vec<String> = setting
-        .environment()
-        .into_iter()
-        .chain(delays)
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+pub fn words(setting: &Setting) -> String {
+    let words = setting.environment();
+    let words: Vec<_> = words.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.join(" ")
 }
 
 const SETTINGS: &str = "# settings: ";
 
 /// The line of a file that names the settings of its programs.
-pub fn settings_line(setting: &Setting, delays: Delays) -> String {
-    format!("{SETTINGS}{}\n", words(setting, delays))
+pub fn settings_line(setting: &Setting) -> String {
+    format!("{SETTINGS}{}\n", words(setting))
 }
 
 /// The settings that a file names.
-pub fn settings_of(file: &Path) -> Result<Option<(Setting, Delays)>> {
+pub fn settings_of(file: &Path) -> Result<Option<Setting>> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let Some(line) = text.lines().find_map(|line| line.strip_prefix(SETTINGS)) else {
         return Ok(None);
     };
-    let (mut setting, mut delays) = (Setting(Vec::new()), Delays(None));
+    let mut setting = Setting(Vec::new());
     for word in line.split_whitespace() {
         let pair = word.strip_prefix("SCHED_").and_then(|word| word.split_once('='));
         let (name, value) = pair.with_context(|| format!("{}: {word}", file.display()))?;
-        match name {
-            "FUZZ" => delays = Delays(Some(value.parse()?)),
-            _ => setting.0.push((name.to_string(), value.to_string())),
+        if name == DELAYS {
+            value.parse::<u64>()?;
         }
+        setting.0.push((name.to_string(), value.to_string()));
     }
-    Ok(Some((setting, delays)))
+    Ok(Some(setting))
 }

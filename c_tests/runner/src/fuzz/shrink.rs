@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::fuzz::program::{Block, Tree};
-use crate::fuzz::run::{Delays, Interpreter, settings_line};
+use crate::fuzz::run::{DELAYS, Interpreter, settings_line};
 use crate::setting::Setting;
 
 /// How many processes run a candidate, and how often each.
@@ -22,7 +22,6 @@ const LONGEST: Duration = Duration::from_secs(240);
 pub struct Failure<'a> {
     pub seed: u64,
     pub setting: &'a Setting,
-    pub delays: Delays,
     /// The programs of its process, up to it.
     pub batch: &'a [String],
 }
@@ -31,7 +30,7 @@ impl Failure<'_> {
     /// The text of a file that repeats it: the smallest program, or the batch.
     pub fn file(&self, smallest: Option<&Block>) -> String {
         let programs = smallest.map_or(self.batch.join("\n"), Block::to_string);
-        let settings = settings_line(self.setting, self.delays);
+        let settings = settings_line(self.setting);
         format!("# seed {}\n{settings}{programs}\n", self.seed)
     }
 
@@ -43,9 +42,13 @@ impl Failure<'_> {
         worker: usize,
     ) -> Result<bool> {
         let text = program.to_string();
+        let mut setting = self.setting.clone();
+        let seed: Option<u64> = setting.get(DELAYS).and_then(|seed| seed.parse().ok());
         for offset in 0..tries {
-            let delays = Delays(self.delays.0.map(|seed| seed.wrapping_add(offset)));
-            if !interpreter.passes(&text, self.setting, delays, TIMES, worker)? {
+            if let Some(seed) = seed {
+                setting = setting.with(DELAYS, seed.wrapping_add(offset));
+            }
+            if !interpreter.passes(&text, &setting, TIMES, worker)? {
                 return Ok(true);
             }
         }

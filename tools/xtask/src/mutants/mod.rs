@@ -26,6 +26,7 @@ mod results;
 use anyhow::{Context, Result, bail, ensure};
 use results::{Outcome, Results};
 use sched_tools::process;
+use sched_tools::sources::with_endings;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -135,13 +136,8 @@ struct Seen {
 }
 
 fn all() -> Result<Vec<Mutant>> {
-    let dir = root().join("model/mutants");
-    let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
-    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "txt"));
-    files.sort();
     let mut mutants = Vec::new();
-    for file in files {
+    for file in with_endings(&root().join("model/mutants"), &["txt"])? {
         let text = fs::read_to_string(&file)?;
         mutants.extend(parse(&text).with_context(|| file.display().to_string())?);
     }
