@@ -8,7 +8,6 @@
 #include "pool.h"
 #include "marks.h"
 #include <sched_tasks.h>
-#include <sys/wait.h>
 #include <semaphore.h>
 
 /* block_beside: A task whose section has ended continues although its workers have tasks of their
@@ -621,9 +620,7 @@ static void no_stack_first(void *closure, struct scheduler *s)
 static void with_one_stack(void *arg)
 {
     /* Half of it may be stacks. */
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (700 << 10)) * 1024;
-    struct rlimit limit = {bytes, bytes};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    limit_space(700 << 10);
     /* On a busy machine no other thread may come while a task sleeps: then they sleep for longer. */
     struct patience p = patience_of(30);
     for (int i = 1; i <= NO_STACK_RUNS || (elsewhere == 0 && has_threads() && is_patient(&p)); i++) {
@@ -837,9 +834,7 @@ static void short_forks(void *closure, struct scheduler *s)
         CHECK_TIMES(SHORT_RUNS, sched_init(1, 4, short_one, NULL));
         _exit(0);
     }
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(child), 0);
     end(s);
 }
 

@@ -199,9 +199,7 @@ static void deep_link_of_chain(void *closure, struct scheduler *s)
 static void chain(void *arg)
 {
     if (arg != NULL) { /* room for some stacks only */
-        rlim_t bytes = (rlim_t)(status_kb("VmSize") + (256 << 10)) * 1024;
-        struct rlimit limit = {bytes, bytes};
-        CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+        limit_space(256 << 10);
     }
     for (int round = 1; round <= 3; round++) {
         CHECK_EQ(sched_init(2, 4, deep_link_of_chain, (void *)(long)DEEP_DEPTH), 0);
@@ -259,14 +257,13 @@ static void fork_waits(void *closure, struct scheduler *s)
 
 static void fork_root(void *closure, struct scheduler *s)
 {
-    int status;
     CHECK_TIMES(WAITERS, sched_spawn(fork_waits, NULL, s));
     CHECK_TIMES(WAITERS, sched_sem_post(&free_units));
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0)
         return;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 

@@ -381,9 +381,7 @@ static void flood_from_outside(void *closure, struct scheduler *s)
 
 static void body(void *arg)
 {
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (64 << 10)) * 1024;
-    struct rlimit limit = {bytes, bytes};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    limit_space(64 << 10);
     CHECK_EQ(sched_init(2, 10, arg ? flood_from_outside : flood, NULL), 0);
     CHECK_EQ(refused, 100);
     CHECK(memory_accepted > 1000);

@@ -478,7 +478,6 @@ static void *bystander(void *arg)
 /* A process of its own, where nobody has called the library before. */
 static void body(void *delay)
 {
-    int status;
     pthread_t thread;
     for (int i = 0; i < 2; i++) /* with more threads membarrier takes longer to register */
         CHECK_EQ(pthread_create(&thread, NULL, bystander, NULL), 0);
@@ -492,7 +491,7 @@ static void body(void *delay)
         runner(NULL);
         _exit(0);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
     CHECK_EQ(status, 0);
     pthread_join(thread, NULL);
@@ -605,7 +604,6 @@ static void misuse_keep(void *closure, struct scheduler *s)
 /* In a child by fork(2) the run has ended: its tasks run in the parent only. */
 static void join_in_child(void *closure, struct scheduler *s)
 {
-    int status;
     sched_fork(&t, nothing, closure, s);
     pid_t pid = fork();
     if (pid == 0) {
@@ -615,8 +613,7 @@ static void join_in_child(void *closure, struct scheduler *s)
         sched_join(&t, s);
         _exit(0); /* a thief had done it before */
     }
-    CHECK(pid > 0);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     sched_join(&t, s);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
         abort();

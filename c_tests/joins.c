@@ -99,9 +99,7 @@ CASE(join_chain)
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1024;
     struct rusage used;
     if (strcmp(what, "space") == 0) {
-        rlim_t bytes = (rlim_t)(status_kb("VmSize") + (300 << 10)) * 1024;
-        struct rlimit limit = {bytes, bytes};
-        CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+        limit_space(300 << 10);
     } else if (strcmp(what, "mappings") == 0) {
         if (allowed() > LINKS)
             skip("the system allows more mappings than this takes");

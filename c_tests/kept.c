@@ -46,7 +46,6 @@ static void in_forked(int depth);
 
 static void fork_child(int depth)
 {
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -54,7 +53,7 @@ static void fork_child(int depth)
         in_forked(depth);
         exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
     CHECK_EQ(status, 7 << 8);
 }
@@ -137,7 +136,6 @@ static void *race_caller(void *arg)
 
 static void fork_one(void)
 {
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -146,7 +144,7 @@ static void fork_one(void)
         run();
         exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
     CHECK_EQ(status, 7 << 8);
 }

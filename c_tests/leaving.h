@@ -33,7 +33,7 @@ static void is_cancelled(void *closure, struct scheduler *s)
 
 static void forks(void *closure, struct scheduler *s)
 {
-    int status, ran = 0;
+    int ran = 0;
     get_ready(s);
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -47,8 +47,7 @@ static void forks(void *closure, struct scheduler *s)
         }
         _exit(0);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
     go_on(s);
     *(int *)closure = 1;
 }

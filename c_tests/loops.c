@@ -547,7 +547,6 @@ static void ended(struct scheduler *s)
 
 static void errors_root(void *closure, struct scheduler *s)
 {
-    int status;
     kept = s;
     CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, s), EINVAL);
     CHECK_ERRNO(sched_for(10, 0, 0, NULL, NULL, s), EINVAL);
@@ -572,9 +571,7 @@ static void errors_root(void *closure, struct scheduler *s)
         ended(s);
         _exit(0);
     }
-    CHECK(pid > 0);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
 }
 
 static void *errors_stranger(void *s)
@@ -720,10 +717,8 @@ static void memory_root(void *closure, struct scheduler *s)
 {
     char few[100];
     long sum = 0, zero = 0;
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (24 << 10)) * 1024;
-    struct rlimit limit = {bytes, bytes};
     memory_array[1] = 1;
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    limit_space(24 << 10);
     for (int round = 0; round < 2; round++) {
         CHECK_ERRNO(sched_sort(memory_array, MEMORY_N, 1, memory_compare, s), ENOMEM);
         CHECK(memory_array[0] == 0 && memory_array[1] == 1 && memory_array[2] == 0);

@@ -76,16 +76,9 @@ static void memory_flood(void *closure, struct scheduler *s)
     flooded = 1;
 }
 
-static void limit_to(long more_kb)
-{
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + more_kb) * 1024;
-    struct rlimit limit = {bytes, bytes};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-}
-
 static void little(void *arg)
 {
-    limit_to(48 * 1024);
+    limit_space(48 * 1024);
     CHECK_EQ(sched_init(2, 10, memory_flood, NULL), 0);
     CHECK_EQ(refused, 100);
     CHECK(accepted > 1000);
@@ -102,7 +95,7 @@ static void *volatile taken; /* else a compiler need not ask for it */
 
 static void where_memory_ends(void *arg)
 {
-    limit_to(0);
+    limit_space(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
         while ((taken = malloc(size)) != NULL)
             continue;

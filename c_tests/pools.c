@@ -12,7 +12,6 @@
 #include "fib.h"
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* pool: A pool runs what it is given, each task once, and what those spawn; sched_pool_wait and
@@ -723,13 +722,6 @@ static void memory_leaf(void *closure, struct scheduler *s)
     atomic_fetch_add_explicit(&pool_gives_back_ran, 1, memory_order_relaxed);
 }
 
-static void limit_to(long more_kb)
-{
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + more_kb) * 1024;
-    struct rlimit limit = {bytes, bytes};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-}
-
 static void little(void *arg)
 {
     long accepted = 0;
@@ -740,7 +732,7 @@ static void little(void *arg)
         while (memory_begun <= accepted)
             pause_us(100);
     }
-    limit_to(32 * 1024);
+    limit_space(32 * 1024);
     while (sched_pool_submit(pool, memory_leaf, NULL) == 0)
         CHECK(++accepted < 40000000);
     CHECK_EQ(errno, EAGAIN);
@@ -756,7 +748,7 @@ static void *volatile taken; /* else a compiler need not ask for it */
 
 static void where_memory_ends(void *arg)
 {
-    limit_to(0);
+    limit_space(0);
     for (size_t size = 1 << 20; size >= 8; size /= 2)
         while ((taken = malloc(size)) != NULL)
             continue;
@@ -1110,7 +1102,6 @@ CASE(pool_scheduler)
 {
     struct sched_pool *pool = pool_of(2);
     struct scheduler *s = sched_pool_scheduler(pool);
-    int status;
 
     CHECK(s != NULL);
     CHECK(sched_pool_scheduler(pool) == s);
@@ -1128,9 +1119,7 @@ CASE(pool_scheduler)
         CHECK_ERRNO(sched_spawn(scheduler_count, NULL, s), EINVAL);
         _exit(0);
     }
-    CHECK(child > 0);
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(child), 0);
     CHECK_EQ(sched_pool_destroy(pool), 0);
     CHECK_ERRNO(sched_spawn(scheduler_count, NULL, s), EINVAL);
 }

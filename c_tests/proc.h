@@ -42,6 +42,14 @@ static inline long status_kb(const char *key)
     return kb;
 }
 
+/* From now on the process may have so many kB of address space more than it has. */
+static inline void limit_space(long more_kb)
+{
+    rlim_t bytes = (rlim_t)(status_kb("VmSize") + more_kb) * 1024;
+    struct rlimit limit = {bytes, bytes};
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
 static inline int mapping_count(void)
 {
     int n = 0, c;

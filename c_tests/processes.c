@@ -199,7 +199,6 @@ CASE(fork_generations)
  * ctest: matrix idle=park threads=1,4 */
 static void process(void *closure, struct scheduler *s)
 {
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -209,8 +208,7 @@ static void process(void *closure, struct scheduler *s)
         CHECK_EQ(n, 144);
         _exit(0);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
 }
 
 static void process_root(void *closure, struct scheduler *s)
@@ -231,7 +229,6 @@ static void process_root(void *closure, struct scheduler *s)
 /* The group is not over as long as its own task waits. */
 static void process_waits(void *closure, struct scheduler *s)
 {
-    int status;
     sched_group *g = closure;
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -241,8 +238,7 @@ static void process_waits(void *closure, struct scheduler *s)
         CHECK_ERRNO(sched_group_wait(g, s), EINVAL);
         _exit(0);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
 }
 
 static void groups(void *closure, struct scheduler *s)
@@ -463,7 +459,6 @@ static void stats_body(void *arg)
     for (int i = 0; i < RUNNERS; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, runner, arg), 0);
     for (double end = now() + SECONDS; now() < end;) {
-        int status;
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
@@ -471,7 +466,7 @@ static void stats_body(void *arg)
             CHECK_EQ(sched_init(1, 4, nothing, arg), 0);
             _exit(0);
         }
-        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        int status = wait_for(pid);
         CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
         CHECK_EQ(status, 0);
     }
@@ -530,7 +525,6 @@ static void *holder(void *arg)
 
 static void fork_once(void)
 {
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -538,8 +532,7 @@ static void fork_once(void)
         atfork_run();
         _exit(0);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
 }
 
 static void with_lock(void *used_before)
@@ -608,13 +601,11 @@ CASE(atfork_busy)
     for (int i = 0; i < 2; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, atfork_busy_runs, NULL), 0);
     for (int i = 0; i < FORKS; i++) {
-        int status;
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0)
             _exit(0);
-        CHECK_EQ(waitpid(pid, &status, 0), pid);
-        CHECK_EQ(status, 0);
+        CHECK_EQ(wait_for(pid), 0);
     }
     over = 1;
     for (int i = 0; i < 2; i++)

@@ -237,8 +237,7 @@ static int default_inside(void)
             _exit(200);
         _exit(sched_default_threads());
     }
-    int status = 0;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(WIFEXITED(status));
     return WEXITSTATUS(status);
 }

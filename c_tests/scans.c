@@ -493,9 +493,7 @@ static void memory_body(size_t lo, size_t hi, void *acc, const void *before, voi
 static void memory_root(void *closure, struct scheduler *s)
 {
     long zero = 0, result = 77;
-    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (24 << 10)) * 1024;
-    struct rlimit limit = {bytes, bytes};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    limit_space(24 << 10);
     for (int round = 0; round < 2; round++) {
         *(long *)(large + LARGE) = 77;
         CHECK_ERRNO(sched_scan(0, 1000, 0, LARGE, large, never, never_combined, NULL, large + LARGE, s), ENOMEM);

@@ -171,10 +171,8 @@ CASE(suspended_many)
     const char *what = argc > 1 ? argv[1] : "";
     on_top = argc > 1;
     if (strcmp(what, "space") == 0) {
-        rlim_t bytes = (rlim_t)(status_kb("VmSize") + (300 << 10)) * 1024;
-        struct rlimit limit = {bytes, bytes};
         most = FEW;
-        CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+        limit_space(300 << 10);
     } else if (strcmp(what, "mappings") == 0) {
         most = 24000; /* of which 16,000 have stacks of their own; the others lie on those */
         no_guards();

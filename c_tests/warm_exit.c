@@ -62,7 +62,6 @@ int main(int argc, char **argv)
             if (way == 0 && (i == 1 || i == 2))
                 CHECK_CHILD_SAID("<handler>");
         }
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -70,7 +69,6 @@ int main(int argc, char **argv)
         execl("/proc/self/exe", argv[0], "return", (char *)NULL);
         _exit(1);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 43 << 8);
+    CHECK_EQ(wait_for(pid), 43 << 8);
     return 0;
 }
