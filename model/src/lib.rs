@@ -86,6 +86,15 @@ pub fn wait_for_rest(policy: &impl Policy) {
     policy.wait_for_rest(&rest);
 }
 
+/// A thread that uses what it shares with others.
+pub fn thread_with<T: 'static, R: 'static>(
+    shared: &Arc<T>,
+    f: impl FnOnce(&T) -> R + 'static,
+) -> JoinHandle<R> {
+    let shared = Arc::clone(shared);
+    thread::spawn(move || f(&shared))
+}
+
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
@@ -554,11 +563,6 @@ impl<P: ModelledPolicy> SceneOf<P> {
         scene.places.iter_mut().for_each(|place| place.doors = Some(Arc::clone(&doors)));
         (Arc::new(scene), doors)
     }
-
-    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
-    }
 }
 
 /// A deque used by several threads, and cells that count which tasks were taken.
@@ -620,13 +624,8 @@ impl<D: Deque + 'static> Shared<D> {
         }
     }
 
-    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {
-        let shared = Arc::clone(this);
-        thread::spawn(move || f(&shared))
-    }
-
     pub fn thief(this: &Arc<Self>, attempts: usize) -> JoinHandle<()> {
-        Shared::thread(this, move |shared| {
+        thread_with(this, move |shared| {
             for _ in 0..attempts {
                 shared.steal();
             }

@@ -7,7 +7,6 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::thread::{self, JoinHandle};
 use sched::policy::Policy;
 use sched::queue::ageing::Ageing;
 use sched::queue::background::Line;
@@ -17,7 +16,9 @@ use sched::queue::run_gate::Ends;
 use sched::sys::futex::LONGEST;
 use sched::task::{Level, Task};
 use sched::threads::requests::{ASKED, NEWS, Requests};
-use sched_model::{Cell, SceneOf, count, explore, explore_seeing, join, saw, take, wait_for_rest};
+use sched_model::{
+    Cell, SceneOf, count, explore, explore_seeing, join, saw, take, thread_with, wait_for_rest,
+};
 
 type Stealing = sched::policy::stealing::Stealing<ChaseLev>;
 
@@ -39,11 +40,6 @@ impl Scene {
             cells: (0..cells).map(|_| Cell::new()).collect(),
             ran: AtomicUsize::new(0),
         })
-    }
-
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     /// Adds the background task of cell `i`, as `runtime::ageing::added`.
@@ -93,7 +89,7 @@ impl Scene {
 /// Explores the keeper's life beside `others`, who add a task for each cell.
 fn beside_the_keeper(tasks: usize, others: impl Fn(&Arc<Scene>)) {
     let scene = Scene::new(tasks);
-    let keeper = Scene::thread(&scene, Scene::keep);
+    let keeper = thread_with(&scene, Scene::keep);
     others(&scene);
     join([keeper]);
     scene.cells.iter().for_each(|cell| assert_eq!(cell.get(), 1));
@@ -111,7 +107,7 @@ fn two_tasks() {
 fn two_adders() {
     explore("ageing, two adders beside the keeper", 3, 4_500, || {
         beside_the_keeper(2, |scene| {
-            let other = Scene::thread(scene, |scene| scene.add(1));
+            let other = thread_with(scene, |scene| scene.add(1));
             scene.add(0);
             join([other]);
         });
@@ -123,7 +119,7 @@ fn a_worker() {
     let name = "ageing, a worker beside the keeper";
     explore_seeing("the worker never had a task", name, 3, 22_000, || {
         beside_the_keeper(2, |scene| {
-            let worker = Scene::thread(scene, Scene::take_background);
+            let worker = thread_with(scene, Scene::take_background);
             (0..2).for_each(|i| scene.add(i));
             join([worker]);
         });
@@ -135,7 +131,7 @@ fn a_worker() {
 fn a_worker_that_will_sleep() {
     explore("ageing, beside a worker that will sleep", 3, 10_000, || {
         let scene = SceneOf::<Stealing>::held(1, 1);
-        let worker = SceneOf::thread(&scene, |scene| {
+        let worker = thread_with(&scene, |scene| {
             scene.scheduler.work(scene.places[0].on_stack());
         });
         scene.places[0].inject_at(Level::Background, count, scene.cells[0].closure());

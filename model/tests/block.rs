@@ -24,7 +24,7 @@ use sched::task::{Scheduler, Task};
 use sched::threads::event::Event;
 use sched::threads::handoff::{Found, Handoff};
 use sched::threads::job::{JobState, NextStep};
-use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
+use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore, thread_with};
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,8 +76,7 @@ impl<D: Modelled> Story<D> {
     }
 
     fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) {
-        let story = Arc::clone(this);
-        let thread = thread::spawn(move || f(&story));
+        let thread = thread_with(this, f);
         this.threads.lock().unwrap().push(thread);
     }
 
@@ -357,8 +356,7 @@ fn an_event() {
     explore("an event, two waiters", 3, 1000, || {
         let this = Arc::new((Event::new(), Cell::new()));
         for _ in 0..2 {
-            let this = Arc::clone(&this);
-            thread::spawn(move || {
+            thread_with(&this, |this| {
                 this.0.wait();
                 assert_eq!(this.1.get(), 1);
             });
@@ -425,12 +423,10 @@ fn a_creator_beside_the_next_who_calls() {
             spare: loom::sync::Mutex::new(false),
         };
         let slot = Arc::new(slot);
-        let next = Arc::clone(&slot);
-        let next = thread::spawn(move || next.call_again());
+        let next = thread_with(&slot, ThreadSlot::call_again);
         let mut made = None;
         let create = || {
-            let slot = Arc::clone(&slot);
-            made = Some(thread::spawn(move || slot.live()));
+            made = Some(thread_with(&slot, ThreadSlot::live));
             true
         };
         slot.job.add();

@@ -4,11 +4,10 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use loom::thread;
 use sched::lock::mutex::Mutex;
 use sched::queue::run_gate::{Ends, RestAwaited, Rests, RunGate, no_limit};
 use sched::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
-use sched_model::explore;
+use sched_model::{explore, join, thread_with};
 
 /// A run that is held open, reduced to the number of its tasks and its gate.
 struct Run {
@@ -80,8 +79,7 @@ impl Process {
 fn a_wait_that_is_over() {
     explore("circles, a wait that is over", 3, 150, || {
         let process = Process::new([1, 1, 0]);
-        let other = Arc::clone(&process);
-        let first = thread::spawn(move || {
+        let first = thread_with(&process, |other| {
             match other.wait(0, 1) {
                 Ok(()) => other.returned.store(true, Ordering::Relaxed),
                 Err(Circle) => _ = other.refused.fetch_add(1, Ordering::Relaxed),
@@ -103,8 +101,7 @@ fn a_wait_that_is_over() {
 fn two_that_wait_for_each_other() {
     explore("circles, two that wait for each other", 3, 60, || {
         let process = Process::new([1, 1, 0]);
-        let other = Arc::clone(&process);
-        let first = thread::spawn(move || other.task(0, 1));
+        let first = thread_with(&process, |process| process.task(0, 1));
         process.task(1, 0);
         first.join().unwrap();
         assert_eq!(process.refused.load(Ordering::Relaxed), 1);
@@ -115,12 +112,10 @@ fn two_that_wait_for_each_other() {
 fn a_circle_of_three() {
     explore("circles, three that wait for each other", 2, 400, || {
         let process = Process::new([1, 1, 1]);
-        let others = [0, 1].map(|of| {
-            let process = Arc::clone(&process);
-            thread::spawn(move || process.task(of, of + 1))
-        });
+        let others =
+            [0, 1].map(|of| thread_with(&process, move |process| process.task(of, of + 1)));
         process.task(2, 0);
-        others.into_iter().for_each(|other| other.join().unwrap());
+        join(others);
         assert_eq!(process.refused.load(Ordering::Relaxed), 1);
     });
 }

@@ -5,13 +5,12 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use loom::thread::{self, JoinHandle};
 use sched::deadline::{Deadlines, Entry, FOREVER, Then, Why};
 use sched::sync::cancel::Cancellation;
 use sched::sync::cuts::Cuts;
 use sched::sys::futex::LONGEST;
 use sched::threads::requests::{ASKED, NEWS, Requests};
-use sched_model::{explore, explore_seeing, join, saw};
+use sched_model::{explore, explore_seeing, join, saw, thread_with};
 use std::ptr;
 
 /// A task of a group, which waits; and a group of whose tasks one may wait for this group.
@@ -86,11 +85,6 @@ impl Scene {
         deadlines.prepare().expect("there is memory");
         let is_cutting = AtomicBool::new(false);
         Arc::new(Scene { deadlines, cuts, waiters, resumed, is_cutting })
-    }
-
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     /// As `api::timed::Deadline::wait`.
@@ -181,7 +175,7 @@ fn beside_the_keeper(
 ) {
     explore(name, preemptions, at_least, move || {
         let scene = Scene::new(waiters);
-        let keeper = Scene::thread(&scene, Scene::keep);
+        let keeper = thread_with(&scene, Scene::keep);
         others(&scene);
         join([keeper]);
     });
@@ -190,7 +184,7 @@ fn beside_the_keeper(
 #[test]
 fn a_wait_begins() {
     beside_the_keeper("cuts, a wait begins beside a cancellation", (4, 5_500), 1, |scene| {
-        let waiter = Scene::thread(scene, |scene| scene.wait(0));
+        let waiter = thread_with(scene, |scene| scene.wait(0));
         scene.cancel(&scene.waiters[0].group);
         join([waiter]);
     });
@@ -201,8 +195,8 @@ fn a_wait_begins() {
 #[test]
 fn a_line_begins() {
     beside_the_keeper("cuts, a line begins beside a cancellation", (3, 20_000), 1, |scene| {
-        let waiter = Scene::thread(scene, |scene| scene.wait(0));
-        let awaiter = Scene::thread(scene, |scene| scene.note(0));
+        let waiter = thread_with(scene, |scene| scene.wait(0));
+        let awaiter = thread_with(scene, |scene| scene.note(0));
         scene.cancel(&scene.waiters[0].outer);
         join([waiter, awaiter]);
     });
@@ -214,8 +208,8 @@ fn a_longer_line_begins() {
     let name = "cuts, a line of three groups begins beside a cancellation";
     beside_the_keeper(name, (2, 6_000), 1, |scene| {
         scene.wait(0);
-        let inner = Scene::thread(scene, |scene| scene.note(0));
-        let outer = Scene::thread(scene, |scene| scene.note_outer(0));
+        let inner = thread_with(scene, |scene| scene.note(0));
+        let outer = thread_with(scene, |scene| scene.note_outer(0));
         scene.cancel(&scene.waiters[0].outermost);
         join([inner, outer]);
     });
@@ -235,7 +229,7 @@ fn two_cancellations() {
 fn a_worker() {
     beside_the_keeper("cuts, a worker beside the keeper", (3, 16_000), 2, |scene| {
         (0..2).for_each(|i| scene.wait(i));
-        let worker = Scene::thread(scene, Scene::cut_as_worker);
+        let worker = thread_with(scene, Scene::cut_as_worker);
         (0..2).for_each(|i| scene.cancel(&scene.waiters[i].group));
         join([worker]);
     });
@@ -254,7 +248,7 @@ fn an_observer() {
             let scene = Scene::new(2);
             (0..2).for_each(|i| scene.wait(i));
             scene.cancel(&scene.waiters[0].group);
-            let cuts = [(); 2].map(|()| Scene::thread(&scene, Scene::cut_as_worker));
+            let cuts = [(); 2].map(|()| thread_with(&scene, Scene::cut_as_worker));
             scene.cancel(&scene.waiters[1].group);
             let may_act = scene.cuts.may_act() || scene.deadlines.may_act();
             assert!(

@@ -9,11 +9,11 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use sched::deadline::{Deadlines, Entry, Then, Why};
 use sched::sys::futex::LONGEST;
 use sched::threads::requests::{ASKED, NEWS, Requests};
-use sched_model::{Cell, Reached, explore, explore_seeing, join, saw};
+use sched_model::{Cell, Reached, explore, explore_seeing, join, saw, thread_with};
 use std::ptr;
 
 /// Times at which entries are due, much more than `GRACE` apart.
@@ -100,11 +100,6 @@ impl Scene {
         Arc::new(Scene { deadlines, requests, owners, queued })
     }
 
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
-    }
-
     /// As `runtime::deadlines::add`.
     fn add(&self, owner: usize, due: u64, thread: usize) {
         // SAFETY: each model adds an entry that is in no wheel; the scene outlives its threads.
@@ -189,7 +184,7 @@ fn beside_the_keeper(
         for (owner, &(due, thread)) in entries.iter().enumerate() {
             scene.add(owner, due, thread);
         }
-        let keeper = Scene::thread(&scene, |scene| scene.keep(latest));
+        let keeper = thread_with(&scene, |scene| scene.keep(latest));
         others(&scene);
         scene.requests.add(TIME_PASSES);
         join([keeper]);
@@ -224,7 +219,7 @@ fn an_earlier_entry() {
 fn two_entries_of_a_shard() {
     let name = "deadlines, two entries of a shard beside the keeper";
     beside_the_keeper(name, 2, 1_600, (&[], &[EARLY, LATE]), |scene| {
-        let early = Scene::thread(scene, |scene| scene.add(0, EARLY, HERE));
+        let early = thread_with(scene, |scene| scene.add(0, EARLY, HERE));
         scene.add(1, LATE, HERE);
         join([early]);
     });
@@ -234,7 +229,7 @@ fn two_entries_of_a_shard() {
 fn entries_of_two_shards() {
     let name = "deadlines, entries of two shards beside the keeper";
     beside_the_keeper(name, 2, 1_400, (&[], &[EARLY, LATE]), |scene| {
-        let early = Scene::thread(scene, |scene| scene.add(0, EARLY, HERE));
+        let early = thread_with(scene, |scene| scene.add(0, EARLY, HERE));
         scene.add(1, LATE, THERE);
         join([early]);
     });
@@ -246,7 +241,7 @@ fn an_idle_worker() {
     let name = "deadlines, an idle worker beside the keeper";
     let times = (&[(LATE, HERE)] as _, &[EARLY + GRACE, LATE + GRACE] as _);
     beside_the_keeper(name, 2, 6_000, times, |scene| {
-        let worker = Scene::thread(scene, Scene::doze);
+        let worker = thread_with(scene, Scene::doze);
         scene.add(1, EARLY, THERE);
         join([worker]);
     });
@@ -266,7 +261,7 @@ fn two_servers() {
     let name = "deadlines, two servers beside the keeper";
     let times = (&[(EARLY, HERE), (EARLY, THERE)] as _, &[EARLY, EARLY] as _);
     beside_the_keeper(name, 1, 1_500, times, |scene| {
-        let other = Scene::thread(scene, |scene| scene.serve(EARLY));
+        let other = thread_with(scene, |scene| scene.serve(EARLY));
         scene.serve(EARLY);
         join([other]);
     });
@@ -278,7 +273,7 @@ fn an_entry_beside_a_server() {
     let name = "deadlines, an entry beside a server and the keeper";
     let times = (&[(EARLY, HERE)] as _, &[EARLY, LATE] as _);
     beside_the_keeper(name, 3, 8_000, times, |scene| {
-        let server = Scene::thread(scene, |scene| scene.serve(EARLY));
+        let server = thread_with(scene, |scene| scene.serve(EARLY));
         scene.add(1, LATE, HERE);
         join([server]);
     });
@@ -293,7 +288,7 @@ fn an_owner_removes_what_is_due() {
     explore("deadlines, an owner removes what is due", 4, 30, || {
         let scene = Scene::new(1);
         scene.add(0, EARLY, HERE);
-        let server = Scene::thread(&scene, |scene| scene.serve(EARLY));
+        let server = thread_with(&scene, |scene| scene.serve(EARLY));
         turn();
         let removed = scene.remove(0);
         let claims = scene.owners[0].uses.get();
@@ -319,7 +314,7 @@ fn an_entry_changes_its_shard() {
     explore("deadlines, an entry changes its shard", 4, 200, || {
         let scene = Scene::new(1);
         scene.add(0, EARLY, HERE);
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             scene.serve(EARLY);
             if scene.queued.load(Ordering::Relaxed) == 1 {
                 scene.add(0, LATE, THERE);
@@ -347,8 +342,8 @@ fn each_entry_is_cut_off_once() {
         let scene = Scene::new(2);
         scene.add(0, EARLY, HERE);
         scene.add(1, LATE, HERE);
-        let cuts = Scene::thread(&scene, |scene| scene.deadlines.cut(claim, |_| true));
-        let serves = Scene::thread(&scene, |scene| scene.serve(EARLY));
+        let cuts = thread_with(&scene, |scene| scene.deadlines.cut(claim, |_| true));
+        let serves = thread_with(&scene, |scene| scene.serve(EARLY));
         turn();
         let removed = scene.remove(0);
         let claims = scene.owners[0].uses.get();
@@ -366,7 +361,7 @@ fn an_observer(name: &str, act: fn(&Scene)) {
     explore_seeing("no observer finds nothing", name, 4, 30, move || {
         let scene = Scene::new(1);
         scene.add(0, EARLY, HERE);
-        let acts = Scene::thread(&scene, act);
+        let acts = thread_with(&scene, act);
         turn();
         let may_act = scene.deadlines.may_act();
         assert!(may_act || scene.queued.load(Ordering::Relaxed) == 1, "a task was overlooked");
@@ -388,8 +383,8 @@ fn an_observer_beside_a_server_and_an_owner() {
         let scene = Scene::new(2);
         scene.add(0, EARLY, HERE);
         scene.add(1, LATE, HERE);
-        let server = Scene::thread(&scene, |scene| scene.serve(EARLY));
-        let owner = Scene::thread(&scene, |scene| {
+        let server = thread_with(&scene, |scene| scene.serve(EARLY));
+        let owner = thread_with(&scene, |scene| {
             turn();
             assert!(scene.remove(1));
         });

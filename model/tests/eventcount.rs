@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use sched::idle::eventcount::{EventCount, Role};
 use sched::sys::fence;
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 use std::time::Duration;
 
 struct Shared {
@@ -137,10 +137,7 @@ fn two_spawners_one_sleeper() {
     explore("eventcount, two spawners", 3, 1000, || {
         let shared = Shared::new(1);
         let worker = Shared::worker(&shared, 0, 2);
-        let other = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.publish())
-        };
+        let other = thread_with(&shared, Shared::publish);
         shared.publish();
         other.join().unwrap();
         worker.join().unwrap();

@@ -11,13 +11,13 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::Task;
-use sched_model::{Modelled, Scene, count, explore, join, models, wait_for_rest};
+use sched_model::{Modelled, Scene, count, explore, join, models, thread_with, wait_for_rest};
 
 /// A run with this many workers, and room for one guest.
 fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHandle<()>>) {
     let scene = Scene::held_for_guests(workers, 1, cells);
     let work = |i: usize| {
-        Scene::thread(&scene, move |scene| {
+        thread_with(&scene, move |scene| {
             scene.scheduler.work(scene.places[i].on_stack());
         })
     };
@@ -96,7 +96,7 @@ fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_le
     let name = format!("guests over {}, {workers} workers, beside the end", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let (scene, threads) = run::<D>(workers, 1);
-        let guest = Scene::thread(&scene, |scene| {
+        let guest = thread_with(&scene, |scene| {
             if !visit(scene, 1, 0..1) {
                 scene.cells[0].add();
             }
@@ -115,7 +115,7 @@ fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
     explore(&name, preemptions, at_least, move || {
         let scene = Scene::<D>::held_for_guests(1, 1, 2);
         let index = scene.scheduler.come(1, Purpose::Work).expect("nobody else comes");
-        let worker = Scene::thread(&scene, move |scene| {
+        let worker = thread_with(&scene, move |scene| {
             let place = scene.places[0].mine();
             for task in [scene.scheduler.rob(index, place), scene.scheduler.take_outside(place)] {
                 task.into_iter().for_each(|task| scene.places[0].call(task));

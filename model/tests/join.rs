@@ -18,7 +18,9 @@ use sched::sync::members::Members;
 use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, models, saw};
+use sched_model::{
+    Cell, Modelled, Scene, Worker, explore, explore_seeing, join, models, saw, thread_with,
+};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::offset_of;
@@ -105,7 +107,7 @@ fn complete<D: Modelled>(workers: usize, root: TaskFn) {
         .spawn(scene.places[0].mine(), Task { f: root, closure })
         .expect("there is memory");
     let others: Vec<JoinHandle<()>> =
-        (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
+        (1..workers).map(|i| thread_with(&scene, move |scene| work(scene, i))).collect();
     work(&scene, 0);
     assert_eq!(scene.cells[0].get(), 1, "the run has ended before its first task");
     join(others);
@@ -265,7 +267,7 @@ fn handle<D: Modelled>(worker: &Worker<D>) -> *mut Scheduler {
 /// Runs the child as a thief does.
 fn thief<D: Modelled>(scene: &Arc<Scene<D>>, child: &Arc<Blocking>) -> JoinHandle<()> {
     let child = Arc::clone(child);
-    Scene::thread(scene, move |scene| {
+    thread_with(scene, move |scene| {
         // SAFETY: only this thread runs the child.
         unsafe { run_forked::<D>(child.forked.closure(), handle(&scene.places[1])) };
     })
@@ -418,7 +420,7 @@ fn awake<D: Modelled>(what: &str, part_is_older: bool, preemptions: usize, at_le
         }
         let thief = {
             let parted = Arc::clone(&parted);
-            Scene::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 // SAFETY: only this thread runs the child.
                 unsafe { run_forked::<D>(parted.child.closure(), handle(&scene.places[1])) };
             })
@@ -444,7 +446,7 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
         let gone = Arc::new(AtomicUsize::new(0));
         let sleeper = {
             let (child, gone) = (Arc::clone(&child), Arc::clone(&gone));
-            Scene::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 sleep_until_open(scene, &child.gate);
                 gone.store(1, Release);
             })
@@ -492,16 +494,12 @@ fn a_name_in_place_of_another() {
     const NAMES: [usize; 2] = [16, 36];
     explore("join, a name in place of another", 5, 40, || {
         let child = Arc::new((Forked::new(nothing), AtomicUsize::new(0)));
-        let thief = {
-            let child = Arc::clone(&child);
-            thread::spawn(move || {
-                let (forked, woken) = &*child;
-                // SAFETY: only this thread begins the task.
-                unsafe { forked.state.begin(forked.closure()) };
-                forked.ran.add();
-                woken.store(forked.state.end().unwrap_or(0), Release);
-            })
-        };
+        let thief = thread_with(&child, |(forked, woken)| {
+            // SAFETY: only this thread begins the task.
+            unsafe { forked.state.begin(forked.closure()) };
+            forked.ran.add();
+            woken.store(forked.state.end().unwrap_or(0), Release);
+        });
         let (forked, woken) = &*child;
         let left = NAMES.map(|name| forked.state.leave_name(name).is_some());
         if !left[1] {
@@ -519,11 +517,10 @@ fn a_name_in_place_of_another() {
 fn a_task_that_was_begun_is_not_lost() {
     explore("join, as the child begins", 5, 20, || {
         let child = Arc::new(Forked::new(nothing));
-        let thief = {
-            let child = Arc::clone(&child);
+        let thief = thread_with(&child, |child| {
             // SAFETY: only this thread begins the task.
-            thread::spawn(move || _ = unsafe { child.state.begin(child.closure()) })
-        };
+            unsafe { child.state.begin(child.closure()) };
+        });
         assert!(child.state.leave_name(16).is_some());
         thief.join().unwrap();
         assert!(!child.state.is_lost());
@@ -544,7 +541,7 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
         (0..2).for_each(|_| group.members.enter());
         let members = [0, 1].map(|i| {
             let group = Arc::clone(&group);
-            Scene::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 group.ran[i].add();
                 leave(&group, &scene.places[1 + i]);
             })
@@ -584,10 +581,7 @@ fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usiz
     let name = format!("wait over {}, against an end without a word", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
         let (scene, silent) = (Scene::<D>::new(1, 0), Arc::new(Silent::default()));
-        let other = {
-            let silent = Arc::clone(&silent);
-            thread::spawn(move || silent.0.store(1, Release))
-        };
+        let other = thread_with(&silent, |silent| silent.0.store(1, Release));
         scene.places[0].help(&*silent);
         saw(sleeps(&scene.places[0]));
         other.join().unwrap();

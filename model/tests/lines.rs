@@ -3,9 +3,8 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::{self, JoinHandle};
 use sched::sync::lines::{Line, Lines, Searches};
-use sched_model::{explore, explore_seeing, join, saw};
+use sched_model::{explore, explore_seeing, join, saw, thread_with};
 
 /// The groups of a scene, and the searches of its one cutting thread.
 struct Scene {
@@ -17,11 +16,6 @@ impl Scene {
     fn new(groups: usize) -> Arc<Self> {
         let groups = (0..groups).map(|_| Line::default()).collect();
         Arc::new(Scene { groups, searches: Searches::new() })
-    }
-
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     /// A task of the group `i` waits for the group `j`.
@@ -42,7 +36,7 @@ fn a_line_is_found() {
     explore("lines, a cancelled group is found", 2, 90_000, || {
         let scene = Scene::new(4);
         scene.groups[2].cancelled.cancel();
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             scene.wait(3, 0, || ());
             scene.wait(3, 1, || ());
         });
@@ -68,7 +62,7 @@ fn a_circle() {
     explore_seeing("no search finds the note", name, 3, 1_000, || {
         let scene = Scene::new(3);
         scene.groups[2].cancelled.cancel();
-        let other = Scene::thread(&scene, |scene| scene.wait(2, 1, || ()));
+        let other = thread_with(&scene, |scene| scene.wait(2, 1, || ()));
         scene.wait(1, 0, || {
             scene.wait(1, 0, || {
                 scene.wait(0, 1, || {

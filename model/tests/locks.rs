@@ -5,11 +5,10 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::{self, JoinHandle};
 use sched::lock::bell::{Adaptive, Fair, WithBell};
 use sched::lock::monitor::{Monitor, RawLock};
 use sched::lock::three_states::ThreeStates;
-use sched_model::{Cell, explore, join, models};
+use sched_model::{Cell, explore, join, models, thread_with};
 use std::time::Duration;
 
 trait Named: Monitor {
@@ -57,11 +56,6 @@ impl<L: Named> Scene<L> {
         Arc::new(Scene { lock: L::new(), number: Cell::new() })
     }
 
-    fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
-    }
-
     /// Locks, increments the number and unlocks, `times` times.
     fn add(&self, times: usize) {
         for _ in 0..times {
@@ -79,7 +73,7 @@ fn excludes<L: Named>(threads: usize, times: usize, preemptions: usize, at_least
     explore(&name, preemptions, at_least, move || {
         let scene = Scene::<L>::new();
         let others: Vec<_> =
-            (1..threads).map(|_| Scene::thread(&scene, move |scene| scene.add(times))).collect();
+            (1..threads).map(|_| thread_with(&scene, move |scene| scene.add(times))).collect();
         scene.add(times);
         join(others);
         scene.lock.lock();
@@ -92,7 +86,7 @@ fn notifies<L: Named>(preemptions: usize, at_least: usize) {
     let name = format!("{}, a notification", L::NAME);
     explore(&name, preemptions, at_least, || {
         let scene = Scene::<L>::new();
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             scene.add(1);
             scene.lock.notify_one();
         });

@@ -11,20 +11,20 @@ use sched::queue::PrivatePart;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::Level;
-use sched_model::{Reached, count, explore, join};
+use sched_model::{Reached, count, explore, join, thread_with};
 
 type Scene = sched_model::Scene<Split<Asymmetric>>;
 
 /// Another thread adds the task of cell `i`.
 fn stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
-    Scene::thread(scene, move |scene| {
+    thread_with(scene, move |scene| {
         scene.places[0].inject(count, scene.cells[i].closure());
     })
 }
 
 /// Another thread adds the urgent task of cell `i`.
 fn urgent_stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
-    Scene::thread(scene, move |scene| {
+    thread_with(scene, move |scene| {
         scene.places[0].inject_at(Level::Urgent, count, scene.cells[i].closure());
     })
 }
@@ -32,7 +32,7 @@ fn urgent_stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
 /// Worker 1 stops searching, since it has found another task.
 fn finder(scene: &Arc<Scene>) -> JoinHandle<()> {
     assert_eq!(scene.scheduler.sleepers().start_search(1), Role::Searcher);
-    Scene::thread(scene, |scene| scene.scheduler.wake_for_more(scene.places[1].mine()))
+    thread_with(scene, |scene| scene.scheduler.wake_for_more(scene.places[1].mine()))
 }
 
 /// Runs the next task of worker 0. False if there is none.

@@ -10,7 +10,7 @@ use sched::idle::eventcount::{EventCount, Role, Slept};
 use sched::idle::poller::{self, Poller};
 use sched::sys::fence;
 use sched::sys::futex::{Futex, LONGEST};
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 
 /// A poller with a pending wait. (It is never freed, like the library's.)
 fn poller() -> &'static Poller {
@@ -31,14 +31,11 @@ fn serve(poller: &Poller) -> usize {
 fn a_word_is_changed() {
     explore("poller, its word changes", 3, 10, || {
         let (poller, word) = (poller(), Arc::new(Futex::new(0)));
-        let sleeper = {
-            let word = Arc::clone(&word);
-            thread::spawn(move || {
-                while word.load(Ordering::Acquire) == 0 {
-                    assert!(!poller::sleep(Some(poller), &word, 0, LONGEST), "an event");
-                }
-            })
-        };
+        let sleeper = thread_with(&word, move |word| {
+            while word.load(Ordering::Acquire) == 0 {
+                assert!(!poller::sleep(Some(poller), word, 0, LONGEST), "an event");
+            }
+        });
         word.store(1, Ordering::Release);
         poller::wake(Some(poller), &word);
         sleeper.join().unwrap();
@@ -73,10 +70,7 @@ fn one_of_two_looks_gets_the_event() {
                 all.fetch_add(serve(poller), Ordering::Relaxed);
             }
         };
-        let other = {
-            let all = Arc::clone(&all);
-            thread::spawn(move || look(&all))
-        };
+        let other = thread_with(&all, look);
         look(&all);
         other.join().unwrap();
         look(&all); // one of them may have found the turn taken by the other, before the event
@@ -91,10 +85,8 @@ fn two_sleepers_two_tasks() {
         let poller = poller();
         let events = EventCount::new(2, 2, Some(poller)).expect("there is memory");
         let shared = Arc::new((events, AtomicUsize::new(0)));
-        let workers = [0, 1].map(|me| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || work(&shared.0, &shared.1, me))
-        });
+        let workers =
+            [0, 1].map(|me| thread_with(&shared, move |(events, tasks)| work(events, tasks, me)));
         for _ in 0..2 {
             shared.1.fetch_add(1, Ordering::Release);
             shared.0.published(|_| false);

@@ -9,7 +9,9 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join, models, wait_for_rest};
+use sched_model::{
+    Cell, Modelled, Scene, Worker, count, explore, join, models, thread_with, wait_for_rest,
+};
 use std::ffi::c_void;
 
 /// The program's view of a pool.
@@ -22,7 +24,7 @@ impl<D: Modelled> Pool<D> {
     fn new(workers: usize, cells: usize) -> Self {
         let scene = Scene::held(workers, cells);
         let work = |i: usize| {
-            Scene::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 scene.scheduler.work(scene.places[i].on_stack());
             })
         };
@@ -100,7 +102,7 @@ fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, a
     explore(&name, preemptions, at_least, move || {
         let pool = Pool::<D>::new(workers, 1);
         let submitter =
-            Scene::thread(&pool.scene, |scene| submit(scene, count, scene.cells[0].closure()));
+            thread_with(&pool.scene, |scene| submit(scene, count, scene.cells[0].closure()));
         pool.wait();
         submitter.join().unwrap();
         let scene = loom::sync::Arc::clone(&pool.scene);
@@ -131,7 +133,7 @@ fn two_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     explore(&name, preemptions, at_least, move || {
         let pool = Pool::<D>::new(workers, 1);
         pool.submit(count, pool.scene.cells[0].closure());
-        let other = Scene::thread(&pool.scene, |scene| {
+        let other = thread_with(&pool.scene, |scene| {
             wait_for_rest(&*scene.scheduler);
             assert_eq!(scene.cells[0].get(), 1);
         });

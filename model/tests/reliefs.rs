@@ -5,14 +5,14 @@
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use sched::deadline::{Deadlines, Entry, Served, Then, Why};
 use sched::idle::poller::Poller;
 use sched::idle::standby::{Next, Standby};
 use sched::policy::reliefs::{ReliefState, Reliefs, Suspended};
 use sched::sys::futex::LONGEST;
 use sched::threads::requests::{NEWS, Requests};
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 use std::ptr;
 
 /// The time at which the entries are due.
@@ -115,11 +115,6 @@ impl Scene {
         Arc::new(scene)
     }
 
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Arc<Self>) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
-    }
-
     /// A worker that was idle serves what is due, and then computes.
     fn serve(&self) {
         while self.deadlines.serve(DUE) {}
@@ -193,7 +188,7 @@ impl Scene {
                 return false;
             }
             assert_eq!(this.present.fetch_add(1, Ordering::Relaxed), 0, "two reliefs");
-            reliefs.push(Scene::thread(this, |scene| scene.relieve()));
+            reliefs.push(thread_with(this, Scene::relieve));
             true
         };
         loop {
@@ -232,7 +227,8 @@ fn beside_the_keeper(
 ) {
     explore(name, preemptions, at_least, move || {
         let scene = Scene::new(plan);
-        let keeper = Scene::thread(&scene, Scene::keep);
+        let kept = Arc::clone(&scene);
+        let keeper = thread::spawn(move || Scene::keep(&kept));
         others(&scene);
         join([keeper]);
     });
@@ -357,10 +353,7 @@ fn two_reliefs_go() {
             state
         });
         let runs = Arc::new(Runs { states, reliefs: Reliefs::new(), requests: Requests::new() });
-        let reliefs = [0, 1].map(|run| {
-            let runs = Arc::clone(&runs);
-            thread::spawn(move || runs.go(run))
-        });
+        let reliefs = [0, 1].map(|run| thread_with(&runs, move |runs| runs.go(run)));
         runs.keep();
         join(reliefs);
     });

@@ -9,7 +9,7 @@ use sched::policy::{LookFirst, Policy};
 use sched::queue::ring::Ring;
 use sched::queue::{Batches, Deque, Owner, Steal};
 use sched::task::Task;
-use sched_model::{Scene, count, explore, pop, take};
+use sched_model::{Scene, count, explore, pop, take, thread_with};
 
 type Pair = sched_model::Shared<Ring<2>>;
 type Four = sched_model::Shared<Ring<4>>;
@@ -19,7 +19,7 @@ fn thief<const N: usize>(
     shared: &Arc<sched_model::Shared<Ring<N>>>,
     attempts: usize,
 ) -> JoinHandle<()> {
-    sched_model::Shared::thread(shared, move |shared| {
+    thread_with(shared, move |shared| {
         for _ in 0..attempts {
             if let Steal::Taken(task) = shared.deque.steal_half(N, take) {
                 take(task);
@@ -182,7 +182,7 @@ fn a_batch_on_its_way() {
         }
         let third = {
             let mine = Arc::clone(&mine);
-            Four::thread(&victim, move |victim| {
+            thread_with(&victim, move |victim| {
                 for steal in [mine.steal(), victim.deque.steal(), mine.steal()] {
                     if let Steal::Taken(task) = steal {
                         take(task);
@@ -216,7 +216,7 @@ fn a_sleeper_beside_a_batch() {
         for cell in &scene.cells {
             scene.places[1].spawn(count, cell.closure());
         }
-        let sleeper = Scene::thread(&scene, |scene| {
+        let sleeper = thread_with(&scene, |scene| {
             let mut role = Role::Sleeper;
             loop {
                 scene.scheduler.sleep(scene.places[1].mine(), role);
@@ -244,7 +244,7 @@ fn a_full_ring_of_a_worker() {
         let spawn = |i: usize| scene.places[0].spawn(count, scene.cells[i].closure());
         spawn(0);
         spawn(1);
-        let thief = Scene::thread(&scene, |scene| {
+        let thief = thread_with(&scene, |scene| {
             if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
                 take(task);
             }
@@ -270,7 +270,7 @@ fn a_yield_beside_a_thief() {
         let scene = Scene::<Ring<2>>::new(1, 3);
         let place = &scene.places[0];
         (0..2).for_each(|i| place.spawn(count, scene.cells[i].closure()));
-        let thief = Scene::thread(&scene, |scene| {
+        let thief = thread_with(&scene, |scene| {
             if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
                 take(task);
             }

@@ -16,7 +16,7 @@ use sched::queue::run_gate::Ends;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
-    models, saw, wait_for_rest,
+    models, saw, thread_with, wait_for_rest,
 };
 use std::ffi::c_void;
 
@@ -47,7 +47,7 @@ fn start<P: Named>(
     scene: &Arc<SceneOf<P>>,
     workers: std::ops::Range<usize>,
 ) -> Vec<JoinHandle<()>> {
-    workers.map(|i| SceneOf::thread(scene, move |scene| work(scene, i))).collect()
+    workers.map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
 }
 
 fn cells<P: Named>(scene: &SceneOf<P>) -> *mut c_void {
@@ -202,7 +202,7 @@ fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least
         assert!(scene.scheduler.starts_asleep());
         let arrive = |i| {
             let doors = Arc::clone(&doors);
-            SceneOf::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 if doors.wait(i) {
                     work(scene, i);
                 }
@@ -236,7 +236,7 @@ fn foreign_at<P: Named>(level: Level, workers: usize, preemptions: usize, at_lea
         let first = Task { f: count, closure: scene.cells[0].closure() };
         scene.scheduler.spawn(scene.places[0].mine(), first).expect("there is memory");
         let others = start(&scene, 1..workers);
-        let foreign = SceneOf::thread(&scene, move |scene| {
+        let foreign = thread_with(&scene, move |scene| {
             let task = Task { f: count, closure: scene.cells[1].closure() };
             match scene.scheduler.inject_at(&scene.places[0], task, level, Limit::Applies) {
                 Ok(_) => saw(1),
@@ -387,7 +387,7 @@ fn helper_unpolled<P: Named>(workers: usize, preemptions: usize, at_least: usize
 
 fn complete_as_waits_end<P: Named>(workers: usize, first: TaskFn) {
     let (scene, poller) = SceneOf::<P>::beside_a_wait(workers, 2, Ends::AtRest);
-    let ends = SceneOf::thread(&scene, |_| poller.end_wait());
+    let ends = thread_with(&scene, |_| poller.end_wait());
     complete_in(&scene, first);
     join([ends]);
 }

@@ -12,7 +12,7 @@ use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Portion, PrivatePart, Steal};
 use sched::sys::fence::{self, Asymmetric};
 use sched::task::Task;
-use sched_model::{Modelled, Reached, count, explore, join};
+use sched_model::{Modelled, Reached, count, explore, join, thread_with};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<Asymmetric>;
@@ -52,14 +52,14 @@ fn steal(scene: &Scene) -> bool {
 
 /// Worker `me` sleeps once, and takes nothing.
 fn dozer(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
-    Scene::thread(scene, move |scene| {
+    thread_with(scene, move |scene| {
         scene.scheduler.sleep(scene.places[me].mine(), Role::Sleeper);
     })
 }
 
 /// Worker `me` sleeps until it gets a task.
 fn sleeper(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
-    Scene::thread(scene, move |scene| {
+    thread_with(scene, move |scene| {
         let mut role = Role::Sleeper;
         loop {
             scene.scheduler.sleep(scene.places[me].mine(), role);
@@ -132,7 +132,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
         spawn(&scene, 0);
         scene.scheduler.deque(0).raid(); // so the owner need not publish when it is asked next
         assert_eq!(scene.scheduler.sleepers().start_search(0), Role::Searcher); // as the thief
-        let thief = Scene::thread(&scene, |scene| {
+        let thief = thread_with(&scene, |scene| {
             scene.scheduler.deque(0).raid();
             steal(scene);
             steal(scene);
@@ -184,7 +184,7 @@ fn a_sleeper_and_an_asker() {
         pop(&scene);
         scene.scheduler.deque(0).ask();
         let sleeper = dozer(&scene, 0);
-        let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
+        let asker = thread_with(&scene, |scene| scene.scheduler.deque(0).ask());
         spawn(&scene, 2); // publishes, and arms
         pop(&scene);
         pop(&scene);
@@ -219,10 +219,7 @@ fn the_question_overwritten() {
                 pushed.load(Relaxed)
             })
         };
-        let asker = {
-            let deque = Arc::clone(&deque);
-            thread::spawn(move || deque.ask())
-        };
+        let asker = thread_with(&deque, Deck::ask);
         owner.publish_and_rearm(Portion::Half, || announced.load(Relaxed));
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
@@ -257,10 +254,10 @@ fn a_sleeper_beside_a_last_spawn<D: Modelled>(
         for worker in [1, 2] {
             assert_eq!(scene.scheduler.sleepers().start_search(worker), Role::Searcher);
         }
-        let finder = sched_model::Scene::thread(&scene, |scene| {
+        let finder = thread_with(&scene, |scene| {
             scene.scheduler.wake_for_more(scene.places[1].mine());
         });
-        let sleeper = sched_model::Scene::thread(&scene, |scene| {
+        let sleeper = thread_with(&scene, |scene| {
             scene.scheduler.sleep(scene.places[2].mine(), Role::Searcher);
         });
         scene.places[0].spawn_last(count, scene.cells[0].closure());

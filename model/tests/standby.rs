@@ -4,12 +4,12 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use sched::idle::poller::{self, Poller};
 use sched::idle::standby::{Next, Standby};
 use sched::sys::futex::{Futex, LONGEST};
 use sched::threads::requests::{NEWS, Requests};
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 
 struct Scene {
     poller: Poller,
@@ -29,11 +29,6 @@ impl Scene {
             word: Futex::new(0),
             served: AtomicUsize::new(0),
         })
-    }
-
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     /// As `runtime::descriptors::begin`.
@@ -109,7 +104,7 @@ fn beside_the_keeper(
 ) {
     explore(name, preemptions, at_least, move || {
         let scene = Scene::new();
-        let keeper = Scene::thread(&scene, Scene::keep);
+        let keeper = thread_with(&scene, Scene::keep);
         others(&scene);
         scene.poller.epoll.happen(1);
         join([keeper]);
@@ -129,7 +124,7 @@ fn a_wait_begins() {
 #[test]
 fn a_wait_begins_beside_a_look() {
     beside_the_keeper("standby, a wait begins beside a look", 3, 10_000, |scene| {
-        let worker = Scene::thread(scene, Scene::look);
+        let worker = thread_with(scene, Scene::look);
         scene.begin_wait();
         join([worker]);
     });
@@ -139,7 +134,7 @@ fn a_wait_begins_beside_a_look() {
 fn the_poller_leaves() {
     beside_the_keeper("standby, the poller leaves", 2, 9_000, |scene| {
         scene.begin_wait();
-        let worker = Scene::thread(scene, Scene::sleep);
+        let worker = thread_with(scene, Scene::sleep);
         scene.wake();
         join([worker]);
     });
@@ -149,7 +144,7 @@ fn the_poller_leaves() {
 fn the_poller_leaves_beside_a_wait() {
     beside_the_keeper("standby, the poller leaves beside a wait", 1, 4_500, |scene| {
         scene.poller.begin_wait();
-        let worker = Scene::thread(scene, Scene::sleep);
+        let worker = thread_with(scene, Scene::sleep);
         scene.poller.end_wait();
         scene.wake();
         scene.begin_wait();
@@ -162,7 +157,7 @@ fn the_poller_leaves_beside_a_wait() {
 fn the_poller_leaves_beside_a_look() {
     beside_the_keeper("standby, the poller leaves beside a look", 1, 4_000, |scene| {
         scene.begin_wait();
-        let worker = Scene::thread(scene, Scene::sleep);
+        let worker = thread_with(scene, Scene::sleep);
         scene.wake();
         scene.look();
         join([worker]);

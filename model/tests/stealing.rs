@@ -10,7 +10,9 @@ use sched::queue::injector::{Limit, Refused};
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Level, Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join, models};
+use sched_model::{
+    Cell, Modelled, Scene, SmallRing, Worker, count, explore, join, models, thread_with,
+};
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
@@ -18,7 +20,7 @@ fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
 }
 
 fn others<D: Modelled>(scene: &Arc<Scene<D>>) -> Vec<JoinHandle<()>> {
-    (1..scene.places.len()).map(|i| Scene::thread(scene, move |scene| work(scene, i))).collect()
+    (1..scene.places.len()).map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
 }
 
 /// Puts the first task in worker 0's deque, before any worker starts.

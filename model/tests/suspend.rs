@@ -18,7 +18,7 @@ use sched::sys::atomic::UnsafeCell;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, models, saw,
+    Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, models, saw, thread_with,
 };
 use std::ffi::c_void;
 
@@ -227,10 +227,10 @@ fn complete<D: Modelled>(
     scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
     let woken_by_a_task = outside.is_none();
     let mut others: Vec<JoinHandle<()>> =
-        (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
+        (1..workers).map(|i| thread_with(&scene, move |scene| work(scene, i))).collect();
     if let Some(outside) = outside {
         let story = Arc::clone(story);
-        others.push(Scene::thread(&scene, move |scene| outside(scene, &story)));
+        others.push(thread_with(&scene, move |scene| outside(scene, &story)));
     }
     work(&scene, 0);
     assert_eq!(story.done.get(), 1, "the run has ended before its task");

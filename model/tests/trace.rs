@@ -3,10 +3,9 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread;
 use sched::trace::event::{Event, Kind, Wait};
 use sched::trace::ring::{EVENT_BYTES, Ring};
-use sched_model::{Reached, explore};
+use sched_model::{Reached, explore, thread_with};
 
 /// An event whose four words tell its number.
 fn event(n: usize) -> Event {
@@ -33,8 +32,7 @@ static SEEN: Reached = Reached::not_yet();
 fn a_reader_beside_the_owner() {
     explore("trace ring, a reader beside the owner", 2, 50, || {
         let ring = ring(4);
-        let reader = Arc::clone(&ring);
-        let reader = thread::spawn(move || {
+        let reader = thread_with(&ring, |reader| {
             let events: Vec<_> = reader.events().collect();
             let expected: Vec<_> = (0..events.len()).map(event).collect();
             assert_eq!(events, expected, "an event was read before it was written");
@@ -53,8 +51,7 @@ fn a_reader_of_an_event_that_is_overwritten() {
     explore("trace ring, an event that is overwritten", 2, 50, || {
         let ring = ring(2);
         (0..2).for_each(|n| ring.push(event(n)));
-        let reader = Arc::clone(&ring);
-        let reader = thread::spawn(move || {
+        let reader = thread_with(&ring, |reader| {
             if let Some(seen) = reader.get(0) {
                 let [old, new] = [0, 2].map(event);
                 assert!([old.time, new.time].contains(&seen.time));

@@ -5,10 +5,10 @@
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};
-use loom::thread::{self, JoinHandle};
+use loom::thread::JoinHandle;
 use sched::sys::futex::LONGEST;
 use sched::threads::job::{JobState, NextStep};
-use sched_model::{Cell, Reached, explore};
+use sched_model::{Cell, Reached, explore, thread_with};
 use std::time::Duration;
 
 /// A slot of the cache and, under the cache's lock, whether it is in the list of warm slots.
@@ -44,8 +44,8 @@ impl Slot {
         let mut is_new = false;
         let create = || {
             is_new = true;
-            let slot = Arc::clone(this);
-            this.threads.lock().unwrap().push(thread::spawn(move || slot.live(kept)));
+            let thread = thread_with(this, move |slot| slot.live(kept));
+            this.threads.lock().unwrap().push(thread);
             true
         };
         assert!(this.state.start_job(|| (), create));
@@ -169,13 +169,10 @@ fn two_wait_for_a_job() {
     explore("warm thread, two wait for its job", 3, 200, || {
         let slot = Slot::new();
         Slot::give_job(&slot, Kept::ForEver);
-        let other = {
-            let slot = Arc::clone(&slot);
-            thread::spawn(move || {
-                slot.state.wait_for_job();
-                assert_eq!(slot.job.get(), 2);
-            })
-        };
+        let other = thread_with(&slot, |slot| {
+            slot.state.wait_for_job();
+            assert_eq!(slot.job.get(), 2);
+        });
         slot.state.wait_for_job();
         assert_eq!(slot.job.get(), 2);
         other.join().unwrap();

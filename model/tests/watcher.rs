@@ -4,11 +4,10 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::{self, JoinHandle};
 use sched::sys::futex::LONGEST;
 use sched::threads::event::Event;
 use sched::threads::requests::{ASKED, DIES, END, NEWS, Requests};
-use sched_model::{Cell, Reached, explore, join};
+use sched_model::{Cell, Reached, explore, join, thread_with};
 
 struct Scene {
     requests: Requests,
@@ -22,11 +21,6 @@ impl Scene {
     fn new() -> Arc<Self> {
         let (requests, duty, looked) = (Requests::new(), Cell::new(), Event::new());
         Arc::new(Scene { requests, duty, looked })
-    }
-
-    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     /// The watcher's life, as in `threads::watcher`. It ends by itself when it has seen `awaited`.
@@ -56,10 +50,10 @@ impl Scene {
 fn a_signal_beside_news() {
     explore("watcher, a signal beside news", 3, 200, || {
         let scene = Scene::new();
-        let asks = Scene::thread(&scene, |scene| {
+        let asks = thread_with(&scene, |scene| {
             scene.requests.add(ASKED);
         });
-        let begins = Scene::thread(&scene, |scene| {
+        let begins = thread_with(&scene, |scene| {
             scene.duty.add();
             scene.requests.add(NEWS);
         });
@@ -76,8 +70,8 @@ static REFUSED: Reached = Reached::not_yet();
 fn a_fatal_signal_beside_the_end() {
     explore("watcher, a fatal signal beside the end", 3, 200, || {
         let scene = Scene::new();
-        let watcher = Scene::thread(&scene, |scene| scene.watch(u32::MAX));
-        let dies = Scene::thread(&scene, |scene| {
+        let watcher = thread_with(&scene, |scene| scene.watch(u32::MAX));
+        let dies = thread_with(&scene, |scene| {
             let waits = scene.requests.add(DIES);
             if waits {
                 scene.looked.wait();

@@ -16,7 +16,7 @@ use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
     Cell, LoomMonitor, ModelledPolicy, SceneOf, SmallRing, WorkerOf, count, explore, join,
-    wait_for_rest,
+    thread_with, wait_for_rest,
 };
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ fn start<P: ModelledPolicy>(
     scene: &Arc<SceneOf<P>>,
     workers: std::ops::Range<usize>,
 ) -> Vec<JoinHandle<()>> {
-    workers.map(|i| SceneOf::thread(scene, move |scene| work(scene, i))).collect()
+    workers.map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
 }
 
 /// # Safety
@@ -146,7 +146,7 @@ fn foreign_tasks<P: ModelledPolicy>(name: &str) {
         first(&scene, grow::<P>, closure(&tree.nodes[0]));
         let outside: Vec<_> = (0..2)
             .map(|i| {
-                SceneOf::thread(&scene, move |scene| {
+                thread_with(&scene, move |scene| {
                     for cell in &scene.cells[2 * i..2 * i + 2] {
                         let task = Task { f: count, closure: cell.closure() };
                         match scene.scheduler.inject(&scene.places[0], task) {
@@ -188,7 +188,7 @@ fn split_a_pool() {
         let workers = start(&scene, 0..3);
         let users: Vec<_> = (0..2)
             .map(|i| {
-                SceneOf::thread(&scene, move |scene| {
+                thread_with(&scene, move |scene| {
                     for cell in &scene.cells[2 * i..2 * i + 2] {
                         let task = Task { f: count, closure: cell.closure() };
                         scene.scheduler.inject(&scene.places[0], task).expect("it is open");

@@ -15,7 +15,7 @@ use loom::thread::JoinHandle;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Full, Owner, Portion, PrivatePart, Published};
 use sched::sys::fence::Asymmetric;
-use sched_model::{Reached, take};
+use sched_model::{Reached, take, thread_with};
 
 type Deck = Split<Asymmetric>;
 type Shared = sched_model::Shared<Deck>;
@@ -58,7 +58,7 @@ fn rob(shared: &Shared) -> bool {
 }
 
 fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
-    Shared::thread(shared, move |shared| {
+    thread_with(shared, move |shared| {
         for _ in 0..attempts {
             rob(shared);
         }
@@ -67,7 +67,7 @@ fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
 
 /// Takes a public task, or asks for one.
 fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
-    Shared::thread(shared, move |shared| {
+    thread_with(shared, move |shared| {
         for _ in 0..attempts {
             if finds_or_asks(shared) {
                 shared.steal();
@@ -78,7 +78,7 @@ fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
 
 /// Requests, and takes what the owner publishes; makes no raid.
 fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> JoinHandle<()> {
-    Shared::thread(shared, move |shared| {
+    thread_with(shared, move |shared| {
         for _ in 0..attempts {
             shared.deque.request();
             taken.note(finds_or_asks(shared) && shared.steal());

@@ -2,14 +2,14 @@
 
 use crate::{Shared, raider, rob};
 use sched::queue::{Deque, Portion, Published};
-use sched_model::{Reached, pop};
+use sched_model::{Reached, pop, thread_with};
 
 #[test]
 fn owner_and_raider_at_the_last_task() {
     static DRAWN_BACK: Reached = Reached::not_yet();
     Shared::explore("split, last private task", 5, 2000, 1, |shared, owner| {
         shared.push(owner, 0);
-        let raider = Shared::thread(shared, |shared| {
+        let raider = thread_with(shared, |shared| {
             if !shared.deque.looks_empty() {
                 DRAWN_BACK.note(!rob(shared));
             }

@@ -2,7 +2,7 @@
 
 use crate::{Shared, requester, spawn};
 use sched::queue::{Deque, Portion, PrivatePart, Published, Raid};
-use sched_model::{Reached, explore, pop};
+use sched_model::{Reached, explore, pop, thread_with};
 
 #[test]
 fn a_request_while_the_owner_pops() {
@@ -39,8 +39,8 @@ fn a_request_and_a_raid_beside_pops() {
     static RAIDED: Reached = Reached::not_yet();
     Shared::explore("split, a request, a raid and pops", 2, 3000, 3, |shared, owner| {
         (0..3).for_each(|i| shared.push(owner, i));
-        let requester = Shared::thread(shared, |shared| _ = shared.deque.request());
-        let raider = Shared::thread(shared, |shared| {
+        let requester = thread_with(shared, |shared| _ = shared.deque.request());
+        let raider = thread_with(shared, |shared| {
             if shared.deque.raid_if_requested() == Raid::Published {
                 RAIDED.note(shared.steal());
             }
@@ -60,7 +60,7 @@ fn a_request_for_what_is_gone() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let thief = Shared::thread(&shared, |shared| _ = shared.deque.request());
+        let thief = thread_with(&shared, |shared| _ = shared.deque.request());
         pop(&mut owner);
         pop(&mut owner);
         thief.join().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{Deck, Shared, asker, raider, refuses, rob, spawn};
 use sched::queue::{Owner, Portion, PrivatePart, Published};
-use sched_model::{Reached, explore, pop};
+use sched_model::{Reached, explore, pop, thread_with};
 
 #[test]
 fn growth_beside_a_thief() {
@@ -37,7 +37,7 @@ fn growth_beside_a_raid() {
 fn pushes_after_growth_beside_a_raid() {
     Shared::explore("split, pushes after growth beside a raid", 3, 5000, 6, |shared, owner| {
         (0..2).for_each(|i| spawn(shared, owner, i));
-        let raider = Shared::thread(shared, |shared| {
+        let raider = thread_with(shared, |shared| {
             let _ = shared.deque.raid() && shared.steal(); // without having asked
         });
         (2..6).for_each(|i| spawn(shared, owner, i));
@@ -142,7 +142,7 @@ fn a_public_task_is_refused() {
         let shared = Shared::limited(2, 1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
-        let raider = Shared::thread(&shared, |shared| {
+        let raider = thread_with(&shared, |shared| {
             shared.deque.raid();
             shared.deque.raid();
             shared.steal();

@@ -1,14 +1,14 @@
 //! Barriers, in rounds.
 
 use crate::Scene;
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 
 /// Each task sees what the others did before they arrived, and no task is in two rounds at once.
 #[test]
 fn a_barrier_in_rounds() {
     explore("barrier of two, three rounds", 3, 100, || {
         let scene = Scene::new(0, 2);
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             scene.add();
             scene.arrive();
             // SAFETY: loom checks the access for races.
@@ -37,7 +37,7 @@ fn a_barrier_of_three() {
                 scene.add();
             }
         };
-        let threads = [Scene::thread(&scene, arrive), Scene::thread(&scene, arrive)];
+        let threads = [thread_with(&scene, arrive), thread_with(&scene, arrive)];
         arrive(&scene);
         join(threads);
         assert_eq!(scene.number(), 1); // one task was signalled

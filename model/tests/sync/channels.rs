@@ -4,11 +4,10 @@
 use crate::{grant, wait};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
 use sched::sync::ends::{Ends, Side};
 use sched::sync::list::List;
 use sched::sync::node::Node;
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 
 /// The protocol of `api::channel`, for elements that are numbers. The places are loom's cells, so
 /// loom reports accesses that are not ordered.
@@ -118,8 +117,8 @@ fn copy(from: &UnsafeCell<usize>, to: &UnsafeCell<usize>) {
 fn between_two(name: &str, capacity: usize, preemptions: usize) {
     explore(name, preemptions, 100, move || {
         let channel = Channel::new(capacity);
-        let sender = Arc::clone(&channel);
-        let sender = thread::spawn(move || (1..=2).for_each(|number| sender.send(number)));
+        let sender =
+            thread_with(&channel, |channel| (1..=2).for_each(|number| channel.send(number)));
         assert_eq!([(); 2].map(|()| channel.receive()), [1, 2]);
         sender.join().unwrap();
     });
@@ -144,10 +143,8 @@ fn hand_to_hand() {
 fn two_send_through_one_place() {
     explore("channel of 1, two senders", 1, 100, || {
         let channel = Channel::new(1);
-        let senders = [1, 2].map(|number| {
-            let channel = Arc::clone(&channel);
-            thread::spawn(move || channel.send(number))
-        });
+        let senders =
+            [1, 2].map(|number| thread_with(&channel, move |channel| channel.send(number)));
         let received = [(); 2].map(|()| channel.receive());
         assert!(matches!(received, [1, 2] | [2, 1]), "{received:?}");
         join(senders);

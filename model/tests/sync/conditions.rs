@@ -1,13 +1,13 @@
 //! Conditions: no signal is lost, and each wakes one waiter.
 
 use crate::Scene;
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 
 #[test]
 fn a_signal_is_not_lost() {
     explore("cond, one waits, one signals", 3, 100, || {
         let scene = Scene::new(0, 0);
-        let waits = Scene::thread(&scene, |scene| {
+        let waits = thread_with(&scene, |scene| {
             scene.lock();
             while scene.number() == 0 {
                 scene.cond_wait();
@@ -38,7 +38,7 @@ fn two_wait(name: &str, wake: fn(&Scene), pass_on: fn(&Scene)) {
             pass_on(scene);
             scene.unlock();
         };
-        let threads = [Scene::thread(&scene, waits), Scene::thread(&scene, waits)];
+        let threads = [thread_with(&scene, waits), thread_with(&scene, waits)];
         scene.lock();
         scene.add();
         wake(&scene);
@@ -63,7 +63,7 @@ fn each_signal_wakes_one() {
 fn a_signal_meets_a_newcomer() {
     explore("cond, a signal and a newcomer", 2, 1000, || {
         let scene = Scene::new(0, 0);
-        let waits = Scene::thread(&scene, |scene| {
+        let waits = thread_with(&scene, |scene| {
             scene.lock();
             while scene.number() == 0 {
                 scene.cond_wait();
@@ -71,7 +71,7 @@ fn a_signal_meets_a_newcomer() {
             scene.add();
             scene.unlock();
         });
-        let newcomer = Scene::thread(&scene, |scene| {
+        let newcomer = thread_with(&scene, |scene| {
             scene.lock_outside();
             scene.add();
             scene.unlock();

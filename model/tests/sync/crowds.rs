@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::sync::crowd::{Crowds, Granted, Server};
 use sched::sync::node::Node;
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 
 loom::lazy_static! {
     static ref CROWDS: Crowds = Crowds::new();
@@ -95,10 +95,10 @@ fn a_deadline_meets_an_unlock() {
         let nodes = Arc::new(Nodes([Node::default()]));
         let entry = Arc::new(Entry::of(&nodes.0[0]));
         let due = Arc::clone(&entry);
-        let task = Scene::thread(scene, move |scene| {
+        let task = thread_with(scene, move |scene| {
             scene.lock_until(&nodes.0[0], |node| entry.wait(node));
         });
-        vec![task, Scene::thread(scene, move |_| due.is_due())]
+        vec![task, thread_with(scene, move |_| due.is_due())]
     });
     LOCKED.expect("a task that gets the mutex");
     GAVE_UP.expect("a task that gives up");
@@ -108,17 +108,14 @@ fn a_deadline_meets_an_unlock() {
 #[test]
 fn one_of_two_gives_up() {
     beside_a_section("crowd, one of two gives up", (3, 18_000), |scene| {
-        vec![Scene::thread(scene, Scene::lock_briefly), Scene::thread(scene, Scene::lock_at_length)]
+        vec![thread_with(scene, Scene::lock_briefly), thread_with(scene, Scene::lock_at_length)]
     });
 }
 
 #[test]
 fn two_wait() {
     beside_a_section("crowd, two wait", (2, 5_500), |scene| {
-        vec![
-            Scene::thread(scene, Scene::lock_at_length),
-            Scene::thread(scene, Scene::lock_at_length),
-        ]
+        vec![thread_with(scene, Scene::lock_at_length), thread_with(scene, Scene::lock_at_length)]
     });
 }
 
@@ -126,6 +123,6 @@ fn two_wait() {
 #[test]
 fn a_waiter_beside_the_delegate() {
     beside_a_section("crowd, a waiter beside the delegate", (2, 3_500), |scene| {
-        vec![Scene::thread(scene, Scene::lock_at_length), Scene::thread(scene, Scene::section)]
+        vec![thread_with(scene, Scene::lock_at_length), thread_with(scene, Scene::section)]
     });
 }

@@ -3,9 +3,9 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
+use loom::thread::JoinHandle;
 use sched::sync::dag::{Edge, Vertex};
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 use std::cell;
 use std::ptr;
 
@@ -112,6 +112,10 @@ impl Graph {
     }
 }
 
+fn make_ready_beside(graph: &Arc<Graph>, n: usize) -> JoinHandle<()> {
+    thread_with(graph, move |graph| _ = graph.make_ready(n))
+}
+
 static LATE: Reached = Reached::not_yet();
 static EARLY: Reached = Reached::not_yet();
 
@@ -120,10 +124,7 @@ static EARLY: Reached = Reached::not_yet();
 fn an_edge_beside_an_end() {
     explore("dag, edges beside an end", 3, 50, || {
         let graph = Graph::new([&[], &[0], &[0]]);
-        let ends = {
-            let graph = Arc::clone(&graph);
-            thread::spawn(move || _ = graph.make_ready(0))
-        };
+        let ends = make_ready_beside(&graph, 0);
         let late = graph.make_ready(1) + graph.make_ready(2);
         LATE.note(late == 2);
         EARLY.note(late == 0);
@@ -139,10 +140,7 @@ fn an_edge_beside_an_end() {
 fn the_last_one_starts() {
     explore("dag, two ends beside make_ready", 3, 200, || {
         let graph = Graph::new([&[], &[], &[0, 1]]);
-        let ends = [0, 1].map(|n| {
-            let graph = Arc::clone(&graph);
-            thread::spawn(move || _ = graph.make_ready(n))
-        });
+        let ends = [0, 1].map(|n| make_ready_beside(&graph, n));
         graph.make_ready(2);
         join(ends);
         graph.check();
@@ -154,10 +152,7 @@ fn the_last_one_starts() {
 fn two_add_edges() {
     explore("dag, two add edges", 3, 200, || {
         let graph = Graph::new([&[], &[0], &[0]]);
-        let adds = [1, 2].map(|n| {
-            let graph = Arc::clone(&graph);
-            thread::spawn(move || _ = graph.make_ready(n))
-        });
+        let adds = [1, 2].map(|n| make_ready_beside(&graph, n));
         graph.make_ready(0);
         join(adds);
         graph.check();
@@ -180,10 +175,7 @@ fn a_graph_runs_again() {
         }
         graph.0.iter().for_each(|node| node.vertex.set_back(node.before.len()));
         for run in 1..=2 {
-            let other = {
-                let graph = Arc::clone(&graph);
-                thread::spawn(move || graph.run_in_graph(0, run))
-            };
+            let other = thread_with(&graph, move |graph| graph.run_in_graph(0, run));
             graph.run_in_graph(1, run);
             join([other]);
             for (n, node) in graph.0.iter().enumerate() {

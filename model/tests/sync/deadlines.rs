@@ -7,7 +7,7 @@ use loom::thread;
 use sched::sync::cond;
 use sched::sync::node::Node;
 use sched::sys::atomic::{AtomicBool, Ordering};
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 
 /// The entry of a waiter in a wheel (`deadline`). The lock is the wheel's.
 pub struct Entry(Mutex<Option<Name>>);
@@ -125,9 +125,8 @@ fn a_deadline_meets_a_post() {
         let scene = Scene::new(0, 0);
         let node = Arc::new(Node::default());
         let entry = Arc::new(Entry::of(&node));
-        let due = Arc::clone(&entry);
-        let due = thread::spawn(move || due.is_due());
-        let posts = Scene::thread(&scene, Scene::post);
+        let due = thread_with(&entry, Entry::is_due);
+        let posts = thread_with(&scene, Scene::post);
         // SAFETY: the node lives until it is granted, or has left.
         let got = unsafe { scene.sem.wait_or_link_to_leave(&*node) }
             || scene.end_sem_wait(&node, entry.wait(&node));
@@ -147,8 +146,7 @@ fn a_deadline_ends_a_wait() {
         let scene = Scene::new(0, 0);
         let node = Arc::new(Node::default());
         let entry = Arc::new(Entry::of(&node));
-        let due = Arc::clone(&entry);
-        let due = thread::spawn(move || due.is_due());
+        let due = thread_with(&entry, Entry::is_due);
         // SAFETY: the node lives until it has left.
         assert!(!unsafe { scene.sem.wait_or_link_to_leave(&*node) });
         assert!(!scene.end_sem_wait(&node, entry.wait(&node)));
@@ -163,9 +161,8 @@ fn a_deadline_ends_a_wait() {
 fn a_unit_is_for_one_of_those_that_give_up() {
     explore("sem, two give up, one posts", 1, 100, || {
         let scene = Scene::new(0, 0);
-        let other = Arc::clone(&scene);
-        let other = thread::spawn(move || usize::from(other.wait_briefly()));
-        let posts = Scene::thread(&scene, Scene::post);
+        let other = thread_with(&scene, |scene| usize::from(scene.wait_briefly()));
+        let posts = thread_with(&scene, Scene::post);
         let got = usize::from(scene.wait_briefly()) + other.join().unwrap();
         posts.join().unwrap();
         assert_eq!(got + usize::from(scene.sem.try_wait()), 1);
@@ -191,7 +188,7 @@ fn the_middle_of_a_line_is_left() {
         }
         let threads = [1, 2].map(|i| {
             let nodes = Arc::clone(&nodes);
-            Scene::thread(&scene, move |scene| {
+            thread_with(&scene, move |scene| {
                 let granted = wait_no_longer(&nodes.0[i]);
                 assert!(!scene.end_sem_wait(&nodes.0[i], granted), "nobody posts yet");
             })
@@ -239,7 +236,7 @@ fn the_end_of_a_line_is_left() {
         let nodes: [Node; 2] = Default::default();
         // SAFETY: the nodes live until the end.
         assert!(!unsafe { scene.sem.wait_or_link(&nodes[0]) });
-        let leaves = Scene::thread(&scene, |scene| assert!(!scene.wait_briefly()));
+        let leaves = thread_with(&scene, |scene| assert!(!scene.wait_briefly()));
         // SAFETY: as above.
         assert!(!unsafe { scene.sem.wait_or_link(&nodes[1]) });
         leaves.join().unwrap();
@@ -257,8 +254,8 @@ fn one_of_two_gives_up_a_group() {
     explore("group, one of two gives up", 2, 1000, || {
         let scene = Scene::new(0, 0);
         scene.group.enter();
-        let brief = Scene::thread(&scene, |scene| LEFT.note(!scene.group_wait_briefly()));
-        let task = Scene::thread(&scene, |scene| {
+        let brief = thread_with(&scene, |scene| LEFT.note(!scene.group_wait_briefly()));
+        let task = thread_with(&scene, |scene| {
             scene.add();
             scene.group_leave();
         });
@@ -278,14 +275,14 @@ static SIGNALLED: Reached = Reached::not_yet();
 fn a_deadline_meets_a_signal() {
     explore("cond, one of two gives up", 1, 500, || {
         let scene = Scene::new(0, 0);
-        let waits = Scene::thread(&scene, |scene| {
+        let waits = thread_with(&scene, |scene| {
             scene.lock();
             while scene.number() == 0 {
                 scene.cond_wait();
             }
             scene.unlock();
         });
-        let signals = Scene::thread(&scene, |scene| {
+        let signals = thread_with(&scene, |scene| {
             scene.lock();
             scene.add();
             scene.unlock();

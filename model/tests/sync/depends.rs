@@ -4,13 +4,12 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
 use sched::lock::mutex::Mutex;
 use sched::sync::dag::{Edge, Vertex};
 use sched::sync::depend::entry::Part;
 use sched::sync::depend::lines::Line;
 use sched::sync::depend::{self, Table};
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 use std::cell;
 
 /// A task, as `api::depend` has it. The edges lie behind the vertex.
@@ -140,10 +139,7 @@ impl Tasks {
 fn writers_in_new_blocks() {
     explore("depend, writers in blocks of others", 3, 200, || {
         let tasks = Tasks::new();
-        let other = {
-            let tasks = Arc::clone(&tasks);
-            thread::spawn(move || tasks.add(true))
-        };
+        let other = thread_with(&tasks, |tasks| tasks.add(true));
         tasks.add(true);
         tasks.add(true);
         join([other]);
@@ -159,10 +155,7 @@ fn writers_in_new_blocks() {
 fn a_reader_among_writers() {
     explore("depend, a reader among writers", 3, 200, || {
         let tasks = Tasks::new();
-        let reader = {
-            let tasks = Arc::clone(&tasks);
-            thread::spawn(move || tasks.add(false))
-        };
+        let reader = thread_with(&tasks, |tasks| tasks.add(false));
         tasks.add(true);
         tasks.add(true);
         join([reader]);

@@ -4,7 +4,7 @@ use crate::Scene;
 use loom::sync::Arc;
 use loom::thread;
 use sched::sync::cancel::Cancellation;
-use sched_model::{Reached, explore, join};
+use sched_model::{Reached, explore, join, thread_with};
 
 #[test]
 fn two_wait_for_a_group() {
@@ -15,8 +15,8 @@ fn two_wait_for_a_group() {
             scene.group_wait();
             assert_eq!(scene.number(), 1);
         };
-        let other = Scene::thread(&scene, waits);
-        let task = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, waits);
+        let task = thread_with(&scene, |scene| {
             scene.add();
             scene.group_leave();
         });
@@ -35,7 +35,7 @@ fn a_group_that_grows() {
             let own = Arc::clone(&scene);
             thread::spawn(move || {
                 own.group.enter();
-                let next = Scene::thread(&own, Scene::group_leave);
+                let next = thread_with(&own, Scene::group_leave);
                 own.add();
                 own.group_leave();
                 next.join().unwrap();
@@ -53,8 +53,8 @@ fn a_group_that_is_used_again() {
     explore("group used again, two waiters", 1, 500, || {
         let scene = Scene::new(0, 0);
         scene.group.enter();
-        let late = Scene::thread(&scene, Scene::group_wait);
-        let task = Scene::thread(&scene, Scene::group_leave);
+        let late = thread_with(&scene, Scene::group_wait);
+        let task = thread_with(&scene, Scene::group_leave);
         scene.group_wait();
         scene.group.enter();
         scene.group_leave();
@@ -99,8 +99,7 @@ fn a_group_is_cancelled() {
         let this = Arc::new(this);
         let thread = |f: fn(&Cancelled)| {
             this.scene.group.enter();
-            let this = Arc::clone(&this);
-            thread::spawn(move || f(&this))
+            thread_with(&this, f)
         };
         let tasks = [thread(Cancelled::cancels), thread(Cancelled::looks)];
         this.scene.group_wait(); // like the wait in `api::group`
@@ -117,8 +116,7 @@ fn a_cancellation_is_reported_once() {
     explore("group, cancelled, and two waits", 3, 5, || {
         let this = Arc::new(Cancellation::default());
         this.cancel();
-        let other = Arc::clone(&this);
-        let other = thread::spawn(move || other.take_back());
+        let other = thread_with(&this, Cancellation::take_back);
         let reported = [this.take_back(), other.join().unwrap()];
         assert_eq!(reported.into_iter().filter(|&is| is).count(), 1);
     });

@@ -17,7 +17,6 @@ mod semaphores;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool;
 use loom::sync::{Arc, Notify};
-use loom::thread::{self, JoinHandle};
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
 use sched::sync::crowd::SERVER;
@@ -133,11 +132,6 @@ impl Scene {
             number: UnsafeCell::new(0),
             other: UnsafeCell::new(0),
         })
-    }
-
-    fn thread(this: &Arc<Scene>, f: impl Fn(&Scene) + Send + 'static) -> JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
     }
 
     fn lock(&self) {

@@ -2,7 +2,7 @@
 
 use crate::{Scene, wait_until};
 use sched::sync::node::{Node, PATIENCE};
-use sched_model::{explore, explore_seeing, join, saw};
+use sched_model::{explore, explore_seeing, join, saw, thread_with};
 
 #[test]
 fn a_mutex_excludes() {
@@ -13,7 +13,7 @@ fn a_mutex_excludes() {
             scene.add();
             scene.unlock();
         };
-        let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
+        let threads = [thread_with(&scene, add), thread_with(&scene, add)];
         scene.lock_outside();
         scene.add();
         scene.unlock();
@@ -27,7 +27,7 @@ fn a_mutex_excludes() {
 fn a_mutex_is_handed_over_again_and_again() {
     explore("mutex, two tasks twice each", 3, 1000, || {
         let scene = Scene::new(0, 0);
-        let thread = Scene::thread(&scene, |scene| {
+        let thread = thread_with(&scene, |scene| {
             for _ in 0..2 {
                 scene.lock();
                 scene.add();
@@ -57,7 +57,7 @@ fn a_mutex_keeps_the_order() {
             assert!(!scene.mutex.lock_or_link(&nodes[0]));
             assert!(!scene.mutex.lock_or_link(&nodes[1]));
         }
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             scene.lock();
             scene.add();
             scene.unlock();
@@ -85,7 +85,7 @@ fn a_waiter_is_overtaken_so_often() {
         let node = Node::default();
         // SAFETY: the node lives until the end.
         assert!(!unsafe { scene.mutex.lock_or_link(&node) });
-        let other = Scene::thread(&scene, |scene| {
+        let other = thread_with(&scene, |scene| {
             for _ in 0..=MOST {
                 scene.lock_outside();
                 scene.add();

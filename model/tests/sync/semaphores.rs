@@ -3,10 +3,9 @@
 use crate::{Scene, grant, wait_aside};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
 use sched::sync::node::Node;
 use sched::sync::sem::Sem;
-use sched_model::{explore, join};
+use sched_model::{explore, join, thread_with};
 
 /// The one unit is passed on: the semaphore serves as a mutex.
 #[test]
@@ -18,7 +17,7 @@ fn a_unit_is_passed_on() {
             scene.add();
             scene.post();
         };
-        let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
+        let threads = [thread_with(&scene, add), thread_with(&scene, add)];
         scene.wait_outside();
         scene.add();
         scene.post();
@@ -34,10 +33,9 @@ fn a_unit_is_passed_on() {
 fn a_semaphore_is_freed_by_who_gets_the_unit() {
     explore("sem, freed after the last unit", 3, 100, || {
         let sem = Arc::new(UnsafeCell::new(Sem::new(0)));
-        let posts = Arc::clone(&sem);
-        let thread = thread::spawn(move || {
+        let thread = thread_with(&sem, |sem| {
             // SAFETY: loom checks the access for races.
-            grant(posts.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
+            grant(sem.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
         });
         // SAFETY: the node lives until it is granted; loom checks the rest.
         wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }), |_| true);
@@ -53,9 +51,9 @@ fn two_units_for_two() {
         let scene = Scene::new(0, 0);
         let wait = |scene: &Scene| scene.wait();
         let threads = [
-            Scene::thread(&scene, wait),
-            Scene::thread(&scene, Scene::wait_outside),
-            Scene::thread(&scene, |scene| scene.post()),
+            thread_with(&scene, wait),
+            thread_with(&scene, Scene::wait_outside),
+            thread_with(&scene, |scene| scene.post()),
         ];
         scene.post();
         join(threads);
@@ -72,7 +70,7 @@ fn two_post_to_two_who_wait() {
             // SAFETY: the nodes live until the end.
             assert!(!unsafe { scene.sem.wait_or_link(node) });
         }
-        let other = Scene::thread(&scene, |scene| scene.post());
+        let other = thread_with(&scene, |scene| scene.post());
         scene.post();
         other.join().unwrap();
         assert!(nodes.iter().all(Node::is_granted));
