@@ -25,6 +25,7 @@ use sched::stats::Counters;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -454,7 +455,7 @@ impl Cell {
     }
 
     pub fn closure(&self) -> *mut c_void {
-        std::ptr::from_ref(self).cast_mut().cast()
+        closure_of(self)
     }
 
     /// # Safety
@@ -478,6 +479,23 @@ impl Default for Cell {
 pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
     // SAFETY: by the caller's promise the closure is a living cell.
     unsafe { Cell::of(closure) }.add();
+}
+
+/// The closure of a task that uses `of`.
+pub fn closure_of<T>(of: &T) -> *mut c_void {
+    std::ptr::from_ref(of).cast_mut().cast()
+}
+
+/// What a task of a model uses, and its worker.
+///
+/// # Safety
+/// `closure` is a `T` that lives until the run has ended, and `s` is a worker of the model.
+pub unsafe fn task_of<'a, P: Policy, T>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> (&'a T, &'a WorkerOf<P>) {
+    // SAFETY: by the caller's promise.
+    unsafe { (&*closure.cast::<T>(), WorkerOf::<P>::of(s)) }
 }
 
 /// The workers of one scheduler, and cells that count which tasks were run.
@@ -562,6 +580,30 @@ impl<P: ModelledPolicy> SceneOf<P> {
         let mut scene = SceneOf::made(workers, 0, cells, Ends::AtRest, None);
         scene.places.iter_mut().for_each(|place| place.doors = Some(Arc::clone(&doors)));
         (Arc::new(scene), doors)
+    }
+
+    /// The life of worker `index`, on the calling thread.
+    pub fn work(&self, index: usize) {
+        self.scheduler.work(self.places[index].on_stack());
+    }
+
+    /// Creates the threads of these workers.
+    pub fn start(this: &Arc<Self>, workers: Range<usize>) -> Vec<JoinHandle<()>> {
+        workers.map(|i| thread_with(this, move |scene| scene.work(i))).collect()
+    }
+
+    /// Runs all workers, worker 0 on the calling thread, until that worker's loop has returned.
+    /// Returns the other workers' threads.
+    pub fn run(this: &Arc<Self>) -> Vec<JoinHandle<()>> {
+        let others = SceneOf::start(this, 1..this.places.len());
+        this.work(0);
+        others
+    }
+
+    pub fn each_ran_once(&self) {
+        for (i, cell) in self.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 1, "task {i}");
+        }
     }
 }
 

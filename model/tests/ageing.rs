@@ -131,14 +131,12 @@ fn a_worker() {
 fn a_worker_that_will_sleep() {
     explore("ageing, beside a worker that will sleep", 3, 10_000, || {
         let scene = SceneOf::<Stealing>::held(1, 1);
-        let worker = thread_with(&scene, |scene| {
-            scene.scheduler.work(scene.places[0].on_stack());
-        });
+        let workers = SceneOf::start(&scene, 0..1);
         scene.places[0].inject_at(Level::Background, count, scene.cells[0].closure());
         (0..2).for_each(|_| _ = scene.scheduler.age(&scene.places[0]));
         wait_for_rest(&*scene.scheduler);
-        assert_eq!(scene.cells[0].get(), 1);
+        scene.each_ran_once();
         scene.scheduler.release();
-        join([worker]);
+        join(workers);
     });
 }

@@ -82,7 +82,7 @@ impl<D: Modelled> Story<D> {
 
     /// The life of worker `index`, run by the thread that occupies it.
     fn work(&self, index: usize) {
-        self.scene.scheduler.work(self.scene.places[index].on_stack());
+        self.scene.work(index);
         if index == 0 {
             self.ended.add();
             self.end.happen();
@@ -342,8 +342,7 @@ fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: 
     let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {
         let story = Story::<D>::new(WORKERS);
-        let first = Task { f: blocks::<D>, closure: Story::closure(&story) };
-        story.scene.scheduler.spawn(story.scene.places[0].mine(), first).expect("there is memory");
+        story.scene.places[0].spawn(blocks::<D>, Story::closure(&story));
         Story::spawn_others(&story);
         story.work(0);
         story.finish();

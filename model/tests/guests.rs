@@ -16,12 +16,7 @@ use sched_model::{Modelled, Scene, count, explore, join, models, thread_with, wa
 /// A run with this many workers, and room for one guest.
 fn run<D: Modelled>(workers: usize, cells: usize) -> (Arc<Scene<D>>, Vec<JoinHandle<()>>) {
     let scene = Scene::held_for_guests(workers, 1, cells);
-    let work = |i: usize| {
-        thread_with(&scene, move |scene| {
-            scene.scheduler.work(scene.places[i].on_stack());
-        })
-    };
-    let threads = (0..workers).map(work).collect();
+    let threads = Scene::start(&scene, 0..workers);
     (scene, threads)
 }
 
@@ -31,17 +26,10 @@ fn visit<D: Modelled>(scene: &Scene<D>, name: usize, cells: std::ops::Range<usiz
     let Some(index) = scene.scheduler.come(name, Purpose::AddTasks) else { return false };
     let place = &scene.places[index];
     for cell in &scene.cells[cells] {
-        let task = Task { f: count, closure: cell.closure() };
-        scene.scheduler.spawn(place.mine(), task).expect("there is memory");
+        place.spawn(count, cell.closure());
     }
     scene.scheduler.go(place.mine(), Purpose::AddTasks);
     true
-}
-
-fn all_ran<D: Modelled>(scene: &Scene<D>) {
-    for (i, cell) in scene.cells.iter().enumerate() {
-        assert_eq!(cell.get(), 1, "task {i}");
-    }
 }
 
 /// The guest leaves its tasks to the workers, and waits for the rest.
@@ -51,7 +39,7 @@ fn tasks_are_left<D: Modelled>(workers: usize, tasks: usize, preemptions: usize,
         let (scene, threads) = run::<D>(workers, tasks);
         assert!(visit(&scene, 1, 0..tasks));
         wait_for_rest(&*scene.scheduler);
-        all_ran(&scene);
+        scene.each_ran_once();
         scene.scheduler.release();
         join(threads);
     });
@@ -81,11 +69,11 @@ fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_leas
         let index = scene.scheduler.come(1, Purpose::Work).expect("nobody else comes");
         let place = &scene.places[index];
         let task = Task { f: count, closure: scene.cells[0].closure() };
-        scene.scheduler.spawn(place.mine(), task).expect("there is memory");
+        place.spawn(task.f, task.closure);
         scene.scheduler.run_own(place.on_stack(), &|found| found == task);
         scene.scheduler.go(place.mine(), Purpose::Work);
         wait_for_rest(&*scene.scheduler);
-        all_ran(&scene);
+        scene.each_ran_once();
         scene.scheduler.release();
         join(threads);
     });
@@ -104,7 +92,7 @@ fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_le
         scene.scheduler.release();
         join(threads);
         guest.join().unwrap();
-        all_ran(&scene);
+        scene.each_ran_once();
     });
 }
 
@@ -122,10 +110,7 @@ fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
             }
         });
         let place = &scene.places[index];
-        let add = |cell: usize| {
-            let task = Task { f: count, closure: scene.cells[cell].closure() };
-            scene.scheduler.spawn(place.mine(), task).expect("there is memory");
-        };
+        let add = |cell: usize| place.spawn(count, scene.cells[cell].closure());
         add(0);
         scene.scheduler.sleep_as_guest(place.mine(), &mut || ());
         add(1);
@@ -136,7 +121,7 @@ fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
             assert!(!left || scene.scheduler.queued_for_all() > 0, "a task that no token tells of");
         });
         scene.scheduler.run_own(place.on_stack(), &|_| true);
-        all_ran(&scene);
+        scene.each_ran_once();
     });
 }
 

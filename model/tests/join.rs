@@ -19,7 +19,8 @@ use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, Worker, explore, explore_seeing, join, models, saw, thread_with,
+    Cell, Modelled, Scene, Worker, closure_of, explore, explore_seeing, join, models, saw,
+    thread_with,
 };
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -49,7 +50,7 @@ impl Forked {
     }
 
     fn closure(&self) -> *mut c_void {
-        std::ptr::from_ref(self).cast_mut().cast()
+        closure_of(self)
     }
 
     fn fork<D: Modelled>(&self, worker: &Worker<D>) {
@@ -101,32 +102,10 @@ unsafe extern "C" fn run_forked<D: Modelled>(descriptor: *mut c_void, s: *mut Sc
 /// Runs `root` on all workers.
 fn complete<D: Modelled>(workers: usize, root: TaskFn) {
     let scene = Scene::<D>::new(workers, 1);
-    let closure = std::ptr::from_ref(&scene.cells[0]).cast_mut().cast();
-    scene
-        .scheduler
-        .spawn(scene.places[0].mine(), Task { f: root, closure })
-        .expect("there is memory");
-    let others: Vec<JoinHandle<()>> =
-        (1..workers).map(|i| thread_with(&scene, move |scene| work(scene, i))).collect();
-    work(&scene, 0);
+    scene.places[0].spawn(root, scene.cells[0].closure());
+    let others = Scene::run(&scene);
     assert_eq!(scene.cells[0].get(), 1, "the run has ended before its first task");
     join(others);
-}
-
-fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    scene.scheduler.work(scene.places[index].on_stack());
-}
-
-/// The root's closure is a cell that the root counts at its end.
-///
-/// # Safety
-/// `closure` is a living cell, and `s` is a worker of the model.
-unsafe fn root<'a, D: Modelled>(
-    closure: *mut c_void,
-    s: *mut Scheduler,
-) -> (&'a Cell, &'a Worker<D>) {
-    // SAFETY: by the caller's promise the closure is a cell, and `s` a worker.
-    unsafe { (Cell::of(closure), Worker::<D>::of(s)) }
 }
 
 fn sleeps<D: Modelled>(worker: &Worker<D>) -> usize {
@@ -184,7 +163,7 @@ unsafe impl Sync for Blocking {}
 unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
+    worker.spawn(open, closure_of(&*child.gate));
     child.gate.wait();
 }
 
@@ -197,7 +176,7 @@ unsafe extern "C" fn open(closure: *mut c_void, _: *mut Scheduler) {
 
 unsafe extern "C" fn fork_a_blocking_one<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: `complete` passes a cell.
-    let (done, worker) = unsafe { root::<D>(closure, s) };
+    let (done, worker) = unsafe { (Cell::of(closure), Worker::<D>::of(s)) };
     let child = Blocking::new(block::<D>);
     let before = sleeps(worker);
     child.forked.fork(worker);
@@ -467,7 +446,7 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
 unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
+    worker.spawn(open, closure_of(&*child.gate));
 }
 
 /// Worker 2 sleeps until there is a task for it, or another worker has run that task.

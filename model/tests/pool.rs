@@ -8,9 +8,10 @@ use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
-use sched::task::{Scheduler, Task, TaskFn};
+use sched::task::{Scheduler, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, Worker, count, explore, join, models, thread_with, wait_for_rest,
+    Cell, Modelled, Scene, Worker, closure_of, count, explore, join, models, thread_with,
+    wait_for_rest,
 };
 use std::ffi::c_void;
 
@@ -23,16 +24,11 @@ struct Pool<D: Modelled> {
 impl<D: Modelled> Pool<D> {
     fn new(workers: usize, cells: usize) -> Self {
         let scene = Scene::held(workers, cells);
-        let work = |i: usize| {
-            thread_with(&scene, move |scene| {
-                scene.scheduler.work(scene.places[i].on_stack());
-            })
-        };
-        Pool { workers: (0..workers).map(work).collect(), scene }
+        Pool { workers: Scene::start(&scene, 0..workers), scene }
     }
 
     fn submit(&self, f: TaskFn, closure: *mut c_void) {
-        submit(&self.scene, f, closure);
+        self.scene.places[0].inject(f, closure);
     }
 
     fn wait(&self) {
@@ -43,10 +39,6 @@ impl<D: Modelled> Pool<D> {
         self.scene.scheduler.release();
         join(self.workers);
     }
-}
-
-fn submit<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
-    scene.scheduler.inject(&scene.places[0], Task { f, closure }).expect("it is open");
 }
 
 /// Increments the first cell and spawns a task that increments the second.
@@ -63,10 +55,6 @@ unsafe extern "C" fn two_from_outside<D: Modelled>(closure: *mut c_void, s: *mut
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     worker.inject(count, cells[1].closure());
     cells[0].add();
-}
-
-fn cells<D: Modelled>(scene: &Scene<D>) -> *mut c_void {
-    std::ptr::from_ref(&scene.cells).cast_mut().cast()
 }
 
 /// The waiting thread sees what the task wrote, without any other synchronisation.
@@ -89,9 +77,9 @@ fn a_task_and_its_child_are_awaited<D: Modelled>(
     let name = format!("pool over {}, {workers} workers, a task and its child", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let pool = Pool::<D>::new(workers, 2);
-        pool.submit(two::<D>, cells(&pool.scene));
+        pool.submit(two::<D>, closure_of(&pool.scene.cells));
         pool.wait();
-        pool.scene.cells.iter().for_each(|cell| assert_eq!(cell.get(), 1));
+        pool.scene.each_ran_once();
         pool.destroy();
     });
 }
@@ -101,8 +89,9 @@ fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, a
     let name = format!("pool over {}, {workers} workers, submit against wait", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let pool = Pool::<D>::new(workers, 1);
-        let submitter =
-            thread_with(&pool.scene, |scene| submit(scene, count, scene.cells[0].closure()));
+        let submitter = thread_with(&pool.scene, |scene| {
+            scene.places[0].inject(count, scene.cells[0].closure());
+        });
         pool.wait();
         submitter.join().unwrap();
         let scene = loom::sync::Arc::clone(&pool.scene);
@@ -120,10 +109,10 @@ fn a_pool_is_destroyed_with_a_task<D: Modelled>(
     let name = format!("pool over {}, {workers} workers, destroyed with tasks", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let pool = Pool::<D>::new(workers, 2);
-        pool.submit(two_from_outside::<D>, cells(&pool.scene));
+        pool.submit(two_from_outside::<D>, closure_of(&pool.scene.cells));
         let scene = loom::sync::Arc::clone(&pool.scene);
         pool.destroy();
-        scene.cells.iter().for_each(|cell| assert_eq!(cell.get(), 1));
+        scene.each_ran_once();
     });
 }
 

@@ -7,7 +7,6 @@
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::sync::{Arc, Condvar, Mutex};
-use loom::thread::JoinHandle;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{self, Shared};
 use sched::policy::{Awaited, Place};
@@ -15,8 +14,8 @@ use sched::queue::injector::{Limit, Refused};
 use sched::queue::run_gate::Ends;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
-    models, saw, thread_with, wait_for_rest,
+    Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, closure_of, count, explore,
+    explore_seeing, join, models, saw, task_of, thread_with, wait_for_rest,
 };
 use std::ffi::c_void;
 
@@ -39,31 +38,6 @@ impl Named for Serial {
     const NAME: &'static str = "serial";
 }
 
-fn work<P: Named>(scene: &SceneOf<P>, index: usize) {
-    scene.scheduler.work(scene.places[index].on_stack());
-}
-
-fn start<P: Named>(
-    scene: &Arc<SceneOf<P>>,
-    workers: std::ops::Range<usize>,
-) -> Vec<JoinHandle<()>> {
-    workers.map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
-}
-
-fn cells<P: Named>(scene: &SceneOf<P>) -> *mut c_void {
-    std::ptr::from_ref(&scene.cells).cast_mut().cast()
-}
-
-/// # Safety
-/// `closure` is from `cells`, and `s` is a worker of the model.
-unsafe fn task_of<'a, P: Named>(
-    closure: *mut c_void,
-    s: *mut Scheduler,
-) -> (&'a Vec<Cell>, &'a WorkerOf<P>) {
-    // SAFETY: by the caller's promise.
-    unsafe { (&*closure.cast::<Vec<Cell>>(), WorkerOf::<P>::of(s)) }
-}
-
 /// Runs `first`, whose closure is the cells, on all workers. When worker 0's loop has returned, the
 /// run is closed, and each task has run once.
 fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) {
@@ -71,26 +45,18 @@ fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) {
 }
 
 fn complete_in<P: Named>(scene: &Arc<SceneOf<P>>, first: TaskFn) {
-    let task = Task { f: first, closure: cells(scene) };
-    scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
-    let others = start(scene, 1..scene.places.len());
-    work(scene, 0);
-    each_ran_once(scene);
+    scene.places[0].spawn(first, closure_of(&scene.cells));
+    let others = SceneOf::run(scene);
+    scene.each_ran_once();
     let late = Task { f: count, closure: std::ptr::null_mut() };
     assert_eq!(scene.scheduler.inject(&scene.places[0], late), Err(Refused::Closed));
     join(others);
 }
 
-fn each_ran_once<P: Named>(scene: &SceneOf<P>) {
-    for (i, cell) in scene.cells.iter().enumerate() {
-        assert_eq!(cell.get(), 1, "task {i}");
-    }
-}
-
 /// Spawns a task for each cell but the first, and increments the first itself.
 unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models pass their cells.
-    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };
     cells[1..].iter().for_each(|cell| worker.spawn(count, cell.closure()));
     cells[0].add();
 }
@@ -98,7 +64,7 @@ unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
 /// Spawns a background task.
 unsafe extern "C" fn spawns_behind<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
-    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };
     worker.inject_at(Level::Background, count, cells[1].closure());
     cells[0].add();
 }
@@ -106,14 +72,14 @@ unsafe extern "C" fn spawns_behind<P: Named>(closure: *mut c_void, s: *mut Sched
 /// Like `spawns`, but the task that it spawns spawns the last one.
 unsafe extern "C" fn spawns_a_chain<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
-    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };
     cells[0].add();
     worker.spawn(spawns_the_last::<P>, closure);
 }
 
 unsafe extern "C" fn spawns_the_last<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
-    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };
     cells[1].add();
     worker.spawn(count, cells[2].closure());
 }
@@ -173,14 +139,9 @@ fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers meet", P::NAME);
     explore(&name, preemptions, at_least, move || {
         let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks: workers };
-        let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
         let scene = SceneOf::<P>::new(workers, 0);
-        scene
-            .scheduler
-            .spawn(scene.places[0].mine(), Task { f: invites::<P>, closure })
-            .expect("there is memory");
-        let others = start(&scene, 1..workers);
-        work(&scene, 0);
+        scene.places[0].spawn(invites::<P>, closure_of(&meeting));
+        let others = SceneOf::run(&scene);
         join(others);
         assert_eq!(*meeting.begun.lock().unwrap(), workers);
     });
@@ -193,23 +154,19 @@ fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least
     let name = format!("{}, {tasks} workers of {workers} arrive and meet", P::NAME);
     explore(&name, preemptions, at_least, move || {
         let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks };
-        let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
         let (scene, doors) = SceneOf::<P>::lazily(workers, 0, refused);
-        scene
-            .scheduler
-            .spawn(scene.places[0].mine(), Task { f: invites::<P>, closure })
-            .expect("there is memory");
+        scene.places[0].spawn(invites::<P>, closure_of(&meeting));
         assert!(scene.scheduler.starts_asleep());
         let arrive = |i| {
             let doors = Arc::clone(&doors);
             thread_with(&scene, move |scene| {
                 if doors.wait(i) {
-                    work(scene, i);
+                    scene.work(i);
                 }
             })
         };
         let others = (1..workers).map(arrive).collect::<Vec<_>>();
-        work(&scene, 0);
+        scene.work(0);
         doors.close();
         join(others);
         assert_eq!(*meeting.begun.lock().unwrap(), tasks);
@@ -233,9 +190,8 @@ fn foreign_at<P: Named>(level: Level, workers: usize, preemptions: usize, at_lea
     let name = format!("{}, {workers} workers, a foreign task ({level:?})", P::NAME);
     explore_seeing("the task was never accepted", &name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::new(workers, 2);
-        let first = Task { f: count, closure: scene.cells[0].closure() };
-        scene.scheduler.spawn(scene.places[0].mine(), first).expect("there is memory");
-        let others = start(&scene, 1..workers);
+        scene.places[0].spawn(count, scene.cells[0].closure());
+        let others = SceneOf::start(&scene, 1..workers);
         let foreign = thread_with(&scene, move |scene| {
             let task = Task { f: count, closure: scene.cells[1].closure() };
             match scene.scheduler.inject_at(&scene.places[0], task, level, Limit::Applies) {
@@ -246,10 +202,10 @@ fn foreign_at<P: Named>(level: Level, workers: usize, preemptions: usize, at_lea
                 }
             }
         });
-        work(&scene, 0);
+        scene.work(0);
         join(others);
         foreign.join().unwrap();
-        each_ran_once(&scene);
+        scene.each_ran_once();
     });
 }
 
@@ -294,7 +250,7 @@ unsafe extern "C" fn waits_for_background<P: Named>(closure: *mut c_void, s: *mu
 /// As for `task_of`.
 unsafe fn waits_for<P: Named>(level: Level, closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
-    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };
     let child = Child {
         over: AtomicBool::new(false),
         ran: Cell::new(),
@@ -302,7 +258,7 @@ unsafe fn waits_for<P: Named>(level: Level, closure: *mut c_void, s: *mut Schedu
         parent: worker.index(),
     };
     let parks = worker.counters().parks.get();
-    let closure = std::ptr::from_ref(&child).cast_mut().cast();
+    let closure = closure_of(&child);
     match level {
         Level::Normal => worker.spawn(awaited::<P>, closure),
         _ => worker.inject_at(level, awaited::<P>, closure),
@@ -341,11 +297,10 @@ fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run rests", P::NAME);
     explore(&name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::held(workers, 3);
-        let workers = start(&scene, 0..workers);
-        let first = Task { f: spawns_a_chain::<P>, closure: cells(&scene) };
-        scene.scheduler.inject(&scene.places[0], first).expect("the run is held open");
+        let workers = SceneOf::start(&scene, 0..workers);
+        scene.places[0].inject(spawns_a_chain::<P>, closure_of(&scene.cells));
         wait_for_rest(&*scene.scheduler);
-        each_ran_once(&scene);
+        scene.each_ran_once();
         scene.scheduler.release();
         join(workers);
     });
@@ -357,11 +312,10 @@ fn polled<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run beside waits", P::NAME);
     explore(&name, preemptions, at_least, move || {
         let (scene, _) = SceneOf::<P>::beside_a_wait(workers, 1, Ends::AfterRelease);
-        let workers = start(&scene, 0..workers);
-        let task = Task { f: count, closure: scene.cells[0].closure() };
-        scene.scheduler.inject(&scene.places[0], task).expect("the run is held open");
+        let workers = SceneOf::start(&scene, 0..workers);
+        scene.places[0].inject(count, scene.cells[0].closure());
         wait_for_rest(&*scene.scheduler);
-        each_ran_once(&scene);
+        scene.each_ran_once();
         scene.scheduler.release();
         join(workers);
     });
@@ -397,12 +351,11 @@ fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a held run is released", P::NAME);
     explore(&name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::held(workers, 3);
-        let workers = start(&scene, 0..workers);
-        let first = Task { f: spawns_a_chain::<P>, closure: cells(&scene) };
-        scene.scheduler.inject(&scene.places[0], first).expect("the run is held open");
+        let workers = SceneOf::start(&scene, 0..workers);
+        scene.places[0].inject(spawns_a_chain::<P>, closure_of(&scene.cells));
         scene.scheduler.release();
         join(workers);
-        each_ran_once(&scene);
+        scene.each_ran_once();
     });
 }
 

@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::{Limit, Refused};
@@ -11,33 +11,16 @@ use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, SmallRing, Worker, count, explore, join, models, thread_with,
+    Cell, Modelled, Scene, SmallRing, Worker, closure_of, count, explore, join, models,
 };
 use std::ffi::c_void;
-
-fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    scene.scheduler.work(scene.places[index].on_stack());
-}
-
-fn others<D: Modelled>(scene: &Arc<Scene<D>>) -> Vec<JoinHandle<()>> {
-    (1..scene.places.len()).map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
-}
-
-/// Puts the first task in worker 0's deque, before any worker starts.
-fn first<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
-    scene.scheduler.spawn(scene.places[0].mine(), Task { f, closure }).expect("there is memory");
-}
 
 /// Runs `f` with all cells on all workers. Checks that each cell was counted once when worker 0's
 /// loop has ended, as the return of sched_init promises.
 fn complete<D: Modelled>(scene: &Arc<Scene<D>>, f: TaskFn) {
-    let closure = std::ptr::from_ref(&scene.cells).cast_mut().cast();
-    first(scene, f, closure);
-    let others = others(scene);
-    work(scene, 0);
-    for (i, cell) in scene.cells.iter().enumerate() {
-        assert_eq!(cell.get(), 1, "task {i}");
-    }
+    scene.places[0].spawn(f, closure_of(&scene.cells));
+    let others = Scene::run(scene);
+    scene.each_ran_once();
     join(others);
 }
 
@@ -131,10 +114,8 @@ fn blocked_parent<D: Modelled>(name: &str, parent: TaskFn, preemptions: usize, a
             opened: loom::sync::Mutex::new(false),
             bell: loom::sync::Condvar::new(),
         });
-        let closure = std::ptr::from_ref(&*latch).cast_mut().cast();
-        first(&scene, parent, closure);
-        let others = others(&scene);
-        work(&scene, 0);
+        scene.places[0].spawn(parent, closure_of(&*latch));
+        let others = Scene::run(&scene);
         join(others);
         assert!(*latch.opened.lock().unwrap());
     });
@@ -200,7 +181,7 @@ fn a_foreign_task_at<D: Modelled>(level: Level, preemptions: usize, at_least: us
     explore(&name, preemptions, at_least, move || {
         let scene = Scene::<D>::new(2, 1);
         let cell = Arc::new(Cell::new());
-        first(&scene, count, scene.cells[0].closure());
+        scene.places[0].spawn(count, scene.cells[0].closure());
         let foreigner = {
             let (scene, cell) = (Arc::clone(&scene), Arc::clone(&cell));
             thread::spawn(move || {
@@ -212,8 +193,7 @@ fn a_foreign_task_at<D: Modelled>(level: Level, preemptions: usize, at_least: us
                 }
             })
         };
-        let others = others(&scene);
-        work(&scene, 0);
+        let others = Scene::run(&scene);
         assert_eq!(scene.cells[0].get(), 1);
         let ran = cell.get(); // accepted or not: this is decided when the run has ended
         join(others);

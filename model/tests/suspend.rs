@@ -7,7 +7,6 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::JoinHandle;
 use sched::policy::{LookFirst, Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -211,10 +210,6 @@ unsafe extern "C" fn resume_yielded(closure: *mut c_void, _: *mut Scheduler) {
     unsafe { Story::of(closure) }.goes_on(0);
 }
 
-fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    scene.scheduler.work(scene.places[index].on_stack());
-}
-
 /// Runs `first` on all workers, beside `outside`.
 fn complete<D: Modelled>(
     workers: usize,
@@ -223,16 +218,14 @@ fn complete<D: Modelled>(
     outside: Option<fn(&Scene<D>, &Story)>,
 ) {
     let scene = Scene::<D>::new(workers, 0);
-    let task = Task { f: first, closure: story.closure() };
-    scene.scheduler.spawn(scene.places[0].mine(), task).expect("there is memory");
+    scene.places[0].spawn(first, story.closure());
     let woken_by_a_task = outside.is_none();
-    let mut others: Vec<JoinHandle<()>> =
-        (1..workers).map(|i| thread_with(&scene, move |scene| work(scene, i))).collect();
+    let mut others = Scene::start(&scene, 1..workers);
     if let Some(outside) = outside {
         let story = Arc::clone(story);
         others.push(thread_with(&scene, move |scene| outside(scene, &story)));
     }
-    work(&scene, 0);
+    scene.work(0);
     assert_eq!(story.done.get(), 1, "the run has ended before its task");
     join(others);
     if woken_by_a_task {

@@ -4,7 +4,6 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread::JoinHandle;
 use sched::policy::Policy;
 use sched::policy::shared::{self, Shared};
 use sched::queue::chaselev::ChaseLev;
@@ -13,10 +12,10 @@ use sched::queue::split::Split;
 use sched::sync::members::Members;
 use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
-use sched::task::{Scheduler, Task, TaskFn};
+use sched::task::{Scheduler, Task};
 use sched_model::{
-    Cell, LoomMonitor, ModelledPolicy, SceneOf, SmallRing, WorkerOf, count, explore, join,
-    thread_with, wait_for_rest,
+    Cell, LoomMonitor, ModelledPolicy, SceneOf, SmallRing, closure_of, count, explore, join,
+    task_of, thread_with, wait_for_rest,
 };
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,36 +29,6 @@ const CHANGES: usize = 4;
 
 fn explore_whole(name: &str, model: impl Fn() + Sync + Send + 'static) {
     explore(name, CHANGES, 1, model);
-}
-
-fn work<P: ModelledPolicy>(scene: &SceneOf<P>, index: usize) {
-    scene.scheduler.work(scene.places[index].on_stack());
-}
-
-fn start<P: ModelledPolicy>(
-    scene: &Arc<SceneOf<P>>,
-    workers: std::ops::Range<usize>,
-) -> Vec<JoinHandle<()>> {
-    workers.map(|i| thread_with(scene, move |scene| work(scene, i))).collect()
-}
-
-/// # Safety
-/// `closure` is a `T` that lives as long as the run, and `s` is a worker of the model.
-unsafe fn task_of<'a, P: Policy, T>(
-    closure: *mut c_void,
-    s: *mut Scheduler,
-) -> (&'a T, &'a WorkerOf<P>) {
-    // SAFETY: by the caller's promise.
-    unsafe { (&*closure.cast::<T>(), WorkerOf::<P>::of(s)) }
-}
-
-fn closure<T>(of: &T) -> *mut c_void {
-    std::ptr::from_ref(of).cast_mut().cast()
-}
-
-/// Puts the first task in worker 0's queue, before any worker starts.
-fn first<P: ModelledPolicy>(scene: &SceneOf<P>, f: TaskFn, closure: *mut c_void) {
-    scene.scheduler.spawn(scene.places[0].mine(), Task { f, closure }).expect("there is memory");
 }
 
 /// A binary tree: node i has the children 2 i + 1 and 2 i + 2. A node is its task's closure.
@@ -103,9 +72,8 @@ fn a_tree<P: ModelledPolicy>(name: &str, workers: usize, tasks: usize) {
     explore_whole(name, move || {
         TREE_SIZE.set(tasks);
         let (scene, tree) = (SceneOf::<P>::new(workers, 0), Tree::new(tasks));
-        first(&scene, grow::<P>, closure(&tree.nodes[0]));
-        let others = start(&scene, 1..workers);
-        work(&scene, 0);
+        scene.places[0].spawn(grow::<P>, closure_of(&tree.nodes[0]));
+        let others = SceneOf::run(&scene);
         tree.each_ran_once();
         join(others);
     });
@@ -143,7 +111,7 @@ fn foreign_tasks<P: ModelledPolicy>(name: &str) {
     explore_whole(name, || {
         TREE_SIZE.set(7);
         let (scene, tree) = (SceneOf::<P>::new(3, 4), Tree::new(7));
-        first(&scene, grow::<P>, closure(&tree.nodes[0]));
+        scene.places[0].spawn(grow::<P>, closure_of(&tree.nodes[0]));
         let outside: Vec<_> = (0..2)
             .map(|i| {
                 thread_with(&scene, move |scene| {
@@ -158,8 +126,7 @@ fn foreign_tasks<P: ModelledPolicy>(name: &str) {
                 })
             })
             .collect();
-        let others = start(&scene, 1..3);
-        work(&scene, 0);
+        let others = SceneOf::run(&scene);
         tree.each_ran_once();
         join(others);
         join(outside);
@@ -185,13 +152,12 @@ fn split_a_pool() {
     type P = Stealing<Split<Asymmetric>>;
     explore_whole("whole: split, a pool of 3 workers, two users", || {
         let scene = SceneOf::<P>::held(3, 4);
-        let workers = start(&scene, 0..3);
+        let workers = SceneOf::start(&scene, 0..3);
         let users: Vec<_> = (0..2)
             .map(|i| {
                 thread_with(&scene, move |scene| {
                     for cell in &scene.cells[2 * i..2 * i + 2] {
-                        let task = Task { f: count, closure: cell.closure() };
-                        scene.scheduler.inject(&scene.places[0], task).expect("it is open");
+                        scene.places[0].inject(count, cell.closure());
                         wait_for_rest(&*scene.scheduler);
                         assert_eq!(cell.get(), 1, "the wait has returned before the task");
                     }
@@ -221,7 +187,7 @@ unsafe extern "C" fn parents<P: ModelledPolicy>(all: *mut c_void, s: *mut Schedu
     // SAFETY: the model passes its parents.
     let (parents, worker) = unsafe { task_of::<P, Vec<Parent>>(all, s) };
     for parent in parents {
-        worker.spawn(waits::<P>, closure(parent));
+        worker.spawn(waits::<P>, closure_of(parent));
     }
 }
 
@@ -284,9 +250,8 @@ fn suspended_parents<P: ModelledPolicy>(name: &str) {
             done: Cell::new(),
         };
         let all: Vec<Parent> = (0..3).map(new).collect();
-        first(&scene, parents::<P>, closure(&all));
-        let others = start(&scene, 1..3);
-        work(&scene, 0);
+        scene.places[0].spawn(parents::<P>, closure_of(&all));
+        let others = SceneOf::run(&scene);
         assert!(all.iter().all(|parent| parent.done.get() == 1), "a parent has not gone on");
         join(others);
     });
