@@ -498,6 +498,41 @@ pub unsafe fn task_of<'a, P: Policy, T>(
     unsafe { (&*closure.cast::<T>(), WorkerOf::<P>::of(s)) }
 }
 
+/// A thread may block here until a task has run.
+pub struct Latch {
+    opened: loom::sync::Mutex<bool>,
+    bell: loom::sync::Condvar,
+}
+
+impl Latch {
+    pub fn new() -> Arc<Self> {
+        let (opened, bell) = (loom::sync::Mutex::new(false), loom::sync::Condvar::new());
+        Arc::new(Latch { opened, bell })
+    }
+
+    pub fn wait(&self) {
+        let mut opened = self.opened.lock().unwrap();
+        while !*opened {
+            opened = self.bell.wait(opened).unwrap();
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        *self.opened.lock().unwrap()
+    }
+}
+
+/// A task: opens the latch that is its closure.
+///
+/// # Safety
+/// The closure is a living [`Latch`].
+pub unsafe extern "C" fn open(closure: *mut c_void, _s: *mut Scheduler) {
+    // SAFETY: by the caller's promise.
+    let latch = unsafe { &*closure.cast::<Latch>() };
+    *latch.opened.lock().unwrap() = true;
+    latch.bell.notify_one();
+}
+
 /// The workers of one scheduler, and cells that count which tasks were run.
 pub struct SceneOf<P: Policy> {
     pub places: Vec<WorkerOf<P>>,

@@ -19,8 +19,8 @@ use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, Worker, closure_of, explore, explore_seeing, join, models, saw,
-    thread_with,
+    Cell, Latch, Modelled, Scene, Worker, closure_of, explore, explore_seeing, join, models, open,
+    saw, thread_with,
 };
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -125,33 +125,17 @@ unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
 
 // --- whole runs ---------------------------------------------------------------------------------
 
-struct RunGate {
-    open: loom::sync::Mutex<bool>,
-    bell: loom::sync::Condvar,
-}
-
-impl RunGate {
-    fn wait(&self) {
-        let mut is_open = self.open.lock().unwrap();
-        while !*is_open {
-            is_open = self.bell.wait(is_open).unwrap();
-        }
-    }
-}
-
 /// A child that blocks until a task that it spawned has run on the other worker: the worker of its
 /// waiter, which may have gone to sleep.
 #[repr(C)]
 struct Blocking {
     forked: Forked,
-    gate: Arc<RunGate>,
+    latch: Arc<Latch>,
 }
 
 impl Blocking {
     fn new(f: TaskFn) -> Self {
-        let gate =
-            RunGate { open: loom::sync::Mutex::new(false), bell: loom::sync::Condvar::new() };
-        Blocking { forked: Forked::new(f), gate: Arc::new(gate) }
+        Blocking { forked: Forked::new(f), latch: Latch::new() }
     }
 }
 
@@ -163,15 +147,8 @@ unsafe impl Sync for Blocking {}
 unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, closure_of(&*child.gate));
-    child.gate.wait();
-}
-
-unsafe extern "C" fn open(closure: *mut c_void, _: *mut Scheduler) {
-    // SAFETY: the closure is the gate that the child waits at.
-    let gate = unsafe { &*closure.cast::<RunGate>() };
-    *gate.open.lock().unwrap() = true;
-    gate.bell.notify_one();
+    worker.spawn(open, closure_of(&*child.latch));
+    child.latch.wait();
 }
 
 unsafe extern "C" fn fork_a_blocking_one<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
@@ -426,13 +403,13 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
         let sleeper = {
             let (child, gone) = (Arc::clone(&child), Arc::clone(&gone));
             thread_with(&scene, move |scene| {
-                sleep_until_open(scene, &child.gate);
+                sleep_until_open(scene, &child.latch);
                 gone.store(1, Release);
             })
         };
         let thief = thief(&scene, &child);
         join_in_scene(&scene, &child);
-        child.gate.wait();
+        child.latch.wait();
         while gone.load(Acquire) == 0 {
             // The sleeper may have looked too early to see the end.
             scene.scheduler.sleepers().wake_all();
@@ -446,19 +423,19 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
 unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first field of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, closure_of(&*child.gate));
+    worker.spawn(open, closure_of(&*child.latch));
 }
 
 /// Worker 2 sleeps until there is a task for it, or another worker has run that task.
-fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
+fn sleep_until_open<D: Modelled>(scene: &Scene<D>, latch: &Latch) {
     let mut role = Role::Sleeper;
-    while !*gate.open.lock().unwrap() {
+    while !latch.is_open() {
         scene.scheduler.sleep(scene.places[2].mine(), role);
         role = Role::Searcher;
         let deque = scene.scheduler.deque(1);
         if deque.has_public() || deque.private_part().is_some_and(PrivatePart::raid) {
             if let Steal::Taken(task) = deque.steal() {
-                // SAFETY: the task is `open`, and its closure is a gate.
+                // SAFETY: the task is `open`, and its closure is a latch.
                 unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
             }
         }

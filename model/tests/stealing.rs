@@ -11,7 +11,7 @@ use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Level, Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, Modelled, Scene, SmallRing, Worker, closure_of, count, explore, join, models,
+    Cell, Latch, Modelled, Scene, SmallRing, Worker, closure_of, count, explore, join, models, open,
 };
 use std::ffi::c_void;
 
@@ -76,27 +76,6 @@ unsafe extern "C" fn add_background_and_block<D: Modelled>(
     latch.wait();
 }
 
-unsafe extern "C" fn open(closure: *mut c_void, _s: *mut Scheduler) {
-    // SAFETY: the model passes its latch.
-    let latch = unsafe { &*closure.cast::<Latch>() };
-    *latch.opened.lock().unwrap() = true;
-    latch.bell.notify_one();
-}
-
-struct Latch {
-    opened: loom::sync::Mutex<bool>,
-    bell: loom::sync::Condvar,
-}
-
-impl Latch {
-    fn wait(&self) {
-        let mut opened = self.opened.lock().unwrap();
-        while !*opened {
-            opened = self.bell.wait(opened).unwrap();
-        }
-    }
-}
-
 fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a parent that blocks for its child", D::NAME);
     blocked_parent::<D>(&name, spawn_and_block::<D>, preemptions, at_least);
@@ -110,14 +89,11 @@ fn a_parent_of_a_background_task<D: Modelled>(preemptions: usize, at_least: usiz
 fn blocked_parent<D: Modelled>(name: &str, parent: TaskFn, preemptions: usize, at_least: usize) {
     explore(name, preemptions, at_least, move || {
         let scene = Scene::<D>::new(2, 0);
-        let latch = Arc::new(Latch {
-            opened: loom::sync::Mutex::new(false),
-            bell: loom::sync::Condvar::new(),
-        });
+        let latch = Latch::new();
         scene.places[0].spawn(parent, closure_of(&*latch));
         let others = Scene::run(&scene);
         join(others);
-        assert!(*latch.opened.lock().unwrap());
+        assert!(latch.is_open());
     });
 }
 
