@@ -195,10 +195,6 @@ impl Awaited for Wait<'_> {
     fn enlist(&self) -> bool {
         self.node.leave_name(self.name)
     }
-
-    fn thief(&self) -> Option<usize> {
-        None
-    }
 }
 
 fn leave<D: Modelled>(group: &Group, from: &Worker<D>) {
@@ -526,10 +522,6 @@ impl Awaited for Silent {
 
     fn enlist(&self) -> bool {
         false
-    }
-
-    fn thief(&self) -> Option<usize> {
-        None
     }
 }
 

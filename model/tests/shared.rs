@@ -228,10 +228,6 @@ impl Awaited for Child {
     fn enlist(&self) -> bool {
         true // the child always rouses its parent's worker
     }
-
-    fn thief(&self) -> Option<usize> {
-        None
-    }
 }
 
 /// Waits for a child.

@@ -416,7 +416,9 @@ pub trait Awaited {
 
     /// The worker that runs the awaited task, if there is one. The caller takes tasks from it
     /// first, because they may be children of the awaited task.
-    fn thief(&self) -> Option<usize>;
+    fn thief(&self) -> Option<usize> {
+        None
+    }
 
     /// The tasks that the caller may run on top of its own task.
     fn parts(&self) -> Parts<'_> {

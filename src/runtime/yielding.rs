@@ -108,8 +108,4 @@ impl Awaited for OneTask {
     fn enlist(&self) -> bool {
         false
     }
-
-    fn thief(&self) -> Option<usize> {
-        None
-    }
 }
