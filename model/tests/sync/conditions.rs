@@ -7,17 +7,8 @@ use sched_model::{explore, join, thread_with};
 fn a_signal_is_not_lost() {
     explore("cond, one waits, one signals", 3, 100, || {
         let scene = Scene::new(0, 0);
-        let waits = thread_with(&scene, |scene| {
-            scene.lock();
-            while scene.number() == 0 {
-                scene.cond_wait();
-            }
-            scene.add();
-            scene.unlock();
-        });
-        scene.lock();
-        scene.add();
-        scene.unlock();
+        let waits = thread_with(&scene, |scene| scene.section_after_a_signal(|_| ()));
+        scene.section();
         scene.signal(); // without the mutex
         waits.join().unwrap();
         assert_eq!(scene.number(), 2);
@@ -29,15 +20,7 @@ fn a_signal_is_not_lost() {
 fn two_wait(name: &str, wake: fn(&Scene), pass_on: fn(&Scene)) {
     explore(name, 2, 1000, move || {
         let scene = Scene::new(0, 0);
-        let waits = move |scene: &Scene| {
-            scene.lock();
-            while scene.number() == 0 {
-                scene.cond_wait();
-            }
-            scene.add();
-            pass_on(scene);
-            scene.unlock();
-        };
+        let waits = move |scene: &Scene| scene.section_after_a_signal(pass_on);
         let threads = [thread_with(&scene, waits), thread_with(&scene, waits)];
         scene.lock();
         scene.add();
@@ -63,23 +46,12 @@ fn each_signal_wakes_one() {
 fn a_signal_meets_a_newcomer() {
     explore("cond, a signal and a newcomer", 2, 1000, || {
         let scene = Scene::new(0, 0);
-        let waits = thread_with(&scene, |scene| {
-            scene.lock();
-            while scene.number() == 0 {
-                scene.cond_wait();
-            }
-            scene.add();
-            scene.unlock();
-        });
+        let waits = thread_with(&scene, |scene| scene.section_after_a_signal(|_| ()));
         let newcomer = thread_with(&scene, |scene| {
-            scene.lock_outside();
-            scene.add();
-            scene.unlock();
+            scene.section_outside();
             scene.signal();
         });
-        scene.lock_outside();
-        scene.add();
-        scene.unlock();
+        scene.section_outside();
         join([waits, newcomer]);
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 3);

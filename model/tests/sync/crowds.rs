@@ -63,12 +63,6 @@ impl Scene {
         };
         self.lock_until(&Node::default(), granted);
     }
-
-    fn section(&self) {
-        self.lock();
-        self.add();
-        self.unlock();
-    }
 }
 
 /// Explores `tasks` beside a section of the main thread, which has begun before.

@@ -1,12 +1,11 @@
 //! Waits with deadlines: a grant that meets a deadline is neither lost nor counted twice, and the
 //! waiter that gives up leaves a line whose other waiters continue.
 
-use crate::{Bell, Scene, grant, ring, wait, wait_until};
-use loom::sync::{Arc, Mutex, Notify};
+use crate::{Scene, grant, ring, suspend, wait, wait_until};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use sched::sync::cond;
 use sched::sync::node::Node;
-use sched::sys::atomic::{AtomicBool, Ordering};
 use sched_model::{Reached, explore, join, thread_with};
 
 /// The entry of a waiter in a wheel (`deadline`). The lock is the wheel's.
@@ -44,16 +43,7 @@ impl Entry {
 
     /// Like `Deadline::wait` of a task. True if the node was granted.
     pub fn wait(&self, node: &Node) -> bool {
-        let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
-        let name = Arc::into_raw(Arc::clone(&bell));
-        if node.leave_name(name.expose_provenance()) {
-            while !bell.rung.load(Ordering::Acquire) {
-                bell.notify.wait();
-            }
-        } else {
-            // SAFETY: nobody else has got the name.
-            drop(unsafe { Arc::from_raw(name) });
-        }
+        suspend(node, 0);
         self.0.lock().unwrap().take();
         node.is_granted()
     }
@@ -283,9 +273,7 @@ fn a_deadline_meets_a_signal() {
             scene.unlock();
         });
         let signals = thread_with(&scene, |scene| {
-            scene.lock();
-            scene.add();
-            scene.unlock();
+            scene.section();
             scene.signal();
         });
         scene.lock();

@@ -32,6 +32,21 @@ struct Bell {
     notify: Notify,
 }
 
+impl Bell {
+    /// The name holds a reference to the bell, since the thread that wakes may be late.
+    fn new() -> (Arc<Bell>, *const Bell) {
+        let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+        (Arc::clone(&bell), Arc::into_raw(bell))
+    }
+
+    fn wait(&self) {
+        // As with the queues of tasks, the resumed task sees what its waker did.
+        while !self.rung.load(Ordering::Acquire) {
+            self.notify.wait();
+        }
+    }
+}
+
 /// Suspends the caller until the node is granted. The name that it leaves may be changed.
 fn wait(node: &Node) {
     wait_by(node, 0);
@@ -39,15 +54,15 @@ fn wait(node: &Node) {
 
 /// Suspends the caller until the node is granted. The name that it leaves has these bits.
 fn wait_by(node: &Node, bits: usize) {
-    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
-    // The name holds a reference to the bell, since the thread that wakes may be late.
-    let name = Arc::into_raw(Arc::clone(&bell));
+    suspend(node, bits);
+    assert!(node.is_granted());
+}
+
+/// Suspends the caller, if its node was not granted before, until its bell rings.
+fn suspend(node: &Node, bits: usize) {
+    let (bell, name) = Bell::new();
     if node.leave_name(name.expose_provenance() | bits) {
-        // As with the queues of tasks, the resumed task sees what its waker did.
-        while !bell.rung.load(Ordering::Acquire) {
-            bell.notify.wait();
-        }
-        assert!(node.is_granted());
+        bell.wait();
     } else {
         // SAFETY: nobody else has got the name.
         drop(unsafe { Arc::from_raw(name) });
@@ -57,16 +72,13 @@ fn wait_by(node: &Node, bits: usize) {
 /// Waits for the object that `get_or_link` asks for, like a task that leaves its stack: the node
 /// gets its name first, and is then linked. `has_it` is called when the node was granted.
 fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool, has_it: impl Fn(&Node) -> bool) {
-    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
-    let name = Arc::into_raw(Arc::clone(&bell));
+    let (bell, name) = Bell::new();
     let node = Node::named(name.expose_provenance() | LASTING);
     if get_or_link(&node) {
         // SAFETY: nobody else has got the name.
         return drop(unsafe { Arc::from_raw(name) });
     }
-    while !bell.rung.load(Ordering::Acquire) {
-        bell.notify.wait();
-    }
+    bell.wait();
     assert!(node.is_granted());
     if !has_it(&node) {
         wait_until(&node, LASTING, has_it);
@@ -232,6 +244,30 @@ impl Scene {
                 true
             }
         }
+    }
+
+    fn section(&self) {
+        self.lock();
+        self.add();
+        self.unlock();
+    }
+
+    /// Like `section`, by a thread that sleeps, or a task that helps.
+    fn section_outside(&self) {
+        self.lock_outside();
+        self.add();
+        self.unlock();
+    }
+
+    /// Waits in a section until another thread has changed the number, and adds to it.
+    fn section_after_a_signal(&self, pass_on: impl FnOnce(&Scene)) {
+        self.lock();
+        while self.number() == 0 {
+            self.cond_wait();
+        }
+        self.add();
+        pass_on(self);
+        self.unlock();
     }
 
     fn add(&self) {

@@ -8,15 +8,8 @@ use sched_model::{explore, explore_seeing, join, saw, thread_with};
 fn a_mutex_excludes() {
     explore("mutex, three tasks", 2, 1000, || {
         let scene = Scene::new(0, 0);
-        let add = |scene: &Scene| {
-            scene.lock();
-            scene.add();
-            scene.unlock();
-        };
-        let threads = [thread_with(&scene, add), thread_with(&scene, add)];
-        scene.lock_outside();
-        scene.add();
-        scene.unlock();
+        let threads = [thread_with(&scene, Scene::section), thread_with(&scene, Scene::section)];
+        scene.section_outside();
         join(threads);
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 3);
@@ -29,15 +22,11 @@ fn a_mutex_is_handed_over_again_and_again() {
         let scene = Scene::new(0, 0);
         let thread = thread_with(&scene, |scene| {
             for _ in 0..2 {
-                scene.lock();
-                scene.add();
-                scene.unlock();
+                scene.section();
             }
         });
         for _ in 0..2 {
-            scene.lock_outside();
-            scene.add();
-            scene.unlock();
+            scene.section_outside();
         }
         thread.join().unwrap();
         assert!(scene.mutex.try_lock());
@@ -57,11 +46,7 @@ fn a_mutex_keeps_the_order() {
             assert!(!scene.mutex.lock_or_link(&nodes[0]));
             assert!(!scene.mutex.lock_or_link(&nodes[1]));
         }
-        let other = thread_with(&scene, |scene| {
-            scene.lock();
-            scene.add();
-            scene.unlock();
-        });
+        let other = thread_with(&scene, Scene::section);
         scene.unlock();
         for (i, node) in nodes.iter().enumerate() {
             wait_until(node, 0, |node| scene.has_mutex(node));
@@ -87,9 +72,7 @@ fn a_waiter_is_overtaken_so_often() {
         assert!(!unsafe { scene.mutex.lock_or_link(&node) });
         let other = thread_with(&scene, |scene| {
             for _ in 0..=MOST {
-                scene.lock_outside();
-                scene.add();
-                scene.unlock();
+                scene.section_outside();
             }
         });
         scene.unlock();
