@@ -11,21 +11,14 @@ use sched::queue::PrivatePart;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::Level;
-use sched_model::{Reached, count, explore, join, thread_with};
+use sched_model::{Reached, count, explore, explore_seeing, join, saw, thread_with};
 
 type Scene = sched_model::Scene<Split<Asymmetric>>;
 
 /// Another thread adds the task of cell `i`.
-fn stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
+fn stranger(scene: &Arc<Scene>, level: Level, i: usize) -> JoinHandle<()> {
     thread_with(scene, move |scene| {
-        scene.places[0].inject(count, scene.cells[i].closure());
-    })
-}
-
-/// Another thread adds the urgent task of cell `i`.
-fn urgent_stranger(scene: &Arc<Scene>, i: usize) -> JoinHandle<()> {
-    thread_with(scene, move |scene| {
-        scene.places[0].inject_at(Level::Urgent, count, scene.cells[i].closure());
+        scene.places[0].inject_at(level, count, scene.cells[i].closure());
     })
 }
 
@@ -53,7 +46,7 @@ fn a_task_beside_the_last_searcher() {
     explore("outside, the last searcher stops", 4, 20, || {
         let scene = Scene::new(2, 1);
         let finder = finder(&scene);
-        join([stranger(&scene, 0), finder]);
+        join([stranger(&scene, Level::Normal, 0), finder]);
         assert!(is_alarmed(&scene), "nobody looks for the task");
     });
 }
@@ -64,7 +57,7 @@ fn two_tasks_beside_a_busy_owner() {
     explore("outside, two tasks and a busy owner", 2, 1000, || {
         let scene = Scene::new(2, 3);
         scene.places[0].spawn(count, scene.cells[2].closure());
-        let threads = [stranger(&scene, 0), stranger(&scene, 1)];
+        let threads = [stranger(&scene, Level::Normal, 0), stranger(&scene, Level::Normal, 1)];
         assert!(run_next(&scene));
         SEEN.note(scene.scheduler.queued(0) == Some(1));
         join(threads);
@@ -76,22 +69,25 @@ fn two_tasks_beside_a_busy_owner() {
     SEEN.expect("a task from outside before an own one");
 }
 
-/// The worker is within a task, and looks whether it must give way.
-#[test]
-fn a_task_beside_an_owner_that_looks() {
-    static SILENCED: Reached = Reached::not_yet();
-    explore("outside, an owner that looks", 4, 100, || {
+/// The worker is within a task, and looks whether it must give way. It removes its alarm if it sees
+/// no task, while one comes.
+fn an_owner_that_looks(name: &str, level: Level) {
+    explore_seeing("the owner has always seen the task", name, 4, 100, move || {
         let scene = Scene::new(2, 2);
         scene.places[0].inject(count, scene.cells[0].closure());
         assert!(run_next(&scene)); // the alarm stays: it may stand for more than one task
-        let stranger = stranger(&scene, 1);
+        let stranger = stranger(&scene, level, 1);
         let due = scene.scheduler.is_turn_due(scene.places[0].mine());
-        SILENCED.note(!due);
+        saw(usize::from(!due));
         stranger.join().unwrap();
         assert!(is_alarmed(&scene), "nobody looks for the task");
         assert!(run_next(&scene) && !run_next(&scene));
     });
-    SILENCED.expect("an owner that sees no task");
+}
+
+#[test]
+fn a_task_beside_an_owner_that_looks() {
+    an_owner_that_looks("outside, an owner that looks", Level::Normal);
 }
 
 /// The urgent task has an alarm, whether or not a worker still searches.
@@ -100,7 +96,7 @@ fn an_urgent_task_beside_the_last_searcher() {
     explore("outside, an urgent task, and the last searcher stops", 4, 20, || {
         let scene = Scene::new(2, 1);
         let finder = finder(&scene);
-        urgent_stranger(&scene, 0).join().unwrap();
+        stranger(&scene, Level::Urgent, 0).join().unwrap();
         assert!(is_alarmed(&scene), "nobody looks for the urgent task");
         finder.join().unwrap();
         assert!(is_alarmed(&scene), "nobody looks for the urgent task");
@@ -117,7 +113,7 @@ fn an_urgent_task_beside_an_ordinary_one() {
         let scene = Scene::new(2, 4);
         scene.places[0].spawn(count, scene.cells[2].closure());
         scene.places[0].spawn(count, scene.cells[3].closure());
-        let threads = [stranger(&scene, 0), urgent_stranger(&scene, 1)];
+        let threads = [stranger(&scene, Level::Normal, 0), stranger(&scene, Level::Urgent, 1)];
         assert!(run_next(&scene));
         join(threads);
         EARLY.note(scene.cells[1].get() == 1);
@@ -134,20 +130,7 @@ fn an_urgent_task_beside_an_ordinary_one() {
     LATE.expect("an urgent task after an own one");
 }
 
-/// The owner removes its alarm, since it sees no task, while an urgent one comes.
 #[test]
 fn an_urgent_task_beside_an_owner_that_looks() {
-    static SILENCED: Reached = Reached::not_yet();
-    explore("outside, an urgent task and an owner that looks", 4, 100, || {
-        let scene = Scene::new(2, 2);
-        scene.places[0].inject(count, scene.cells[0].closure());
-        assert!(run_next(&scene)); // the alarm stays: it may stand for more than one task
-        let stranger = urgent_stranger(&scene, 1);
-        let due = scene.scheduler.is_turn_due(scene.places[0].mine());
-        SILENCED.note(!due);
-        stranger.join().unwrap();
-        assert!(is_alarmed(&scene), "nobody looks for the urgent task");
-        assert!(run_next(&scene) && !run_next(&scene));
-    });
-    SILENCED.expect("an owner that sees no task");
+    an_owner_that_looks("outside, an urgent task and an owner that looks", Level::Urgent);
 }
