@@ -27,14 +27,8 @@ impl Shared {
     }
 
     fn take(&self) -> bool {
-        let mut work = self.work.load(Ordering::Relaxed);
-        while work > 0 {
-            match self.work.compare_exchange(work, work - 1, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => work = now,
-            }
-        }
-        false
+        let one_less = |work: usize| work.checked_sub(1);
+        self.work.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less).is_ok()
     }
 
     fn visible(&self) -> bool {

@@ -96,14 +96,8 @@ fn two_sleepers_two_tasks() {
 }
 
 fn take(tasks: &AtomicUsize) -> bool {
-    let mut seen = tasks.load(Ordering::Relaxed);
-    while seen > 0 {
-        match tasks.compare_exchange(seen, seen - 1, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => return true,
-            Err(now) => seen = now,
-        }
-    }
-    false
+    let one_less = |tasks: usize| tasks.checked_sub(1);
+    tasks.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less).is_ok()
 }
 
 fn work(events: &EventCount, tasks: &AtomicUsize, me: usize) {
