@@ -24,7 +24,7 @@ use sched::task::{Scheduler, Task};
 use sched::threads::event::Event;
 use sched::threads::handoff::{Found, Handoff};
 use sched::threads::job::{JobState, NextStep};
-use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore, thread_with};
+use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore, models, thread_with};
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -156,10 +156,10 @@ unsafe extern "C" fn blocks<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
 
 /// The thread that has begun the run leaves worker 0 in the first task. It comes back if the other
 /// thread has not come yet; the other thread may find that the run has ended.
-fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
-    let name = format!("block over {}, worker 0 of {WORKERS}", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        let story = Story::<D>::new(WORKERS);
+fn the_first_is_left<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("block over {}, worker 0 of {workers}", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let story = Story::<D>::new(workers);
         Story::spawn_others(&story);
         let worker = &story.scene.places[0];
         story.leave(worker);
@@ -338,10 +338,10 @@ fn a_place_that_is_claimed_from_one_without_a_relief() {
 }
 
 /// Any worker takes the task. Its thread leaves the worker in the middle of the task.
-fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
-    let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        let story = Story::<D>::new(WORKERS);
+fn any_is_left<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("block over {}, any worker of {workers}", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let story = Story::<D>::new(workers);
         story.scene.places[0].spawn(blocks::<D>, Story::closure(&story));
         Story::spawn_others(&story);
         story.work(0);
@@ -438,28 +438,15 @@ fn a_creator_beside_the_next_who_calls() {
     AGAIN.expect("a thread that is called again");
 }
 
-/// Each model over each deque, with its preemptions and the least number of its executions.
-macro_rules! models {
-    ($($deque:ident: $type:ty { $($name:ident: $model:ident, $workers:literal($preemptions:expr, $at_least:expr);)+ })+) => {
-        $(mod $deque {
-            use super::*;
-            $(#[test]
-            fn $name() {
-                super::$model::<$type, $workers>($preemptions, $at_least);
-            })+
-        })+
-    };
-}
-
 models! {
     chaselev: ChaseLev {
-        the_only_is_left: the_first_is_left, 1(2, 150);
-        the_first_of_two_is_left: the_first_is_left, 2(1, 500);
-        any_of_two_is_left: any_is_left, 2(1, 20_000);
+        the_only_is_left: the_first_is_left(1, 2, 150);
+        the_first_of_two_is_left: the_first_is_left(2, 1, 500);
+        any_of_two_is_left: any_is_left(2, 1, 20_000);
     }
     split: Split<Asymmetric> {
-        the_only_is_left: the_first_is_left, 1(2, 150);
-        the_first_of_two_is_left: the_first_is_left, 2(1, 1500);
-        any_of_two_is_left: any_is_left, 2(1, 10_000);
+        the_only_is_left: the_first_is_left(1, 2, 150);
+        the_first_of_two_is_left: the_first_is_left(2, 1, 1500);
+        any_of_two_is_left: any_is_left(2, 1, 10_000);
     }
 }
