@@ -14,8 +14,7 @@
 
 use crate::fiber::limit;
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::memory::{NoMemory, page_size};
-use std::ptr;
+use crate::sys::memory::{self, NoMemory, page_size};
 
 /// Since Linux 6.13.
 const MADV_GUARD_INSTALL: i32 = 102;
@@ -30,7 +29,7 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 /// Maps `bytes` bytes with a guard in the lowest `guard` bytes; both are whole pages.
 pub fn map(bytes: usize, guard: usize) -> Result<*mut u8, NoMemory> {
     let locked = LOCKED.load(Ordering::Relaxed) && {
-        let probe = map_with(page_size(), OPEN)?;
+        let probe = memory::map(page_size(), OPEN, libc::MAP_STACK)?;
         let locked = is_resident(probe);
         // SAFETY: the mapping is our own, and nobody uses it.
         unsafe { unmap(probe, page_size()) };
@@ -51,15 +50,8 @@ pub fn map(bytes: usize, guard: usize) -> Result<*mut u8, NoMemory> {
     Ok(low)
 }
 
-fn map_with(bytes: usize, access: i32) -> Result<*mut u8, NoMemory> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-    // SAFETY: a new mapping at no fixed address.
-    let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-    if low == libc::MAP_FAILED { Err(NoMemory) } else { Ok(low.cast()) }
-}
-
 fn map_unlocked(bytes: usize) -> Result<*mut u8, NoMemory> {
-    let low = map_with(bytes, OPEN)?;
+    let low = memory::map(bytes, OPEN, libc::MAP_STACK)?;
     if is_resident(low) {
         LOCKED.store(true, Ordering::Relaxed);
         // SAFETY: the mapping is our own and not used yet.
@@ -70,7 +62,7 @@ fn map_unlocked(bytes: usize) -> Result<*mut u8, NoMemory> {
 }
 
 fn map_on_fault(bytes: usize) -> Result<*mut u8, NoMemory> {
-    let low = map_with(bytes, libc::PROT_NONE)?;
+    let low = memory::map(bytes, libc::PROT_NONE, libc::MAP_STACK)?;
     // SAFETY: the mapping is our own. If mlock2 is refused, the mapping is unlocked, and its pages
     // are also committed when they are touched.
     unsafe {

@@ -250,6 +250,14 @@ pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
     }
 }
 
+/// Maps new private pages, which cost no memory until they are touched.
+pub fn map(bytes: usize, access: i32, flags: i32) -> Result<*mut u8, NoMemory> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | flags;
+    // SAFETY: a new mapping at no fixed address.
+    let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    if low == libc::MAP_FAILED { Err(NoMemory) } else { Ok(low.cast()) }
+}
+
 pub fn page_size() -> usize {
     // SAFETY: the call takes no pointers.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)

@@ -108,21 +108,14 @@ impl<T> Block<T> {
     }
 }
 
-fn map(size: usize, access: i32) -> Result<*mut u8, NoMemory> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at no fixed address.
-    let at = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
-    if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
-}
-
 /// Maps `size` bytes of new pages.
 fn pages(size: usize, huge_from: usize) -> Result<*mut u8, NoMemory> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     if size < huge_from {
-        return map(size, access);
+        return memory::map(size, access, 0);
     }
     // SAFETY: nobody uses the mapping yet.
-    Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
+    Ok(unsafe { align_mapping(memory::map(size + HUGE, access, 0)?, size) })
 }
 
 /// Cuts a mapping of `size` + `HUGE` bytes to `size` aligned bytes, and asks for huge pages.
@@ -147,7 +140,8 @@ unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
 /// # Safety
 /// The `old` bytes at `from` are a whole mapping.
 unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, NoMemory> {
-    let reserved = if new >= HUGE_FROM { map(new + HUGE, libc::PROT_NONE).ok() } else { None };
+    let reserved =
+        if new >= HUGE_FROM { memory::map(new + HUGE, libc::PROT_NONE, 0).ok() } else { None };
     if let Some(reserved) = reserved {
         // SAFETY: the reserved mapping is new and ours alone; the pages are moved into it.
         unsafe {

@@ -17,7 +17,7 @@
 //! it, and a join under it would wait forever if the joined thread must first create another.
 
 use crate::sys::detector;
-use crate::sys::memory::{NoMemory, page_size};
+use crate::sys::memory::{self, NoMemory, page_size};
 use std::ffi::c_void;
 use std::ptr;
 
@@ -49,12 +49,7 @@ impl ThreadMemory {
         let stack = stack.checked_next_multiple_of(page).ok_or(NoMemory)?;
         let bytes = stack.checked_add(page).ok_or(NoMemory)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: a new mapping at no fixed address.
-        let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-        if low == libc::MAP_FAILED {
-            return Err(NoMemory);
-        }
+        let low = memory::map(bytes, access, libc::MAP_STACK)?.cast();
         let memory = ThreadMemory { low, bytes };
         // SAFETY: the page is the lowest one of our own mapping, and the stack all of the rest; the
         // attributes are initialised.
