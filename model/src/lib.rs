@@ -738,13 +738,16 @@ macro_rules! models {
             $crate::models! { @of $type: $($tests)+ }
         })+
     };
-    (@of $type:ty: $($test:ident: $model:ident($($arg:expr),+);)+) => {
-        $(#[test]
+    (@of $type:ty: $($test:ident $(: $model:ident)? ($($arg:expr),+);)+) => {
+        $($crate::models! { @test $type, $test $(: $model)?, $($arg),+ })+
+    };
+    (@test $type:ty, $test:ident: $model:ident, $($arg:expr),+) => {
+        #[test]
         fn $test() {
             super::$model::<$type>($($arg),+);
-        })+
+        }
     };
-    (@of $type:ty: $($model:ident($($arg:expr),+);)+) => {
-        $crate::models! { @of $type: $($model: $model($($arg),+);)+ }
+    (@test $type:ty, $model:ident, $($arg:expr),+) => {
+        $crate::models! { @test $type, $model: $model, $($arg),+ }
     };
 }

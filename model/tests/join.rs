@@ -230,36 +230,28 @@ fn join_in_scene<D: Modelled>(scene: &Scene<D>, child: &Blocking) {
     saw(sleeps(&scene.places[0]));
 }
 
-fn against_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("join over {}, against the child's end", D::NAME);
-    explore_sleeps(&name, preemptions, at_least, || {
-        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(nothing)));
+fn against<D: Modelled>(what: &str, child: TaskFn, preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, against {what}", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, move || {
+        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(child)));
         let thief = thief(&scene, &child);
         join_in_scene(&scene, &child);
         thief.join().unwrap();
     });
+}
+
+fn against_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
+    against::<D>("the child's end", nothing, preemptions, at_least);
 }
 
 /// Only the waiter can run the task that the child waits for.
 fn against_a_task<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("join over {}, against a task that the child waits for", D::NAME);
-    explore_sleeps(&name, preemptions, at_least, || {
-        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(block::<D>)));
-        let thief = thief(&scene, &child);
-        join_in_scene(&scene, &child);
-        thief.join().unwrap();
-    });
+    against::<D>("a task that the child waits for", block::<D>, preemptions, at_least);
 }
 
 /// The child also forks and joins: the outer waiter may take the child's child.
 fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("join over {}, against the child's own", D::NAME);
-    explore_sleeps(&name, preemptions, at_least, || {
-        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(fork_another::<D>)));
-        let thief = thief(&scene, &child);
-        join_in_scene(&scene, &child);
-        thief.join().unwrap();
-    });
+    against::<D>("the child's own", fork_another::<D>, preemptions, at_least);
 }
 
 /// A child, for which the waiter waits, and two tasks that the child forks. One is a part of what

@@ -174,19 +174,7 @@ fn arrivals<P: Named>(tasks: usize, refused: usize, preemptions: usize, at_least
 }
 
 /// A task from outside comes in before the run's end, or is refused.
-fn foreign<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
-    foreign_at::<P>(Level::Normal, workers, preemptions, at_least);
-}
-
-fn urgent<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
-    foreign_at::<P>(Level::Urgent, workers, preemptions, at_least);
-}
-
-fn background<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
-    foreign_at::<P>(Level::Background, workers, preemptions, at_least);
-}
-
-fn foreign_at<P: Named>(level: Level, workers: usize, preemptions: usize, at_least: usize) {
+fn foreign<P: Named>(level: Level, workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a foreign task ({level:?})", P::NAME);
     explore_seeing("the task was never accepted", &name, preemptions, at_least, move || {
         let scene = SceneOf::<P>::new(workers, 2);
@@ -369,9 +357,9 @@ models! {
     fifo: Fifo {
         children: children(2, 5, 300);
         chain: chain(3, 3, 3700);
-        foreign: foreign(2, 3, 400);
-        urgent: urgent(2, 3, 400);
-        background: background(2, 3, 400);
+        foreign: foreign(Level::Normal, 2, 3, 400);
+        urgent: foreign(Level::Urgent, 2, 3, 400);
+        background: foreign(Level::Background, 2, 3, 400);
         meeting: meeting(3, 2, 1200);
         helper: helper(2, 4, 600);
         rest: rest(1, 4, 150);
@@ -382,9 +370,9 @@ models! {
         arrivals_without_a_thread: arrivals(2, 1, 2, 100);
     }
     serial: Serial {
-        foreign: foreign(1, 4, 10);
-        urgent: urgent(1, 4, 10);
-        background: background(1, 4, 10);
+        foreign: foreign(Level::Normal, 1, 4, 10);
+        urgent: foreign(Level::Urgent, 1, 4, 10);
+        background: foreign(Level::Background, 1, 4, 10);
         rest: rest(1, 3, 600);
         released: released(1, 3, 200);
         unpolled: unpolled(1, 4, 14);

@@ -97,17 +97,16 @@ fn blocked_parent<D: Modelled>(name: &str, parent: TaskFn, preemptions: usize, a
     });
 }
 
-fn one_child_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, one child on two workers", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        complete(&Scene::<D>::new(2, 1), spawn_all::<D>);
-    });
-}
-
-fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, two children on two workers", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        complete(&Scene::<D>::new(2, 2), spawn_all::<D>);
+fn children<D: Modelled>(
+    children: usize,
+    workers: usize,
+    what: &str,
+    preemptions: usize,
+    at_least: usize,
+) {
+    let name = format!("run over {}, {what}", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        complete(&Scene::<D>::new(workers, children), spawn_all::<D>);
     });
 }
 
@@ -118,14 +117,6 @@ fn two_published_children<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// For the ring, of which half is stolen: one task more than the ring holds.
-fn three_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, three children on two workers", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        complete(&Scene::<D>::new(2, 3), spawn_all::<D>);
-    });
-}
-
 fn a_chain_on_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a chain on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -133,26 +124,7 @@ fn a_chain_on_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-fn one_child_three_workers<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("run over {}, one child on three workers", D::NAME);
-    explore(&name, preemptions, at_least, || {
-        complete(&Scene::<D>::new(3, 1), spawn_all::<D>);
-    });
-}
-
-fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
-    a_foreign_task_at::<D>(Level::Normal, preemptions, at_least);
-}
-
-fn an_urgent_task<D: Modelled>(preemptions: usize, at_least: usize) {
-    a_foreign_task_at::<D>(Level::Urgent, preemptions, at_least);
-}
-
-fn a_background_task<D: Modelled>(preemptions: usize, at_least: usize) {
-    a_foreign_task_at::<D>(Level::Background, preemptions, at_least);
-}
-
-fn a_foreign_task_at<D: Modelled>(level: Level, preemptions: usize, at_least: usize) {
+fn a_foreign_task<D: Modelled>(level: Level, preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a foreign spawn ({level:?}) against the end", D::NAME);
     explore(&name, preemptions, at_least, move || {
         let scene = Scene::<D>::new(2, 1);
@@ -184,29 +156,30 @@ fn a_foreign_task_at<D: Modelled>(level: Level, preemptions: usize, at_least: us
 models! {
     chaselev: ChaseLev {
         a_blocked_parent(2, 6_000);
-        one_child_two_workers(2, 20_000);
+        one_child_two_workers: children(1, 2, "one child on two workers", 2, 20_000);
         a_chain_on_two_workers(1, 4_000);
-        one_child_three_workers(1, 30_000);
-        a_foreign_task(1, 500);
+        one_child_three_workers: children(1, 3, "one child on three workers", 1, 30_000);
+        a_foreign_task(Level::Normal, 1, 500);
     }
     ring: SmallRing {
         a_blocked_parent(3, 10_000);
-        one_child_two_workers(2, 4_000);
-        three_children_two_workers(1, 7_000);
-        a_foreign_task(2, 30_000);
-        an_urgent_task(1, 200);
-        a_background_task(2, 5_000);
+        one_child_two_workers: children(1, 2, "one child on two workers", 2, 4_000);
+        // One task more than the ring holds, of which half is stolen.
+        three_children_two_workers: children(3, 2, "three children on two workers", 1, 7_000);
+        a_foreign_task(Level::Normal, 2, 30_000);
+        an_urgent_task: a_foreign_task(Level::Urgent, 1, 200);
+        a_background_task: a_foreign_task(Level::Background, 2, 5_000);
     }
     split: Split<Asymmetric> {
         a_blocked_parent(2, 10_000);
-        one_child_two_workers(2, 10_000);
-        two_children_two_workers(2, 100_000);
+        one_child_two_workers: children(1, 2, "one child on two workers", 2, 10_000);
+        two_children_two_workers: children(2, 2, "two children on two workers", 2, 100_000);
         two_published_children(1, 10_000);
         a_chain_on_two_workers(1, 1_500);
-        one_child_three_workers(1, 8_000);
-        a_foreign_task(1, 5_000);
-        an_urgent_task(1, 500);
-        a_background_task(2, 1_000);
+        one_child_three_workers: children(1, 3, "one child on three workers", 1, 8_000);
+        a_foreign_task(Level::Normal, 1, 5_000);
+        an_urgent_task: a_foreign_task(Level::Urgent, 1, 500);
+        a_background_task: a_foreign_task(Level::Background, 2, 1_000);
         a_parent_of_a_background_task(2, 1_000);
     }
 }
