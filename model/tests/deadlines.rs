@@ -356,48 +356,46 @@ fn each_entry_is_cut_off_once() {
     });
 }
 
-/// An observer that finds that no deadline may act sees the task that `act` has queued before.
-fn an_observer(name: &str, act: fn(&Scene)) {
-    explore_seeing("no observer finds nothing", name, 4, 30, move || {
-        let scene = Scene::new(1);
-        scene.add(0, EARLY, HERE);
-        let acts = thread_with(&scene, act);
+/// An observer that finds that no deadline may act sees the task that has been queued before.
+/// `acts` are the threads that take out the entries.
+fn an_observer<const N: usize>(
+    name: &str,
+    preemptions: usize,
+    at_least: usize,
+    acts: [fn(&Scene); N],
+) {
+    explore_seeing("no observer finds nothing", name, preemptions, at_least, move || {
+        let scene = Scene::new(N);
+        for (owner, due) in (0..N).zip([EARLY, LATE]) {
+            scene.add(owner, due, HERE);
+        }
+        let threads = acts.map(|act| thread_with(&scene, act));
         turn();
         let may_act = scene.deadlines.may_act();
         assert!(may_act || scene.queued.load(Ordering::Relaxed) == 1, "a task was overlooked");
         saw(usize::from(!may_act));
-        join([acts]);
+        join(threads);
     });
 }
 
 #[test]
 fn an_observer_beside_a_server() {
-    an_observer("deadlines, an observer beside a server", |scene| scene.serve(EARLY));
+    an_observer("deadlines, an observer beside a server", 4, 30, [|scene| scene.serve(EARLY)]);
 }
 
 /// An owner takes out the last entry after a server has taken out the other one.
 #[test]
 fn an_observer_beside_a_server_and_an_owner() {
     let name = "deadlines, an observer beside a server and an owner";
-    explore_seeing("no observer finds nothing", name, 3, 400, || {
-        let scene = Scene::new(2);
-        scene.add(0, EARLY, HERE);
-        scene.add(1, LATE, HERE);
-        let server = thread_with(&scene, |scene| scene.serve(EARLY));
-        let owner = thread_with(&scene, |scene| {
-            turn();
-            assert!(scene.remove(1));
-        });
+    let owner = |scene: &Scene| {
         turn();
-        let may_act = scene.deadlines.may_act();
-        assert!(may_act || scene.queued.load(Ordering::Relaxed) == 1, "a task was overlooked");
-        saw(usize::from(!may_act));
-        join([server, owner]);
-    });
+        assert!(scene.remove(1));
+    };
+    an_observer(name, 3, 400, [|scene| scene.serve(EARLY), owner]);
 }
 
 #[test]
 fn an_observer_beside_a_cut() {
     let cut = |scene: &Scene| scene.deadlines.cut(claim, |_| true);
-    an_observer("deadlines, an observer beside a cut", cut);
+    an_observer("deadlines, an observer beside a cut", 4, 30, [cut]);
 }

@@ -14,6 +14,12 @@ use sched_model::{Scene, count, explore, pop, take, thread_with};
 type Pair = sched_model::Shared<Ring<2>>;
 type Four = sched_model::Shared<Ring<4>>;
 
+fn take_if_stolen(steal: Steal) {
+    if let Steal::Taken(task) = steal {
+        take(task);
+    }
+}
+
 /// Steals half of the tasks, `attempts` times.
 fn thief<const N: usize>(
     shared: &Arc<sched_model::Shared<Ring<N>>>,
@@ -21,9 +27,7 @@ fn thief<const N: usize>(
 ) -> JoinHandle<()> {
     thread_with(shared, move |shared| {
         for _ in 0..attempts {
-            if let Steal::Taken(task) = shared.deque.steal_half(N, take) {
-                take(task);
-            }
+            take_if_stolen(shared.deque.steal_half(N, take));
         }
     })
 }
@@ -183,11 +187,7 @@ fn a_batch_on_its_way() {
         let third = {
             let mine = Arc::clone(&mine);
             thread_with(&victim, move |victim| {
-                for steal in [mine.steal(), victim.deque.steal(), mine.steal()] {
-                    if let Steal::Taken(task) = steal {
-                        take(task);
-                    }
-                }
+                [mine.steal(), victim.deque.steal(), mine.steal()].map(take_if_stolen);
             })
         };
         // SAFETY: this thread is the only owner.
@@ -197,9 +197,7 @@ fn a_batch_on_its_way() {
             let room = own.make_room(8);
             let steal =
                 victim.deque.steal_half(room, |task| own.push(task).expect("room was made"));
-            if let Steal::Taken(task) = steal {
-                take(task);
-            }
+            take_if_stolen(steal);
         }
         third.join().unwrap();
         while pop(&mut own) {}
@@ -244,11 +242,7 @@ fn a_full_ring_of_a_worker() {
         let spawn = |i: usize| scene.places[0].spawn(count, scene.cells[i].closure());
         spawn(0);
         spawn(1);
-        let thief = thread_with(&scene, |scene| {
-            if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
-                take(task);
-            }
-        });
+        let thief = thread_with(&scene, |scene| take_if_stolen(scene.scheduler.deque(0).steal()));
         spawn(2);
         thief.join().unwrap();
         // SAFETY: this thread occupies the place.
@@ -268,11 +262,7 @@ fn a_yield_beside_a_thief() {
         let scene = Scene::<Ring<2>>::new(1, 3);
         let place = &scene.places[0];
         (0..2).for_each(|i| place.spawn(count, scene.cells[i].closure()));
-        let thief = thread_with(&scene, |scene| {
-            if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
-                take(task);
-            }
-        });
+        let thief = thread_with(&scene, |scene| take_if_stolen(scene.scheduler.deque(0).steal()));
         let rest = Task { f: count, closure: scene.cells[2].closure() };
         let next = || scene.scheduler.next_in_line(place.mine(), LookFirst::AtHome);
         let first = next();
