@@ -180,18 +180,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         queued.map(|wake| _ = self.wake(wake, place))
     }
 
-    /// Takes the next task, if it was suspended; then the queue stays locked until `end_exchange`.
-    fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
-        self.monitor.lock();
-        // SAFETY: locked just now.
-        let task = unsafe { self.state() }.queue.next_suspended::<O, P>(place);
-        if task.is_none() {
-            // SAFETY: locked above.
-            unsafe { self.monitor.unlock() };
-        }
-        task
-    }
-
     /// # Safety
     /// `begin_exchange` has given the calling thread a task.
     unsafe fn end_exchange<P: Place>(&self, _place: &P, task: Task) {
@@ -209,10 +197,6 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         if self.wake(wake, place) {
             place.step(Step::Wake(1));
         }
-    }
-
-    fn take_next<P: Place>(&self, place: &P) -> Option<Task> {
-        self.with(|state| self.take_ready(state, place)).map(Next::task)
     }
 
     #[inline(always)]
@@ -524,11 +508,18 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         if place.index() >= self.reliefs {
             return self.take_for_relief(place);
         }
-        self.take_next(&*place)
+        self.with(|state| self.take_ready(state, &*place)).map(Next::task)
     }
 
     fn begin_exchange(&self, place: Mine<'_, impl Place>) -> Option<Task> {
-        Shared::begin_exchange(self, &*place)
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let task = unsafe { self.state() }.queue.next_suspended::<O, _>(&*place);
+        if task.is_none() {
+            // SAFETY: locked above. Otherwise the queue stays locked until `end_exchange`.
+            unsafe { self.monitor.unlock() };
+        }
+        task
     }
 
     unsafe fn end_exchange(&self, place: Mine<'_, impl Place>, task: Task) {
