@@ -26,7 +26,6 @@ mod demands;
 mod eager;
 mod guests;
 mod outside;
-mod reliefs;
 mod search;
 mod state;
 

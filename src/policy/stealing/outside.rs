@@ -56,9 +56,9 @@
 //! another would look within a microsecond.
 
 use crate::lock::trylock::Backoff;
+use crate::policy::reliefs::MOST_LOOKS;
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{LoopStack, Place};
-use crate::policy::{Mine, OnStack};
+use crate::policy::{LoopStack, Mine, OnStack, Place};
 use crate::queue::{Deque, PrivatePart};
 use crate::sys::atomic::{Ordering, fence};
 use crate::task::Task;
@@ -173,6 +173,16 @@ impl<D: Deque> Stealing<D> {
             }
         }
         task
+    }
+
+    /// Takes a task from outside that suits a relief (`policy::reliefs`), unless the relief must go.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_outside_for_relief<P: Place>(&self, place: Mine<'_, P>) -> Option<Task> {
+        let may = self.has_outside() && !place.is_dismissed();
+        // SAFETY: the injector is locked during the call.
+        let suits = |task| unsafe { P::suits_relief(task) };
+        if may { self.injector.take_if(suits, MOST_LOOKS) } else { None }
     }
 
     /// Chooses what the worker runs after it has popped `task`: a task from outside, if its turn is
