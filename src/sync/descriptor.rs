@@ -11,6 +11,7 @@
 //! numbers' owners that are known to have gone; it is a part of the datum that the kernel stores,
 //! so an event of a former owner is recognised.
 
+use crate::lock::handover::Link;
 use crate::sync::list::{List, Taken};
 use crate::sync::node::Node;
 use std::cell::Cell;
@@ -68,7 +69,7 @@ impl Descriptor {
         // SAFETY: the list is locked, and its nodes are those of `Waiting`s, their first fields.
         let get = |node: *const Node| unsafe { node.cast::<Waiting>().as_ref() };
         // SAFETY: as above.
-        let next = move |waiting: &&Waiting| get(unsafe { List::next(&raw const waiting.node) });
+        let next = move |waiting: &&Waiting| get(unsafe { Node::next(&raw const waiting.node) });
         std::iter::successors(get(self.waiters.first()), next)
     }
 
@@ -90,26 +91,30 @@ impl Descriptor {
 
     /// Takes out the waiters to which an event goes. Their nodes are to be granted.
     pub fn serve(&mut self, ready: u32) -> Taken {
-        let served = Chain::default();
+        let served = List::new();
         let mut left = ready;
         let mut next = self.waiters.first();
         while !next.is_null() {
             // SAFETY: the node is in the list, which is locked, as the first field of a `Waiting`.
             let waiting = unsafe { &*next.cast::<Waiting>() };
             // SAFETY: as above.
-            next = unsafe { List::next(next) };
+            next = unsafe { Node::next(next) };
             let its = left & waiting.events;
             if its != 0 || ready & FINAL != 0 {
                 left &= !its;
                 waiting.ready.set(ready & (waiting.events | FINAL));
-                // SAFETY: as above; the node was linked by `link`.
+                // SAFETY: as above; the node was linked by `link`, and belongs to this call once it
+                // has left.
                 unsafe {
-                    self.waiters.leave(&raw const waiting.node);
-                    served.add(&waiting.node);
+                    let node = &raw const waiting.node;
+                    self.waiters.leave(node);
+                    Node::set_next(node, ptr::null());
+                    served.push(node);
                 }
             }
         }
-        served.taken()
+        // SAFETY: nobody else has this list.
+        unsafe { served.take() }
     }
 
     /// Takes out all waiters: the descriptor was closed.
@@ -128,40 +133,6 @@ impl Descriptor {
         self.each().for_each(|waiting| waiting.ready.set(ready));
         // SAFETY: the lock is held.
         unsafe { self.waiters.take_any() }
-    }
-}
-
-/// Nodes that were taken out of the list, in their order.
-struct Chain {
-    first: Cell<*const Node>,
-    last: Cell<*const Node>,
-}
-
-impl Default for Chain {
-    fn default() -> Self {
-        Chain { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()) }
-    }
-}
-
-impl Chain {
-    /// # Safety
-    /// The node was taken out of its list.
-    unsafe fn add(&self, node: &Node) {
-        let node = ptr::from_ref(node);
-        let last = self.last.replace(node);
-        // SAFETY: by the caller's promise, both nodes are the caller's.
-        unsafe {
-            List::join(node, ptr::null());
-            if last.is_null() {
-                self.first.set(node);
-            } else {
-                List::join(last, node);
-            }
-        }
-    }
-
-    fn taken(&self) -> Taken {
-        Taken(self.first.get())
     }
 }
 

@@ -136,24 +136,6 @@ impl List {
         self.first.load(Ordering::Relaxed)
     }
 
-    /// The node after this one, or null.
-    ///
-    /// # Safety
-    /// The node is in a list, which is locked.
-    pub(super) unsafe fn next(node: *const Node) -> *const Node {
-        // SAFETY: by the caller's promise.
-        unsafe { Node::next(node) }
-    }
-
-    /// Makes `next` the node after `node`. Null: there is none.
-    ///
-    /// # Safety
-    /// Both nodes were taken out of their lists by the caller.
-    pub(super) unsafe fn join(node: *const Node, next: *const Node) {
-        // SAFETY: by the caller's promise.
-        unsafe { Node::set_next(node, next) };
-    }
-
     // --- lists in which nodes may have a deadline ------------------------------------
 
     /// Like `push`, for a node with a deadline, which may then call `leave`.
