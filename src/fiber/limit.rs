@@ -5,7 +5,6 @@
 //! half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too deep,
 //! a stack overflows, with a message. Stacks also take at most half of the address space, where it
 //! is limited, and of the mappings, where guards take some.
-//!
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::cgroup;
@@ -94,15 +93,18 @@ static MEMORY: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
 static MOST_MAPPINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// Two threads may call `find_out` at once; both find the same value.
-fn known(place: &AtomicUsize, find_out: fn() -> usize) -> usize {
+/// The number at `place`, which the first call finds out. 0: not known yet. If two threads find it
+/// out at once, both use the number that was stored first.
+pub(super) fn known(place: &AtomicUsize, find_out: impl FnOnce() -> usize) -> usize {
     let value = place.load(Ordering::Relaxed);
     if value != 0 {
         return value;
     }
     let value = find_out().max(1);
-    place.store(value, Ordering::Relaxed);
-    value
+    match place.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => value,
+        Err(first) => first,
+    }
 }
 
 #[cold]

@@ -176,18 +176,11 @@ impl Alternate {
     fn size() -> usize {
         #[unsafe(link_section = "sched_words")]
         static SIZE: AtomicUsize = AtomicUsize::new(0);
-        let size = SIZE.load(Ordering::Relaxed);
-        if size > 0 {
-            return size;
-        }
-        let is_limited = limit::address_space() != usize::MAX;
-        let wanted = if is_limited { 0 } else { stack_room::default_stack() };
-        let size = Self::least().max((wanted + stack::guard()).next_multiple_of(page_size()));
-        // All threads use the size that the first one has stored.
-        match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => size,
-            Err(first) => first,
-        }
+        limit::known(&SIZE, || {
+            let is_limited = limit::address_space() != usize::MAX;
+            let wanted = if is_limited { 0 } else { stack_room::default_stack() };
+            Self::least().max((wanted + stack::guard()).next_multiple_of(page_size()))
+        })
     }
 
     /// The least size that suffices, in bytes, including the guard.

@@ -71,17 +71,11 @@ const SMALL_GUARD: usize = 64 << 10;
 pub(super) fn guard() -> usize {
     #[unsafe(link_section = "sched_words")]
     static SIZE: AtomicUsize = AtomicUsize::new(0);
-    let size = SIZE.load(Ordering::Relaxed);
-    if size > 0 {
-        return size;
-    }
-    let is_limited = limit::address_space() != usize::MAX;
-    let size = if is_limited { SMALL_GUARD } else { GUARD }.next_multiple_of(page_size());
-    // All threads use the size that the first one has stored.
-    match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => size,
-        Err(first) => first,
-    }
+    limit::known(&SIZE, || {
+        let is_limited = limit::address_space() != usize::MAX;
+        let size = if is_limited { SMALL_GUARD } else { GUARD };
+        size.next_multiple_of(page_size())
+    })
 }
 
 impl Stack {
