@@ -52,10 +52,6 @@ impl Backoff {
 }
 
 impl TryLock {
-    pub fn new() -> Self {
-        TryLock(AtomicBool::new(false))
-    }
-
     /// True if a thread holds the lock. A hint.
     #[inline]
     pub fn is_held(&self) -> bool {
@@ -78,20 +74,6 @@ impl TryLock {
         }
     }
 
-    #[inline]
-    pub fn lock(&self) {
-        if !self.try_set() {
-            self.lock_contended();
-        }
-    }
-
-    /// # Safety
-    /// The caller holds the lock.
-    #[inline]
-    pub unsafe fn unlock(&self) {
-        self.0.store(false, Ordering::Release); // pairs with the Acquire of `try_set`
-    }
-
     #[cold]
     fn lock_contended(&self) {
         let mut backoff = Backoff::default();
@@ -105,23 +87,18 @@ impl TryLock {
 // SAFETY: one step takes a free lock, with Acquire; only the holder frees it, with Release.
 unsafe impl RawLock for TryLock {
     fn new() -> Self {
-        TryLock::new()
+        TryLock(AtomicBool::new(false))
     }
 
     #[inline]
     fn lock(&self) {
-        TryLock::lock(self);
+        if !self.try_set() {
+            self.lock_contended();
+        }
     }
 
     #[inline]
     unsafe fn unlock(&self) {
-        // SAFETY: the caller holds the lock.
-        unsafe { TryLock::unlock(self) };
-    }
-}
-
-impl Default for TryLock {
-    fn default() -> Self {
-        TryLock::new()
+        self.0.store(false, Ordering::Release); // pairs with the Acquire of `try_set`
     }
 }

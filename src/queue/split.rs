@@ -155,6 +155,7 @@ mod room;
 
 pub use record::{LAYOUT, Split};
 
+use crate::lock::monitor::RawLock;
 use crate::lock::trylock::TryLock;
 use crate::queue::length::Length;
 use crate::queue::split::record::{

@@ -5,6 +5,7 @@
 //! predecessor, and leaves the list by `leave`.
 
 use crate::lock::handover::Link;
+use crate::lock::monitor::RawLock;
 use crate::lock::trylock::TryLock;
 use crate::sync::node::{Leaves, Node};
 use crate::sys::atomic::{AtomicPtr, Ordering, UnsafeCell};

@@ -1,5 +1,6 @@
 //! How tasks become public: the owner publishes them, or thieves request and raid them.
 
+use crate::lock::monitor::RawLock;
 use crate::queue::split::record::{EACH, Held, Split, slots};
 use crate::queue::{Deque, Portion, PrivatePart, Published, Raid};
 use crate::sys::atomic::{Ordering, fence as processor_fence};

@@ -1,6 +1,7 @@
 //! The words of a split deque, and the steps that its operations share. The essay says which thread
 //! reads or writes which word, and when.
 
+use crate::lock::monitor::RawLock;
 use crate::lock::trylock::TryLock;
 use crate::queue::PrivatePart;
 use crate::queue::length::Length;
