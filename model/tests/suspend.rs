@@ -246,18 +246,20 @@ fn explore_aside(
     explore_seeing("nobody was suspended", name, preemptions, at_least, model);
 }
 
-fn for_one<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("suspend over {}, for a group of one", D::NAME);
-    explore_aside(&name, preemptions, at_least, || {
-        complete::<D>(2, waits::<D, 1>, &Story::new(), None);
+/// Runs `first` on two workers.
+fn on_two<D: Modelled>(what: &str, first: TaskFn, preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, {what}", D::NAME);
+    explore_aside(&name, preemptions, at_least, move || {
+        complete::<D>(2, first, &Story::new(), None);
     });
 }
 
+fn for_one<D: Modelled>(preemptions: usize, at_least: usize) {
+    on_two::<D>("for a group of one", waits::<D, 1>, preemptions, at_least);
+}
+
 fn for_two<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("suspend over {}, for a group of two", D::NAME);
-    explore_aside(&name, preemptions, at_least, || {
-        complete::<D>(2, waits::<D, 2>, &Story::new(), None);
-    });
+    on_two::<D>("for a group of two", waits::<D, 2>, preemptions, at_least);
 }
 
 fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
@@ -281,17 +283,11 @@ fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
 }
 
 fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("suspend over {}, a yield", D::NAME);
-    explore_aside(&name, preemptions, at_least, || {
-        complete::<D>(2, yields::<D>, &Story::new(), None);
-    });
+    on_two::<D>("a yield", yields::<D>, preemptions, at_least);
 }
 
 fn for_a_unit<D: Modelled>(preemptions: usize, at_least: usize) {
-    let name = format!("suspend over {}, for a unit, aside", D::NAME);
-    explore_aside(&name, preemptions, at_least, || {
-        complete::<D>(2, waits_aside::<D>, &Story::new(), None);
-    });
+    on_two::<D>("for a unit, aside", waits_aside::<D>, preemptions, at_least);
 }
 
 /// A thief steals half of the queued tasks while a task is put in line in the same queue.
