@@ -5,9 +5,9 @@
 //! call here is a cancellation point.
 
 use crate::sys::atomic::{AtomicI32, Ordering};
-use crate::sys::errno::{self, Errno};
+use crate::sys::errno::{Errno, done};
 use crate::sys::time;
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::time::Duration;
@@ -135,10 +135,6 @@ impl Epoll {
     }
 }
 
-fn done(result: c_long) -> Result<c_long, Errno> {
-    if result < 0 { Err(Errno(errno::get())) } else { Ok(result) }
-}
-
 fn close(fd: c_int) {
     // SAFETY: the descriptor is the caller's, who does not use it afterwards.
     unsafe { libc::syscall(libc::SYS_close, fd) };
@@ -152,7 +148,7 @@ fn look(list: c_int, events: &mut [Event; MOST]) -> Result<usize, Errno> {
         let at = events.as_mut_ptr();
         libc::syscall(libc::SYS_epoll_pwait, list, at, MOST as c_int, 0, none, no_bytes)
     };
-    done(found).map(|found| found as usize)
+    done(found)
 }
 
 /// Waits with a limit in nanoseconds: by epoll_pwait2 (Linux 5.11), or, where it is missing, by
@@ -180,6 +176,6 @@ fn wait_precisely(
             };
             look(list, events)
         }
-        Ok(found) => Ok(found as usize),
+        Ok(found) => Ok(found),
     }
 }

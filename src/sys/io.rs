@@ -7,7 +7,7 @@
 //! is often shared with a shell, so its flag stays: it is used when it is ready, as the kernel says
 //! just before.
 
-use crate::sys::errno::{self, Errno};
+use crate::sys::errno::{Errno, done};
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, time};
 use std::ffi::{c_int, c_long, c_short, c_void};
@@ -35,10 +35,6 @@ pub enum Tried {
     Done(usize),
     /// So many bytes were moved; the rest must be moved by `block`, in which the thread may block.
     MustBlock(usize),
-}
-
-fn done(result: c_long) -> Result<usize, Errno> {
-    usize::try_from(result).map_err(|_| Errno(errno::get()))
 }
 
 /// The events of the descriptor, after at most `limit`; 0: none.
