@@ -1,6 +1,6 @@
 //! How many processors this process may use.
 
-use crate::sys::{cgroup, stack_room};
+use crate::sys::{cgroup, stack_room, time};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn quota() -> Option<usize> {
     #[unsafe(link_section = "sched_words")]
     static QUOTA: AtomicUsize = AtomicUsize::new(0);
 
-    let now = clock_millis() + 1;
+    let now = time::coarse().as_millis() as usize + 1;
     let read_at = READ_AT.load(Ordering::Acquire);
     let old = read_at == 0 || now.wrapping_sub(read_at) >= QUOTA_KEPT.as_millis() as usize;
     if old && stack_room::look_for_room().is_ok() {
@@ -139,12 +139,4 @@ fn quota() -> Option<usize> {
         READ_AT.store(now, Ordering::Release); // pairs with the load of READ_AT; publishes QUOTA
     }
     Some(QUOTA.load(Ordering::Relaxed)).filter(|&millis| millis > 0)
-}
-
-fn clock_millis() -> usize {
-    // SAFETY: a timespec of zeroes is valid.
-    let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: `now` is a place for a timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
-    now.tv_sec as usize * 1000 + now.tv_nsec as usize / 1_000_000
 }

@@ -109,6 +109,11 @@ pub fn wall_clock() -> Duration {
     read(libc::CLOCK_REALTIME).unwrap_or_default()
 }
 
+/// A quick clock, which a tick of the kernel advances; 0 if it is refused.
+pub fn coarse() -> Duration {
+    read(libc::CLOCK_MONOTONIC_COARSE).unwrap_or_default()
+}
+
 /// The processor time that this process has used; 0 if the clock is refused.
 pub fn processor_time() -> Duration {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
