@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! C program --sched_spawn(f, p, s)--> ffi: is the caller the thread of worker s?
-//!    yes: the policy's spawn puts the task {f, p} into the worker's own queue
+//!    yes: the task {f, p} goes into the worker's own queue (the default deque: inlined; others: by
+//!         the policy's spawn)
 //!    no : the task goes to the caller's own worker of that run, else to the run's injector
 //! worker: own queue -> run f(p, s) -> own queue ... empty? the injector, then the victims
 //! nothing anywhere? wait as SCHED_IDLE says; the last worker to find nothing ends the run
@@ -35,10 +36,10 @@
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
 //! | [`sync`] | the states of mutex, condition, semaphore, barrier, forked task and group |
-//! | [`policy`] | the kinds of scheduler: stealing, shared, serial |
+//! | [`policy`] | the policies: stealing, shared, serial |
 //! | `runtime` | workers, fibers, suspension, blocking sections, argument blocks, runs |
 //! | `inspect` | what all runs do and wait for: the watchdog, the deadlock proof, the live line |
-//! | `table` | one row for each kind and queue: the only file that joins policies and runtime |
+//! | `table` | one row for each kind and queue: the only file that names every policy |
 //! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
 //! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
 //!
@@ -47,13 +48,16 @@
 //!
 //! # Vocabulary
 //!
-//! - *Kind*: what `SCHED_KIND` selects; a *policy* with its queue. *Row*: a kind with one deque or
-//!   lock; a row of `table`.
+//! - *Kind*: what `SCHED_KIND` names: a *policy*, and what its spawn does. *Row*: a kind with one
+//!   deque or lock; a row of `table`.
 //! - *Policy*: how workers get their tasks: by stealing, from one shared queue, or serially.
 //! - *Run*: the time from `sched_init` to quiescence. The run of a *pool* stays open until the pool
 //!   is destroyed.
 //! - *Worker*: one of the `nthreads` records that execute tasks. At any moment one thread occupies
 //!   it. The `struct scheduler *` that a task receives is its worker.
+//! - *Place*: a worker as its policy sees it: one of the `nthreads` records, or the record of a
+//!   guest or a relief.
+//! - *Guest*: a thread outside that works on its own call while it waits for it (`runtime::guest`).
 //! - *Fiber*: a stack with a worker's loop, which runs tasks on it. A task that waits keeps its
 //!   fiber; its worker continues on another fiber.
 //! - *Continuation*: a suspended task in the form of a task of two words, which resumes it. It can
@@ -62,6 +66,8 @@
 //! - *Host stack*: the stack with which the thread that occupies a worker was created.
 //! - *Relief*: a thread that takes over a worker whose thread blocks (`runtime::blocking`), or that
 //!   runs beside busy workers the tasks that have waited (`policy::reliefs`).
+//! - *Keeper*: the thread of `threads::watcher`, which does what no worker has time for: deadlines,
+//!   descriptors, signals.
 //! - *Injector*: the queue of a run for tasks from threads that are not its workers.
 //! - *Active*, *idle*: a worker that runs a task or has tasks in its own queue is active. An idle
 //!   worker searches for tasks, dozes (sleeps for a limited time) or parks.

@@ -1,7 +1,7 @@
-//! The table of kinds: a row for each kind with its deque or lock. This is the only file that knows
-//! both the policies and the runtime. A row says what its kind can do (`Row`), and which values of
-//! the variables the kind accepts (`Combination`). Other files ask the row, and never ask which
-//! kind it is. A run picks its row once.
+//! The table of kinds: a row for each kind with its deque or lock. This is the only file that names
+//! every policy; it joins each of them to the runtime. A row says what its kind can do (`Row`), and
+//! which values of the variables the kind accepts (`Combination`). Other files ask the row, and
+//! never ask which kind it is. A run picks its row once.
 
 use crate::fiber::{Instrumentation, Instrumented, Plain, exceptions, listeners, sanitizers};
 use crate::lock::bell::{Adaptive, Fair, Spin};

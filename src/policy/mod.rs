@@ -1,5 +1,5 @@
-//! The scheduling policies. A kind is a file here and rows in the table. This is one file because
-//! the traits, which name each other, are the whole contract between a policy and the runtime.
+//! The scheduling policies. Each is a file or folder here. This is one file because the traits,
+//! which name each other, are the whole contract between a policy and the runtime.
 //!
 //! | kind | file | what |
 //! | --- | --- | --- |
