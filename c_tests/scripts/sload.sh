@@ -106,6 +106,11 @@ loads() {
     until [ "$(ls -l /proc/$load/fd | grep -c socket:)" -ge 5 ]; do sleep 0.01; done
     sleep 0.3
 }
+# stop PID: returns when no thread of the process runs. (The signal alone lets them answer a little longer.)
+stop() {
+    kill -STOP $1
+    while grep -h '^State:' /proc/$1/task/*/status | grep -qv 'T (stopped)'; do sleep 0.01; done
+}
 load() { ended 0 "$sload" "$@"; }
 failing() { ended 1 "$sload" "$@"; }
 # is WHAT VALUE: the report has it. The words of answered are `NUMBER in`, of failed `NUMBER: ...`.
@@ -165,7 +170,7 @@ for setting in steal:2 cont:2 $(more steal:1 lifo:2 fifo:3 cont:1 serial:1); do
     awk '/^answered/ { exit !($2 == 21 && $4 >= 0.2) }' out || { cat out; fail '21 requests at a rate of 100 take 0.2 seconds'; }
 
     # A server that stops: its system still accepts connections.
-    kill -STOP $echo_pid
+    stop $echo_pid
     failing -j $threads -n 5 -c 2 -t 0.1 $echo
     failed 0 5 0 0 0
     kill -CONT $echo_pid
@@ -186,7 +191,7 @@ for option in -c0 -d0 -dx -n0 -r0 -s0 -t0 -jx; do ended 2 "$sload" $option $echo
 output_full "$sload" -n 1 $echo
 loads $echo
 kill -KILL $echo_pid
-sleep 0.3
+sleep 1
 kill -TERM $load
 status=0
 wait $load || status=$?
