@@ -231,7 +231,7 @@ unsafe extern "C" fn waits_for_background<P: Named>(closure: *mut c_void, s: *mu
 }
 
 /// # Safety
-/// As for `task_of`.
+/// The contract of `task_of`.
 unsafe fn waits_for<P: Named>(level: Level, closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
     let (cells, worker) = unsafe { task_of::<P, Vec<Cell>>(closure, s) };

@@ -56,7 +56,7 @@ impl Group {
         0
     }
 
-    /// To be called by a task of the group that has added an entry or a note.
+    /// Must be called by a task of the group that has added an entry or a note.
     pub(super) fn cut_if_reached(&self) {
         deadlines::waits_in_group(|| self.line.is_reached());
     }

@@ -73,7 +73,7 @@ unsafe impl Sync for Channel {}
 // SAFETY: as above.
 unsafe impl Send for Channel {}
 
-/// What a call has found under the locks.
+/// The findings of a call under the locks.
 enum Found {
     Done,
     /// Done; the caller grants this node.
@@ -84,7 +84,7 @@ enum Found {
 }
 
 impl Found {
-    /// What the call returns; None: the caller must wait. To be called without the locks.
+    /// The result of the call; None: the caller must wait. Must be called without the locks.
     #[inline]
     fn outcome(self) -> Option<c_int> {
         match self {
@@ -179,7 +179,7 @@ impl Channel {
     /// `exchange` under both locks.
     ///
     /// # Safety
-    /// As for `exchange`.
+    /// The contract of `exchange`.
     #[inline(never)]
     unsafe fn exchange_on_both(
         &self,
@@ -215,7 +215,7 @@ impl Channel {
     /// Sends or receives an element, if that is possible now. Under both locks.
     ///
     /// # Safety
-    /// As for `exchange`.
+    /// The contract of `exchange`.
     #[inline]
     unsafe fn step(&self, both: &Both, side: Side, element: *mut u8) -> Found {
         detector::acquire(self); // the other calls' elements were written before those calls
@@ -408,7 +408,7 @@ impl Party<'_> {
     }
 }
 
-/// What a call returns whose node was granted.
+/// The result of a call whose node was granted.
 fn ended(is_served: bool) -> c_int {
     if is_served { 0 } else { errno::failed(libc::EPIPE) }
 }

@@ -263,14 +263,14 @@ impl TaskNode {
     /// Returns what `sched_after` returns.
     ///
     /// # Safety
-    /// As for `Vertex::follow`.
+    /// The contract of `Vertex::follow`.
     pub unsafe fn follow(&self, before: &TaskNode) -> c_int {
         // SAFETY: by the caller's promise.
         detector::ignored(|| unsafe { self.follow_now(before) })
     }
 
     /// # Safety
-    /// As for `follow`.
+    /// The contract of `follow`.
     unsafe fn follow_now(&self, before: &TaskNode) -> c_int {
         if ptr::eq(self, before) {
             return errno::failed(libc::EINVAL);
@@ -324,11 +324,11 @@ impl TaskNode {
         }
     }
 
-    /// Tells observers that the node has ended, whose edges these are; then they are released.
-    /// `worker`: that of the caller, if it is a task.
+    /// Tells observers that the node of these edges has ended, and releases the edges. `worker` is
+    /// the caller's worker, if the caller is a task.
     ///
     /// # Safety
-    /// As for `Edges::release`.
+    /// The contract of `Edges::release`.
     #[inline]
     unsafe fn tell_end(&self, edges: &Edges, worker: Option<&Worker>) {
         let worker = worker.filter(|worker| worker.hears_of_edges());
@@ -339,7 +339,7 @@ impl TaskNode {
     }
 
     /// # Safety
-    /// As for `tell_end`.
+    /// The contract of `tell_end`.
     #[cold]
     unsafe fn tell_end_to(&self, edges: &Edges, worker: Option<&Worker>) {
         // SAFETY: no edge is released yet.
@@ -382,9 +382,8 @@ impl TaskNode {
 
     /// Returns what `sched_node_ready` returns.
     ///
-    /// # Safety
-    /// As for `Vertex::make_ready_alone`; the function accepts the closure, and the node lives until
-    /// it has ended.
+    /// # Safety The contract of `Vertex::make_ready_alone`. The function accepts the closure, and
+    /// the node lives until it has ended.
     pub unsafe fn make_ready(&self, worker: &Worker) -> c_int {
         if let Err(Errno(error)) = self.check_unready() {
             return errno::failed(error);
@@ -486,7 +485,7 @@ impl TaskNode {
     }
 }
 
-/// Queues the task of a ready node, and lets go of its run. `from`: a worker of the caller's run.
+/// Queues the task of a ready node, and lets go of its run. `from` is a worker of the caller's run.
 ///
 /// # Safety
 /// The caller has taken the word of the node's vertex to 0.
@@ -510,7 +509,7 @@ impl OwnedNode {
     /// during the call. None: there is no memory, and nothing has changed.
     ///
     /// # Safety
-    /// As for `Vertex::follow`; the node has no edges yet.
+    /// The contract of `Vertex::follow`; the node has no edges yet.
     pub unsafe fn follow_all<'a>(
         &self,
         edges: usize,
@@ -525,7 +524,7 @@ impl OwnedNode {
             }
             node.chunk.set(chunk);
         }
-        // SAFETY: there is room for so many edges, in the node or in the chunk.
+        // SAFETY: there is room for this many edges, in the node or in the chunk.
         let edge = |at| unsafe {
             match edges {
                 0..=ROOM => node.own_edge(at),
@@ -546,7 +545,7 @@ impl OwnedNode {
     /// `worker`, which is held for it.
     ///
     /// # Safety
-    /// As for `TaskNode::make_ready`.
+    /// The contract of `TaskNode::make_ready`.
     pub unsafe fn make_ready(&self, group: &Group, worker: &Worker) {
         self.node.group.set(group);
         self.node.home.set(Home { worker });
@@ -592,7 +591,7 @@ unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
 /// The function of an owned node's task.
 ///
 /// # Safety
-/// As for `run_node`; the node is that of an [`OwnedNode`].
+/// The contract of `run_node`; the node is that of an [`OwnedNode`].
 unsafe extern "C" fn run_owned(node: *mut c_void, s: *mut Scheduler) {
     let owned: *mut OwnedNode = node.cast();
     // SAFETY: by the caller's promise; when `run` has returned, nobody uses the node.
@@ -605,7 +604,7 @@ unsafe extern "C" fn run_owned(node: *mut c_void, s: *mut Scheduler) {
 /// Runs the task of a node: calls its function, then `leave`, and ends the vertex.
 ///
 /// # Safety
-/// As for `run_node`.
+/// The contract of `run_node`.
 #[inline(always)]
 unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
     // SAFETY: the node lives until it has ended; nobody uses its edges any more.
@@ -649,7 +648,7 @@ unsafe fn run(node: *const TaskNode, s: *mut Scheduler, leave: impl FnOnce()) {
 /// The function of the task of a node in a graph.
 ///
 /// # Safety
-/// As for `run_node`; the node is in a graph, in which it was started.
+/// The contract of `run_node`; the node is in a graph, in which it was started.
 unsafe extern "C" fn run_in_graph(node: *mut c_void, s: *mut Scheduler) {
     let node: *const TaskNode = node.cast();
     // SAFETY: the nodes of the graph live during its run, whose group counts this one. The task was
@@ -677,7 +676,7 @@ unsafe extern "C" fn run_in_graph(node: *mut c_void, s: *mut Scheduler) {
 }
 
 impl TaskNode {
-    /// Queues the task of a node in a graph. `worker`: one of the graph's run, which does not end
+    /// Queues the task of a node in a graph. `worker` is in the graph's run, which does not end
     /// until the node has ended.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! Tasks of a group that are ordered by what they read and write, as OpenMP's `depend` does: a task
 //! that reads at an address begins after the last task before it that writes there, and a task that
 //! writes begins after that one and after all that have read since. The order of the calls counts,
-//! not that of the tasks. So the tasks have the effect of being called one after the other.
+//! not the order of the tasks. So the tasks have the effect of being called one after the other.
 //!
 //! `sync::depend` keeps the last task that writes at each address, and those that have read there
 //! since. A task is a node (`api::dag`) in a block of its group's table. It holds its run until it
@@ -46,7 +46,8 @@ const LINES: usize = size_of::<Dependent>().div_ceil(size_of::<Line>());
 // reads it there.
 const _: () = assert!(offset_of!(Dependent, owned) == size_of::<Part>());
 
-/// So many addresses, and tasks that a task follows, need no second look, and no allocation.
+/// This many addresses, and this many tasks that a task follows, need no second look and no
+/// allocation.
 const FEW: usize = 8;
 
 /// The tasks that a task follows.
@@ -99,7 +100,7 @@ pub unsafe fn spawn(
 }
 
 /// # Safety
-/// As for `spawn`.
+/// The contract of `spawn`.
 unsafe fn spawn_now(
     group: &Group,
     f: TaskFn,

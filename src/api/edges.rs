@@ -16,7 +16,8 @@ impl Chunk {
         Layout::array::<Edge>(edges).ok()?.extend(Layout::new::<Chunk>()).ok().map(|(all, _)| all)
     }
 
-    /// A chunk for so many edges, before which the node has `former`; null if there is no memory.
+    /// A chunk for `edges` edges, linked before the node's chunk `former`; null if there is no
+    /// memory.
     pub fn new(former: *mut Chunk, edges: usize) -> *mut Chunk {
         let Some(layout) = Chunk::layout(edges) else { return ptr::null_mut() };
         // SAFETY: the layout is not empty; the header is written at once.

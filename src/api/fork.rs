@@ -149,7 +149,7 @@ impl Forked {
         unsafe { self.take_back_amid(None, worker) }
     }
 
-    /// As `take_back`. The caller may run `parts` of what it waits for during the wait.
+    /// Like `take_back`. The caller may run `parts` of what it waits for during the wait.
     ///
     /// # Safety
     /// The contract of `join`.
@@ -166,7 +166,7 @@ impl Forked {
         }
     }
 
-    /// As `is_fresh`; for a task that has a shadow (`runtime::observed`), the shadow tells.
+    /// Like `is_fresh`; for a task that has a shadow (`runtime::observed`), the shadow tells.
     #[inline]
     pub fn is_untaken(&self) -> bool {
         if self.was_joined() {
@@ -275,7 +275,7 @@ unsafe fn retake_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool
     taken
 }
 
-/// As `Wait::in_run_of`. If the task seems not to have begun, the caller's worker also notes the
+/// Like `Wait::in_run_of`. If the task seems not to have begun, the caller's worker also notes the
 /// wait: if then all workers of the run become idle while all its queues are empty, nobody will
 /// ever begin the task, and the process ends with a message.
 fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {

@@ -204,8 +204,8 @@ impl Graph {
         group.end_cancellation()
     }
 
-    /// Counts the nodes in the group, and spawns the roots. `worker`: one of the run, which does
-    /// not end meanwhile.
+    /// Counts the nodes in the group, and spawns the roots. `worker` is in the run, which does not
+    /// end during the call.
     fn start(&self, worker: &Worker) {
         self.group().members.enter_all(self.nodes.get());
         for node in self.nodes().take(self.state.roots.get()) {
@@ -336,7 +336,7 @@ impl File {
 
 impl Write for File {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // SAFETY: by the promise to `new`; the text has so many bytes.
+        // SAFETY: by the promise to `new`; the text has this many bytes.
         if unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.file) } == text.len() {
             return Ok(());
         }

@@ -79,7 +79,7 @@ impl Group {
     /// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
     ///
     /// # Safety
-    /// As for `spawn`.
+    /// The contract of `spawn`.
     pub unsafe fn spawn_at(
         &self,
         level: Level,
@@ -180,8 +180,9 @@ impl Group {
         waited.unwrap_or_else(|| self.wait_for_tasks(worker, self.as_awaited()))
     }
 
-    /// Waits as a guest, who first runs the tasks of its own queue that `is_part` accepts. The guest's
-    /// task waits for the group meanwhile, so a cancellation of that task's group reaches them.
+    /// Waits as a guest, which first runs the tasks of its own queue that `is_part` accepts. The
+    /// guest's task waits for the group meanwhile, so a cancellation of that task's group reaches
+    /// them.
     pub(super) fn wait_as_guest(&self, guest: Mine, is_part: &dyn Fn(Task) -> bool) -> c_int {
         self.awaited_by(timed::group_of_caller(), || guest.run_own(is_part));
         self.wait_for_tasks(Some(&guest), self.as_awaited())
@@ -209,7 +210,7 @@ impl Group {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
                 if self.members.is_over() {
-                    break; // the group has ended since the first look, and so has the run
+                    break; // the group and the run have ended since the first look
                 }
                 return errno::failed(libc::EINVAL);
             }
@@ -320,7 +321,7 @@ impl Group {
     /// `run` for a task whose function is not called.
     ///
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     #[cold]
     #[inline(never)]
     unsafe fn pass_over(&self, s: *mut Scheduler, end: impl FnOnce()) {

@@ -530,7 +530,7 @@ impl Caller<'_> {
 }
 
 /// # Safety
-/// As for accept4(2).
+/// The contract of accept4(2).
 pub unsafe fn accept(
     fd: c_int,
     address: *mut libc::sockaddr,
@@ -547,7 +547,7 @@ pub unsafe fn accept(
 }
 
 /// # Safety
-/// As for connect(2).
+/// The contract of connect(2).
 pub unsafe fn connect(
     fd: c_int,
     address: *const libc::sockaddr,
@@ -586,7 +586,7 @@ pub unsafe fn connect(
 /// True for the address of a socket of the file system.
 ///
 /// # Safety
-/// As for connect(2), which has read the address.
+/// The contract of connect(2), which has read the address.
 unsafe fn is_local(address: *const libc::sockaddr) -> bool {
     // SAFETY: by the caller's promise.
     unsafe { c_int::from((*address).sa_family) == libc::AF_UNIX }

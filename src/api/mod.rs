@@ -1,4 +1,5 @@
-//! What C programs build from tasks. Each file has one idea and uses the floor below.
+//! The objects and calls that C programs build from tasks. Each file has one idea and uses the
+//! floor below.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -134,7 +134,7 @@ pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
     worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
 }
 
-/// Where a woken task is queued.
+/// The place at which a woken task is queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WakeOrder {
     /// Ahead of all other tasks.

@@ -73,7 +73,7 @@ impl Pool {
     /// Like `submit`, for a task with a level: see `Worker::spawn_at`.
     ///
     /// # Safety
-    /// As for `submit`.
+    /// The contract of `submit`.
     pub unsafe fn submit_at(&self, level: Level, f: TaskFn, closure: *mut c_void) -> c_int {
         if !self.is_alive() {
             return errno::failed(libc::EINVAL);

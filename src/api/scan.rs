@@ -7,8 +7,8 @@
 //! part k alone, which the body adds to a copy of the identity. `B(k)` is the value of all parts
 //! before k: `B(0)` is the identity, and `B(k + 1)` is `B(k)` combined with `S(k)`. The body gets
 //! `B(k)`, and writes the results of part k: each is `B(k)` combined with the value of the part's
-//! numbers so far. So all brackets depend on the parts alone, and who computes what, and when, is
-//! free.
+//! numbers so far. So all brackets depend on the parts alone, and any worker may compute any part
+//! at any time.
 //!
 //! There are two ways to do a part:
 //!
@@ -158,7 +158,7 @@ struct Piece {
     round: *const Round,
 }
 
-/// What only the leader has.
+/// The part that only the leader has.
 struct Leader {
     values: Values,
     /// The workers that could help it; 0 if there is no memory for a table.

@@ -79,7 +79,7 @@ fn select(condition: bool, one: *mut u8, other: *mut u8) -> *mut u8 {
     if condition { one } else { other }
 }
 
-/// Where a sort leaves its elements.
+/// The place where a sort leaves its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     /// In the room where they were.

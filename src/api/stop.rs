@@ -4,8 +4,8 @@
 //! (`Fiber::stop`). A body that calls `sched_stop` writes to the record of that loop, and its
 //! workers look at the record before each part. If the task that called the loop belongs to a
 //! group, the record names the group, and the workers look there. So a loop that nobody can stop
-//! has one load and one test more for each part. A part that another worker takes belongs to the
-//! group too, so that loops within it are stopped alike.
+//! has one load and one test more for each part. A part that another worker takes also belongs to
+//! the group, so loops within it are stopped in the same way.
 //!
 //! Orderings: all accesses are Relaxed. A worker that reads an outdated record begins one more
 //! part. The joins of the loop order what the body wrote before its request with the return from
@@ -22,8 +22,8 @@ use std::ptr;
 /// In the place of a group's address: a body has called `sched_stop`.
 const ASKED: *mut Group = ptr::without_provenance_mut(1);
 
-/// Whether a loop or a reduction begins further parts: the group in which it runs, null if it runs
-/// in none, or [`ASKED`].
+/// Tells whether a loop or a reduction begins further parts: the group in which it runs, null if it
+/// runs in none, or [`ASKED`].
 #[derive(Default)]
 pub struct Stop(AtomicPtr<Group>);
 

@@ -1,7 +1,7 @@
 //! Waiting no longer than until a deadline, and no longer than until the cancellation of the
 //! caller's group.
 //!
-//! A task that waits so has an entry (`deadline::Entry`) on its stack beside its node. When the
+//! A task in such a wait has an entry (`deadline::Entry`) on its stack beside its node. When the
 //! deadline has come, or the wait is cut off, the node *expires* (`sync::node`), and the task
 //! resumes. It then takes its node out of the object that it has waited for. If the object has
 //! granted the node meanwhile, the wait has succeeded.
@@ -88,7 +88,7 @@ impl Latch for Expiring<'_> {
 }
 
 impl<'a> Deadline<'a> {
-    /// To be called before the wait, and before its node is linked. Fails with ETIMEDOUT if the
+    /// Must be called before the wait, and before its node is linked. Fails with ETIMEDOUT if the
     /// deadline has passed, ECANCELED if the caller's group is cancelled, ENOMEM, or EINVAL as
     /// `may_wait` says. `worker` is a worker of the caller's run, or None.
     pub fn new(time: i64, worker: Option<&'a Worker>) -> Result<Self, Errno> {
@@ -167,7 +167,7 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// To be called before the first entry of a task of this worker's run is added.
+/// Must be called before the first entry of a task of this worker's run is added.
 pub(super) fn prepare(worker: &Worker) -> Result<(), NoMemory> {
     deadlines::prepare(worker, cut)
 }

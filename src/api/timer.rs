@@ -100,7 +100,7 @@ impl Timer {
     }
 
     /// # Safety
-    /// As for `start`.
+    /// The contract of `start`.
     unsafe fn start_now(
         &self,
         level: Level,
@@ -164,12 +164,13 @@ impl Timer {
         0
     }
 
-    /// What `state` holds while the timer is in this state and its fields are being set.
+    /// The value of the field `state` while the timer is in this state and its fields are being
+    /// set.
     fn in_place(&self, state: usize) -> usize {
         if cfg!(debug_assertions) { ptr::from_ref(self).addr() & LOWER | state } else { state }
     }
 
-    /// What `state` holds when the fields were set.
+    /// The value of the field `state` after the fields were set.
     fn whole(&self, state: usize) -> usize {
         if !cfg!(debug_assertions) {
             return state;

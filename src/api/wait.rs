@@ -122,7 +122,7 @@ impl<'a, L: Latch> Wait<'a, L> {
         Wait { latch, what, parts: None }
     }
 
-    /// As `new`. While the caller waits, it may run tasks that are `parts` of what it waits for.
+    /// Like `new`. While the caller waits, it may run tasks that are `parts` of what it waits for.
     pub(super) fn amid(latch: &'a L, what: WaitsFor, parts: Parts<'a>) -> Self {
         Wait { latch, what, parts }
     }

@@ -111,7 +111,7 @@ const SHARDS: usize = if MODEL { 2 } else { 16 };
 
 /// The bits of `Deadlines::servings` for the number of threads that serve entries now.
 const NOW: u64 = (1 << 32) - 1;
-/// What is added to `Deadlines::servings` when a thread has served entries.
+/// The number that is added to `Deadlines::servings` when a thread has served entries.
 const DONE: u64 = 1 << 32;
 
 /// Whether entries were served.
@@ -169,7 +169,7 @@ impl Deadlines {
         }
     }
 
-    /// Makes the wheels, unless they are made already. To be called before `add`.
+    /// Makes the wheels, unless they are made already. Must be called before `add`.
     pub fn prepare(&self) -> Result<(), NoMemory> {
         // SAFETY: all bytes zero is a shard.
         unsafe { memory::zeroed_once(&self.shards, SHARDS) }.map(|_| ())
@@ -184,7 +184,8 @@ impl Deadlines {
         unsafe { std::slice::from_raw_parts(first, SHARDS) }
     }
 
-    /// Adds an entry. True if the caller must wake the keeper. `thread`: the thread's number.
+    /// Adds an entry. True if the caller must wake the keeper. `thread` is the calling thread's
+    /// number.
     ///
     /// # Safety
     /// `prepare` has succeeded. The entry is in no wheel, and lives until `remove` has returned, or
@@ -240,7 +241,7 @@ impl Deadlines {
         }
     }
 
-    /// What `Entry::place` holds for an entry in this shard's wheel.
+    /// The value of `Entry::place` for an entry in this shard's wheel.
     fn place_in(&self, shard: usize) -> usize {
         self.forks.load(Ordering::Relaxed) * SHARDS + shard + 1
     }

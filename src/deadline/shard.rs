@@ -16,7 +16,7 @@ pub enum Why {
     Cut,
 }
 
-/// What a claim has decided: a function and its arguments, to be called without a lock.
+/// The decision of a claim: a function and its arguments, to be called without a lock.
 #[derive(Clone, Copy)]
 pub struct Then {
     pub act: fn([usize; 2]),
@@ -26,17 +26,17 @@ pub struct Then {
 /// Called under the lock when the entry was taken out of its wheel.
 pub type Claim = unsafe fn(*const Entry, Why) -> Option<Then>;
 
-/// What is to happen at a deadline.
+/// An event that is to happen at a deadline.
 #[repr(C)]
 pub struct Entry {
     pub(super) links: Links,
     pub(super) claim: Cell<Option<Claim>>,
-    /// Which shard's wheel has the entry: see `Deadlines::place_in`; 0: none.
+    /// The number of the shard whose wheel has the entry: see `Deadlines::place_in`; 0: none.
     pub(super) place: AtomicUsize,
 }
 
 impl Entry {
-    /// Where an observer finds the deadline.
+    /// The offset of the deadline, for an observer.
     pub const DEADLINE: usize = Links::DEADLINE;
 
     const_fn! {
@@ -75,7 +75,8 @@ pub(super) struct Shard {
     pub(super) endless: AtomicUsize,
 }
 
-/// A time in nanoseconds, `u64::MAX` at first. (The complement is stored, so that zeroes mean that.)
+/// A time in nanoseconds, `u64::MAX` at first. (The complement is stored, so that zeroed memory
+/// means `u64::MAX`.)
 #[derive(Default)]
 pub(super) struct Time(AtomicU64);
 

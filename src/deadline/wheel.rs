@@ -61,7 +61,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Where an observer finds the deadline.
+    /// The offset of the deadline, for an observer.
     pub const DEADLINE: usize = offset_of!(Links, deadline);
 
     pub const fn unused() -> Self {
@@ -93,7 +93,7 @@ impl Links {
         deadline.div_ceil(1 << GRAIN)
     }
 
-    /// To be called after each change of a field of an entry in a wheel.
+    /// Must be called after each change of a field of an entry in a wheel.
     #[inline(always)]
     fn seal(&self) {
         if cfg!(debug_assertions) {

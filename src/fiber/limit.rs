@@ -63,7 +63,7 @@ pub fn guards_are_mappings() {
     GUARDS_ARE_MAPPINGS.store(true, Ordering::Relaxed);
 }
 
-/// The highest allowed number of stacks. `anew`: reads the limit of the address space again.
+/// The highest allowed number of stacks. If `anew`, reads the limit of the address space again.
 fn most(alive: usize, bytes: usize, anew: bool) -> usize {
     if anew {
         SPACE.store(address_space(), Ordering::Relaxed);

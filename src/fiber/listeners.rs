@@ -1,4 +1,4 @@
-//! Whether anybody must be told of each switch of stacks: a sanitizer, the C++ runtime, or an
+//! Tells whether somebody must learn of each switch of stacks: a sanitizer, the C++ runtime, or an
 //! observed run. A switch asks with one load; if somebody listens, it takes a slower path.
 
 use crate::fiber::{exceptions, sanitizers};

@@ -5,12 +5,12 @@
 //!
 //! A task that waits may continue on another thread. These move with it: its stack, the registers
 //! that a function must preserve, the floating-point controls, and the C++ exceptions that it
-//! handles. What belongs to a thread does not move: errno, thread-local variables, the identity
-//! that `pthread_self` and `gettid` return, the mutexes that the thread has locked, the signal
-//! mask, the affinity. A compiler may keep the address of a thread-local variable, or of errno, in
-//! a register across a call; after a wait, that address is the old thread's. So a task should not
-//! use such things across a wait. (With `SCHED_JOIN=help` a task that only joins and waits for
-//! groups stays on its thread.)
+//! handles. The state of a thread does not move: errno, thread-local variables, the identity that
+//! `pthread_self` and `gettid` return, the mutexes that the thread has locked, the signal mask, the
+//! affinity. A compiler may keep the address of a thread-local variable, or of errno, in a register
+//! across a call; after a wait, that address is the old thread's. So a task should not use such
+//! things across a wait. (With `SCHED_JOIN=help` a task that only joins and waits for groups stays
+//! on its thread.)
 
 pub mod exceptions;
 pub mod limit;

@@ -34,7 +34,7 @@ pub enum On {
     ThreadStack,
 }
 
-/// What the handler calls.
+/// The functions that the handler calls.
 pub struct Hooks {
     /// The stack of the calling thread, which has hit this address; None: it serves no worker.
     pub find: fn(usize) -> Option<On>,

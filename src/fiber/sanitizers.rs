@@ -37,7 +37,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-/// What the sanitizers know of a stack, and what they keep for it while no thread is on it.
+/// The sanitizers' data about a stack, and their state for it while no thread is on it.
 pub struct SanitizerState {
     low: Cell<*const c_void>,
     size: Cell<usize>,

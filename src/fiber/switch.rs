@@ -198,7 +198,7 @@ assembly::function!(
     ]
 );
 
-/// The bytes that a context of `call_on_stack` has for its callee, aligned to 16.
+/// The number of bytes that a context of `call_on_stack` has for its callee, aligned to 16.
 pub const ROOM: usize = 16;
 /// The offsets of the room, of the return address and of the [`Arrive`], from the context.
 #[cfg(target_arch = "x86_64")]
@@ -219,7 +219,7 @@ pub fn context_of(room: *mut c_void) -> Context {
     room.cast::<u8>().wrapping_sub(OFFSETS[0])
 }
 
-/// Makes a context of `call_on_stack` continue with `arrive`. To be called before any code other
+/// Makes a context of `call_on_stack` continue with `arrive`. Must be called before any code other
 /// than the callee continues the context.
 ///
 /// # Safety
@@ -247,7 +247,7 @@ pub unsafe fn make_ready(context: Context, arrive: Arrive) {
 ///           the caller's return address (aarch64: between the ROOM bytes and the 8 more)
 /// ```
 ///
-/// The arguments are `a`, `b`, `c` and `top`. To be called only if `top`, aligned to 16, is the end
+/// The arguments are `a`, `b`, `c` and `top`. May be called only if `top`, aligned to 16, is the end
 /// of a stack that nobody else uses, and `C::run` accepts the others.
 pub type CallOnStack = unsafe extern "C" fn(usize, *mut c_void, *const c_void, *mut u8) -> c_int;
 
@@ -310,7 +310,7 @@ macro_rules! call_on_stack {
 /// `C::run`, for the assembly: there Rust 1.85 cannot name the method of a trait.
 ///
 /// # Safety
-/// As for `C::run`.
+/// The contract of `C::run`.
 #[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn run<C: Callee>(
     a: usize,
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn run<C: Callee>(
 /// `C::finish`, for the assembly.
 ///
 /// # Safety
-/// As for `C::finish`.
+/// The contract of `C::finish`.
 #[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn finish<C: Callee>(top: *mut u8) -> Context {
     // SAFETY: the same contract as this function's.

@@ -1,4 +1,4 @@
-//! What workers do when there is nothing to do, and how a run finds its end.
+//! The behaviour of workers without tasks, and the detection of the end of a run.
 //!
 //! | `SCHED_IDLE` | a worker that found nothing | wakes by |
 //! | --- | --- | --- |
@@ -196,7 +196,7 @@ impl LastWaits {
 /// The bits of `LastWaits` with that source.
 const SOURCE: u8 = 0b1100;
 
-/// Where a worker has taken a task.
+/// The queue from which a worker has taken a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Source {

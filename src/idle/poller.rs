@@ -1,4 +1,4 @@
-//! Who waits for the kernel's events: one of the threads that have nothing else to do.
+//! The wait for the kernel's events, by one of the threads that have nothing else to do.
 //!
 //! A thread without work sleeps on a futex word of its own (`idle::eventcount`, `policy::shared`,
 //! `policy::serial`). While tasks wait for descriptors, one sleeper, the *poller*, sleeps in
@@ -28,7 +28,7 @@
 //! ```
 //! The bell is an event of the kernel's list that stays until a poller has taken it.
 //!
-//! A thread that is not going to sleep takes the turn likewise to look for events (`look`). A poller
+//! A thread that is not going to sleep also takes the turn to look for events (`look`). A poller
 //! that has got an event gives the turn back before it runs a task. So somebody must look until the
 //! next thread becomes the poller: every worker that runs out of tasks does, and while there is no
 //! poller a thread looks every millisecond ([`super::standby`]).
@@ -169,7 +169,7 @@ impl Poller {
             && self.turn.compare_exchange(ptr::null_mut(), TAKEN, acquire, relaxed).is_ok()
     }
 
-    /// For the holder of the turn, who gives it back if there is no event.
+    /// For the holder of the turn. The turn is given back if there is no event.
     fn take_events(&self, limit: Duration) -> bool {
         let found = self.events.with_mut(|held| {
             // SAFETY: the caller has the turn.

@@ -1,12 +1,12 @@
-//! Who looks for the kernel's events while no thread sleeps as the poller ([`super::poller`]): the
-//! *keeper*, a thread that looks every tick.
+//! The *keeper*: a thread that looks for the kernel's events every tick while no thread sleeps as
+//! the poller ([`super::poller`]).
 //!
 //! # Protocol
 //!
-//! A thread that has begun a wait, and one that has given the turn back, executes a fence; the second
-//! one in `Poller::give_back`. Then it calls the keeper, unless the keeper looks already, or no wait is
-//! pending, or a thread sleeps as the poller. (A thread that leaves the poller's sleep comes here,
-//! and so does one that has served events.)
+//! A thread that has begun a wait, and one that has given the turn back, executes a fence; the
+//! second one in `Poller::give_back`. Then it calls the keeper, unless the keeper looks already, or
+//! no wait is pending, or a thread sleeps as the poller. (A thread that leaves the poller's sleep,
+//! or has served events, does this.)
 //!
 //! The keeper stops looking when a poller has slept for [`QUIET`] ticks, or no wait is pending. It
 //! clears `looks`, executes a fence, and looks at the turn and the number of waits once more.
@@ -33,7 +33,7 @@
 use crate::idle::poller::Poller;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, MODEL, Ordering, const_fn, fence};
 
-/// After how many ticks of a sleeping poller the keeper stops.
+/// The keeper stops after a poller has slept for this many ticks.
 const QUIET: usize = if MODEL { 1 } else { 10 };
 
 pub struct Standby {

@@ -329,7 +329,7 @@ fn tell_by_thread(proof: &Proof) {
     }
 }
 
-/// What is done about a deadlock: the only place that decides it.
+/// Acts on a deadlock. Only this function decides how.
 extern "C" fn tell(proof: *mut c_void) -> *mut c_void {
     // SAFETY: `tell_by_thread` passes a proof.
     let &Proof { tasks, threads, word, .. } = unsafe { &*proof.cast_const().cast() };

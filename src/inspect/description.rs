@@ -1,4 +1,4 @@
-//! What a debugger must know to find runs, workers and tasks: offsets, addresses and words, each
+//! The data by which a debugger finds runs, workers and tasks: offsets, addresses and words, each
 //! with a name. The released library has no debug information, so tools/libsched-gdb.py reads this
 //! table instead, and walks as [`walk`](super::walk) does. No code of the library reads it, and no
 //! field exists for it alone.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Why the state is shown.
 pub enum Title {
-    /// `tasks` tasks wait forever, and nothing else runs. `ends`: whether the process ends.
+    /// `tasks` tasks wait forever, and nothing else runs. `ends` is true if the process ends.
     Deadlock { tasks: usize, doubt: Option<Doubt>, ends: bool },
     /// No task has ended for this long.
     NoEnd(Duration),
@@ -100,7 +100,7 @@ fn write_all(out: &mut Out, known: &Known, since: Since, title: &Title) -> fmt::
     write_circles(out, tasks)
 }
 
-/// `number`: the run's number, if there are several runs.
+/// `number` is the run's number, if there are several runs.
 fn write_run(
     out: &mut Out,
     known: &KnownRun,
@@ -161,8 +161,8 @@ fn write_run(
     Ok(())
 }
 
-/// Writes what a worker runs. `waiting`: a waiting task on the worker's fiber, on top of which the
-/// worker runs others.
+/// Writes what a worker runs. `waiting` is a waiting task on the worker's fiber, on top of which
+/// the worker runs others.
 fn write_running(
     out: &mut Out,
     records: Option<&Records>,
@@ -351,7 +351,8 @@ fn write_holder(
 
 /// Names each circle of tasks of which each needs the next one. Without memory it names none.
 fn write_circles(out: &mut Out, tasks: &[KnownTask]) -> fmt::Result {
-    // Whether the search is done with a task. If not, the task is on the path once, or not at all.
+    // True at a task's index: the search is done with that task. If not, the task is on the path
+    // once, or not at all.
     let Ok(mut done) = memory::list(tasks.iter().map(|_| false)) else { return Ok(()) };
     let mut path: Vec<(usize, usize)> = Vec::new();
     if path.try_reserve_exact(tasks.len()).is_err() {

@@ -8,10 +8,10 @@
 //! ```
 //! The worker continues while an observer reads. The bad interleaving: the observer reads
 //! `Fiber::observed`; that task ends, and its block serves for another record or for an argument;
-//! the observer reads a word of the new content. So everything is read twice, and so is the
-//! worker's progress, before and after. Both must be the same: the progress changes whenever a task
-//! of the worker ends (`Worker::progress`). A record is complete before a fiber leads to it: the
-//! fence is in `run_observed`. A block may be gone, so all is read by `sys::peek`.
+//! the observer reads a word of the new content. So everything is read twice. The worker's progress
+//! is read before and after. Both must be the same: the progress changes whenever a task of the
+//! worker ends (`Worker::progress`). A record is complete before a fiber leads to it: the fence is
+//! in `run_observed`. A block may be gone, so all is read by `sys::peek`.
 
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::watch::Watched;

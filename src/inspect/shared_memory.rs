@@ -1,17 +1,18 @@
-//! Whether another process may share the memory of something that is awaited. The objects of this
-//! library are for one process. But the proof of a deadlock (`inspect::deadlock`) knows nothing of
-//! other processes, so it must not end a program that another process could help.
+//! Finds out whether another process may share the memory of something that is awaited. The objects
+//! of this library are for one process. But the proof of a deadlock (`inspect::deadlock`) knows
+//! nothing of other processes, so it must not end a program that another process could help.
 //!
-//! What a task waits for is noted (`runtime::wait_note`). What a thread outside all runs waits for
-//! is not noted: if there is such a thread, any memory that another process may write to counts.
+//! The object for which a task waits is noted (`runtime::wait_note`). The object for which a thread
+//! outside all runs waits is not noted: if there is such a thread, any memory that another process
+//! may write to counts.
 
 use crate::inspect::objects::{Awaited, awaited};
 use crate::inspect::walk::walk;
 use crate::sys::cgroup;
 use std::ops::Range;
 
-/// True if something that is awaited may lie in memory that other processes can write to.
-/// `threads`: how many threads outside all runs wait for an object.
+/// True if something that is awaited may lie in memory that other processes can write to. `threads`
+/// is the number of threads outside all runs that wait for an object.
 pub fn may_hold_awaited(threads: usize) -> bool {
     let Ok((_, tasks)) = walk() else { return false };
     let mut may = false;

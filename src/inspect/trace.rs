@@ -1,4 +1,4 @@
-//! Where a suspended task waits: the return addresses on its stack, and its function.
+//! The place where a suspended task waits: the return addresses on its stack, and its function.
 //!
 //! The stack is copied, unless the task continues: `runtime::wait_note` has the protocol.
 //!

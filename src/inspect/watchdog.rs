@@ -16,7 +16,7 @@ const LOOKS: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What the thread remembers of a run.
+/// The thread's memory of a run.
 struct Known {
     id: usize,
     began: u64,

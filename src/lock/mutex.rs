@@ -20,7 +20,7 @@ impl<T: Default> Default for Mutex<T> {
 }
 
 impl<T> Mutex<T> {
-    /// Where a debugger finds the value.
+    /// The offset of the value, for a debugger.
     pub const VALUE: usize = offset_of!(Mutex<T>, value);
 
     pub const fn new(value: T) -> Self {

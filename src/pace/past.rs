@@ -24,7 +24,7 @@ const EVEN: f32 = 0.02;
 struct PastLoop {
     /// The loop's time in seconds, divided by its units.
     unit: f64,
-    /// The same for the loop as a lone one. None means that it is not measured yet.
+    /// Like `unit`, for the loop on one worker. None means that it is not measured yet.
     unit_alone: Option<f64>,
     /// Grows if a wake-up has paid; else it falls. Negative: this many loops will still be lone.
     gain: i32,

@@ -1,6 +1,6 @@
-//! Where in its range a loop spends its time. A loop is measured as a hint for the next loop with
-//! the same body. (The idea is that of A. Kejariwal, A. Nicolau and C. Polychronopoulos,
-//! "History-aware self-scheduling", 2006.)
+//! The parts of its range in which a loop spends its time. A loop is measured as a hint for the
+//! next loop with the same body. (The idea is that of A. Kejariwal, A. Nicolau and C.
+//! Polychronopoulos, "History-aware self-scheduling", 2006.)
 //!
 //! A worker measures the time of a stretch of units, not of each unit. The marks of a shape divide
 //! the range into parts that are expected to take equal times. The next loop is divided at the

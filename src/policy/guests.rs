@@ -99,7 +99,7 @@ struct GuestPlace {
 pub enum Purpose {
     /// It works on a call of its own.
     Work,
-    /// It adds tasks, and goes at once.
+    /// It adds tasks, and leaves at once.
     AddTasks,
     /// It runs tasks beside the workers: see [`super::reliefs`].
     Relief,
@@ -112,7 +112,7 @@ pub enum Taken {
     Left(usize),
 }
 
-/// What a worker does with a token that it has taken out of the injector.
+/// A worker's action on a token that it has taken out of the injector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// A guest is at the place. The worker may steal; if there is no task, it drops the token.
@@ -123,7 +123,7 @@ pub enum Served {
     Nobody,
 }
 
-/// What a guest does at its place.
+/// The activity of a guest at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guest {
     Works,

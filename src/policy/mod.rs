@@ -92,7 +92,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that the policy accepts.
     const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
 
-    /// Where a debugger finds the lengths of the queues.
+    /// The place of the lengths of the queues, for a debugger.
     const LENGTHS: Lengths;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory>;

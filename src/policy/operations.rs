@@ -115,7 +115,7 @@ pub struct Occupant<'a, W, F> {
 
 impl<'a, W, F> Occupant<'a, W, F> {
     /// # Safety
-    /// As for `AnyThread::new`.
+    /// The contract of `AnyThread::new`.
     #[inline(always)]
     pub unsafe fn new(mine: Mine<'a, W>, operations: &'a Operations<W, F>) -> Self {
         Occupant { any: AnyThread { place: mine.worker(), operations }, mine }

@@ -1,14 +1,14 @@
 //! Reliefs: threads that run, beside busy workers, tasks that have waited for descriptors or time,
 //! and the tasks of timers.
 //!
-//! If every worker computes for long, a task whose descriptor has become ready would wait until
-//! one of the workers' tasks ends. So a run has a place more than it has workers and guests. A
-//! thread of the library comes to that place, and the system's scheduler shares the processors
-//! between it and the workers. It runs only tasks in the queue for tasks from outside that were
-//! suspended or are of timers, and, in kinds `steal` and `cont`, the tasks that these spawn; any
-//! other task that has not begun is left to the workers. (In the one queue of `lifo` and `fifo`,
-//! nothing tells who has spawned it.) While there are none, it is the poller (`idle::poller`). It
-//! goes when a worker is idle, or when nothing has come for a while ([`QUIET`]).
+//! If every worker computes for long, a task whose descriptor has become ready would wait until one
+//! of the workers' tasks ends. So a run has a place more than it has workers and guests. A thread
+//! of the library comes to that place, and the system's scheduler shares the processors between it
+//! and the workers. It runs only tasks in the queue for tasks from outside that were suspended or
+//! are of timers, and, in kinds `steal` and `cont`, the tasks that these spawn; any other task that
+//! has not begun is left to the workers. (In the one queue of `lifo` and `fifo`, nothing tells who
+//! has spawned it.) While there are none, it is the poller (`idle::poller`). It leaves when a
+//! worker is idle, or when nothing has come for a while ([`QUIET`]).
 //!
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
@@ -44,8 +44,8 @@ pub enum Suspended {
 }
 
 impl Suspended {
-    /// `found`: one of the oldest tasks from outside suits a relief. `more`: there are tasks from
-    /// outside at which the policy has not looked.
+    /// If `found`, one of the oldest tasks from outside suits a relief. If `more`, there are tasks
+    /// from outside at which the policy has not looked.
     pub fn new(found: bool, more: bool, has_idle_worker: bool) -> Suspended {
         match found {
             true if !has_idle_worker => Suspended::Wait,
@@ -55,7 +55,7 @@ impl Suspended {
     }
 }
 
-/// What the keeper knows of the reliefs of all runs.
+/// The keeper's knowledge of the reliefs of all runs.
 pub struct Reliefs {
     /// A look was requested since the last one.
     requested: AtomicBool,
@@ -85,7 +85,8 @@ impl Reliefs {
     /// Requests a look at all runs, after a relief has gone, or a task that suits a relief was queued by
     /// a worker. The caller then calls the keeper.
     pub fn request_look(&self) {
-        // A read-modify-write: the keeper reads the last request, and so acquires the earlier ones, too.
+        // A read-modify-write: the keeper reads the last request, and so also acquires the earlier
+        // ones.
         self.requested.swap(true, Ordering::Release); // pairs with `look`
     }
 }
@@ -123,7 +124,7 @@ impl ReliefState {
         if wanted && before == WANTED {
             self.set(CALLED);
             if call() {
-                return false; // the relief has the keeper look when it goes
+                return false; // the relief has the keeper look when it leaves
             }
             self.set(NONE);
         }
@@ -156,5 +157,5 @@ pub const MOST_LOOKS: usize = 32;
 /// How long a relief sleeps between two looks at the workers.
 pub const LOOK: Duration = Duration::from_millis(1);
 
-/// After how many looks without a task a relief goes.
+/// A relief leaves after this many looks without a task.
 pub const QUIET: u32 = 20;

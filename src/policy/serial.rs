@@ -53,7 +53,7 @@ pub struct Serial {
     quiescence: Quiescence,
     bell: Futex,
     limit: usize,
-    /// Which ready task is next: the youngest if no bit is set.
+    /// The order of ready tasks: the youngest is next if no bit is set.
     order: AtomicU32,
     warm: Duration,
     /// The worker may be the poller.

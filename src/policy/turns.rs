@@ -38,8 +38,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// True if a task from outside must run before the worker's own tasks. `waiting`: the number of
-    /// tasks from outside, at least one.
+    /// True if a task from outside must run before the worker's own tasks. `waiting` is the number
+    /// of tasks from outside, at least one.
     #[cold]
     pub fn is_due(&self, waiting: usize) -> bool {
         self.only_urgent.set(false);
@@ -87,7 +87,7 @@ impl Turns {
         lasts
     }
 
-    /// The worker has taken a task from outside, or has found none. `more`: others may wait.
+    /// The worker has taken a task from outside, or has found none. If `more`, others may wait.
     pub fn took(&self, more: bool) {
         self.left.set(self.left.get().saturating_sub(1));
         if !more || self.left.get() == 0 {

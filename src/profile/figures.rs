@@ -32,7 +32,7 @@ pub struct Figures {
     pub stacks: Vec<(Vec<usize>, u64)>,
 }
 
-/// What the tasks of a function took.
+/// The totals of the tasks of a function.
 pub struct Function {
     pub address: usize,
     pub tasks: u64,

@@ -9,7 +9,7 @@
 //! - A function that has no part when all are in use takes the place of the part with the least
 //!   key. It begins with 0 ticks; its floor is that key.
 //! - What the replaced part had goes to the *rest*: what the path spends in functions without a
-//!   part. Of the rest only the number of tasks is stored. Its ticks are those of the path less
+//!   part. Only the number of tasks is stored for the rest. Its ticks are those of the path less
 //!   those of all parts.
 //!
 //! So a part never has more ticks than the path spends in the function: the missing ones are in the
@@ -193,7 +193,7 @@ impl Parts {
 
     #[cold]
     fn at_far(&self, place: u8) -> &Stored {
-        // SAFETY: a path with so many parts has a `Far`, which lives until `free_far`.
+        // SAFETY: a path with this many parts has a `Far`, which lives until `free_far`.
         unsafe { &(*self.state.far()).parts[usize::from(place) - NEAR] }
     }
 

@@ -154,7 +154,7 @@ impl Path {
         now.saturating_sub(left)
     }
 
-    /// True: from now on the time counts for the path, but not as work. False: as both again.
+    /// If true, the time from now on counts for the path, but not as work; if false, again as both.
     pub fn block(&self, blocks: bool, now: u64) {
         self.stop(now);
         self.blocks.set(blocks);

@@ -109,7 +109,8 @@ fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
     (0..figures.functions.len()).filter(has_tasks).filter(is_shown)
 }
 
-/// What the longest path spends in a function, in nanoseconds. Known exactly: both are equal.
+/// The time that the longest path spends in a function, in nanoseconds. Known exactly: both are
+/// equal.
 struct InSpan {
     least: u64,
     most: u64,
@@ -138,7 +139,7 @@ impl fmt::Display for InSpan {
     }
 }
 
-/// What stands for the functions of a path that are not told apart.
+/// The name that stands for the functions of a path that are not told apart.
 const OTHERS: &str = "(others)";
 
 fn name_on_path<'a>(names: &'a mut Names, figures: &Figures, function: Option<usize>) -> &'a str {

@@ -1,5 +1,5 @@
-//! What the work and the span of a program say about its speed-up. The library predicts with these
-//! formulas for runs that it profiles, and the laboratory for programs that it records.
+//! Conclusions from the work and the span of a program about its speed-up. The library predicts
+//! with these formulas for runs that it profiles, and the laboratory for programs that it records.
 //!
 //! The *work* T1 is the time of all tasks, the *span* T∞ the longest path through them. The
 //! *burdened span* is the longest path if each edge on which a task may move to another worker (a
@@ -26,7 +26,7 @@ impl Measures {
         ratio(self.work, self.burdened_span)
     }
 
-    /// On so many workers no scheduler makes the program quicker than by this factor.
+    /// No scheduler makes the program quicker than by this factor on this many workers.
     pub fn most(&self, workers: u32) -> f64 {
         self.parallelism().min(f64::from(workers))
     }

@@ -32,7 +32,7 @@ pub struct Sums {
     wakes_joiner: Cell<bool>,
 }
 
-/// What the tasks of a context took.
+/// The totals of the tasks of a context.
 #[derive(Clone, Copy, Default)]
 pub struct OfContext {
     pub tasks: u64,

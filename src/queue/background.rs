@@ -35,7 +35,7 @@ pub enum Line {
     GoesOn,
 }
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Look {
     /// The line is empty: nobody needs to look again before it begins anew.
@@ -46,7 +46,7 @@ pub enum Look {
 }
 
 impl Background {
-    /// Where a debugger finds the tasks.
+    /// The place of the tasks, for a debugger.
     pub const LENGTH: Length =
         Length::of_vec_deque(offset_of!(Background, tasks) + TaskQueue::TASKS);
 

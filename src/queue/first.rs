@@ -27,7 +27,7 @@ pub struct First {
 }
 
 impl First {
-    /// Where a debugger finds the two lines: the urgent tasks, then the others.
+    /// The places of the two lines, for a debugger: the urgent tasks, then the others.
     pub const LENGTHS: [Length; 2] = [
         Length::of_vec_deque(offset_of!(First, urgent)),
         Ended::LENGTH.within(offset_of!(First, ended)),

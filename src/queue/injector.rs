@@ -161,7 +161,7 @@ impl From<Full> for Refused {
 }
 
 impl Injector {
-    /// Where a debugger finds the tasks, if the injector is at this offset.
+    /// The place of the tasks, for a debugger, if the injector is at offset `at`.
     pub const fn lengths(at: usize) -> [Length; QUEUES_FOR_ALL] {
         let state = at + offset_of!(Injector, state) + Mutex::<State>::VALUE;
         [

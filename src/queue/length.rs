@@ -19,7 +19,7 @@ pub struct Length {
     slots: Slots,
 }
 
-/// Where the tasks of a queue lie, in consecutive slots, the oldest first.
+/// The place of the tasks of a queue, in consecutive slots, the oldest first.
 ///
 /// If `address` is absent, the word `low` is the address of the oldest task. Otherwise the slots
 /// are a ring. If `via` is absent, the word at `address` is the ring's address, and the word at

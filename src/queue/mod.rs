@@ -58,9 +58,9 @@ pub struct Full;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where thieves take tasks.
+    /// The end at which thieves take tasks.
     Oldest,
-    /// Where the owner adds tasks.
+    /// The end at which the owner adds tasks.
     Youngest,
 }
 
@@ -123,7 +123,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// True if a child that a task forks finds its copy of the deque abandoned: pops take nothing.
     const ABANDONED_IN_CHILD: bool = false;
 
-    /// Where a debugger finds what `len_hint` returns.
+    /// The place of what `len_hint` returns, for a debugger.
     const LENGTH: Length;
 
     // --- thieves ---------------------------------------------------------------------

@@ -346,8 +346,8 @@ impl<const N: usize> Deque for Ring<N> {
 
     #[inline]
     fn looks_empty(&self) -> bool {
-        // Relaxed: a hint. A thread that must not miss a task executes a fence first, and so does
-        // the thread that puts it.
+        // Relaxed: a hint. A thread that must not miss a task executes a fence first. The thread
+        // that puts the task does the same.
         let head = self.word(Ordering::Relaxed).head();
         self.tail.load(Ordering::Relaxed) == head
     }

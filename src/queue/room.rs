@@ -44,7 +44,7 @@ impl<T> Long<T> {
 }
 
 impl<T> QueueOf<T> {
-    /// Where a debugger finds the `VecDeque`.
+    /// The offset of the `VecDeque`, for a debugger.
     pub const TASKS: usize = offset_of!(QueueOf<T>, tasks);
 
     pub const fn new() -> Self {

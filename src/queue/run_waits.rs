@@ -167,7 +167,7 @@ impl RunWaits {
         RunWaits(Mutex::new(List(ptr::null())))
     }
 
-    /// Where a debugger finds the first wait.
+    /// The address of the first wait, for a debugger.
     pub const fn first(&self) -> *const () {
         (&raw const self.0).wrapping_byte_add(Mutex::<List>::VALUE).cast()
     }

@@ -94,11 +94,11 @@
 //!    heavy fence reads the null, and the sleeper sees the task of every other push. (Without the
 //!    sleeper's first fence it would not suffice to look at `lim` again before sleeping: a third
 //!    thread may have asked since, after a silent push.)
-//! 3. *The slot that moved.* Growing and compacting move the tasks under the lock, and so does the
-//!    replacement of a long block by a short one when the deque is empty (`room`). Every other
-//!    thread also reads slots under the lock. Thieves compare the pointers without the lock, but
-//!    only as a hint. A sleeper that looks during the move may see an empty deque; the owner is
-//!    then on the slow path of a push and looks for sleepers at its end.
+//! 3. *The slot that moved.* Growing, compacting, and the replacement of a long block by a short
+//!    one when the deque is empty, move the tasks under the lock (`room`). Every other thread also
+//!    reads slots under the lock. Thieves compare the pointers without the lock, but only as a
+//!    hint. A sleeper that looks during the move may see an empty deque; the owner is then on the
+//!    slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
 //!    Thieves and sleepers compare with `public_end`, which a request does not change. (If they

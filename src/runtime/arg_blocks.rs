@@ -176,7 +176,7 @@ impl Default for BlockPool {
 }
 
 impl BlockPool {
-    /// Allocates a piece. `left`: how many bytes of the caller's last piece will never be cut.
+    /// Allocates a piece. `left` is how many bytes of the caller's last piece will never be cut.
     pub(super) fn allocate_piece(&self, lines: usize, left: usize) -> Result<*mut u8, NoMemory> {
         self.state.with(|state| {
             state.pieces.try_reserve(1).map_err(|_| NoMemory)?;
@@ -232,7 +232,7 @@ impl BlockCache {
     /// Takes a block from the block pool, along with more for this list, or cuts a new one.
     ///
     /// # Safety
-    /// As for `take`; the list of this size class is empty.
+    /// The contract of `take`; the list of this size class is empty.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn refill(&self, class: usize) -> Result<*mut BlockHead, NoMemory> {
@@ -270,7 +270,7 @@ impl BlockCache {
     }
 
     /// # Safety
-    /// As for `take`; the block is empty, has this size class, and nobody else uses it.
+    /// The contract of `take`; the block is empty, has this size class, and nobody else uses it.
     #[inline]
     pub(super) unsafe fn put(&self, block: *mut BlockHead, class: usize) {
         let mut list = self.lists[class].get();
@@ -296,7 +296,7 @@ impl BlockCache {
     /// Gives everything to the block pool, which frees the run's blocks if all are then at home.
     ///
     /// # Safety
-    /// As for `take`.
+    /// The contract of `take`.
     #[cold]
     pub unsafe fn give_back(&self) {
         // SAFETY: the block pool lives until the run has ended.
@@ -325,7 +325,7 @@ impl BlockCache {
     /// Gives half of a list that has become too long to the block pool.
     ///
     /// # Safety
-    /// As for `take`.
+    /// The contract of `take`.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn give_half(&self, list: &mut BlockList, class: usize) {

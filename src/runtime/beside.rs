@@ -54,7 +54,7 @@ impl Worker {
 }
 
 impl Fiber {
-    /// The loop of a relief, until the relief goes, or the stack belongs to a worker's place.
+    /// The loop of a relief, until the relief leaves, or the stack belongs to a worker's place.
     ///
     /// # Safety
     /// The caller is on the fiber, which is at a relief's place.

@@ -37,7 +37,7 @@
 //! served in the order in which their sections have ended, even beside tasks that begin and end
 //! sections without ever blocking. This costs two switches of stacks; no thread is woken or put to
 //! sleep. (Rejected: a task keeps its worker from section to section. Of 100 connections of an echo
-//! server the slowest then got 80 answers in the time in which the mean was 900.)
+//! server the slowest then got 80 answers in the time in which the mean was 900 answers.)
 //!
 //! A relief also begins with the first task in the line. The line does not starve other tasks:
 //! after `TICK` tasks of the line have continued at a worker in this way, one of the worker's own

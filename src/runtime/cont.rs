@@ -189,7 +189,7 @@ pub unsafe extern "C" fn spawn<P: HasChildren<I>, I: Instrumentation>(
 /// a stolen spawner still has the `s` of the worker on which it began.
 ///
 /// # Safety
-/// As for `spawn`.
+/// The contract of `spawn`.
 #[unsafe(link_section = ".text.hot")]
 #[inline(never)]
 unsafe extern "C" fn spawn_by_other<P: HasChildren<I>, I: Instrumentation>(
@@ -208,7 +208,7 @@ unsafe extern "C" fn spawn_by_other<P: HasChildren<I>, I: Instrumentation>(
 /// `sched_fork`.
 ///
 /// # Safety
-/// As for `spawn`; the descriptor lives until it is joined.
+/// The contract of `spawn`; the descriptor lives until it is joined.
 #[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn fork<P: HasChildren<I>, I: Instrumentation>(
     forked: &Forked,
@@ -275,7 +275,7 @@ unsafe fn call<I: Instrumentation>(
 /// `call`, with the sanitizers and the C++ runtime informed of the switch.
 ///
 /// # Safety
-/// As for `call`.
+/// The contract of `call`.
 #[inline(never)] // so that no address of a thread-local variable is kept across the switch
 unsafe fn call_instrumented(
     code: CallOnStack,
@@ -301,7 +301,7 @@ unsafe fn call_instrumented(
 /// `spawn`, if the worker's fiber has no child fiber, or `f` is NULL.
 ///
 /// # Safety
-/// As for `spawn`; the caller owns the worker.
+/// The contract of `spawn`; the caller owns the worker.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn spawn_slowly<P: HasChildren<I>, I: Instrumentation>(
@@ -322,7 +322,7 @@ unsafe extern "C" fn spawn_slowly<P: HasChildren<I>, I: Instrumentation>(
 /// `fork`, if the caller is not the owner, the worker's fiber has no child fiber, or `f` is NULL.
 ///
 /// # Safety
-/// As for `fork`.
+/// The contract of `fork`.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn fork_slowly<P: HasChildren<I>, I: Instrumentation>(

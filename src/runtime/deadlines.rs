@@ -1,4 +1,4 @@
-//! The process's deadlines (`deadline`): who looks at the clock, and the threads' part in it.
+//! The process's deadlines (`deadline`): the threads that look at the clock, and their duties.
 //!
 //! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a
 //! run until the end of that run; so programs without deadlines have no thread for them. If the
@@ -57,8 +57,8 @@ const BATCHES: usize = 32;
 /// How often an idle worker looks if tasks wait and there is no keeper.
 const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
 
-/// Cuts off the waits that a cancellation has reached. (A function of a higher floor, always the
-/// same.)
+/// Cuts off the waits that a cancellation has reached. (It is a function of a higher floor, always
+/// the same one.)
 pub type Cut = fn(&Deadlines);
 
 #[unsafe(link_section = "sched_words")]
@@ -69,7 +69,7 @@ pub fn now() -> i64 {
     i64::try_from(time::nanos()).unwrap_or(FOREVER)
 }
 
-/// To be called before the first `add` in the run of `worker`.
+/// Must be called before the first `add` in the run of `worker`.
 pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
     DEADLINES.prepare()?;
     // Relaxed: all callers store the same function. Without the comparison all threads would write to
@@ -84,7 +84,7 @@ pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
 /// Adds an entry.
 ///
 /// # Safety
-/// As for `Deadlines::add`; `prepare` has succeeded.
+/// The contract of `Deadlines::add`; `prepare` has succeeded.
 pub unsafe fn add(entry: *const Entry, deadline: i64) {
     // SAFETY: by the caller's promise.
     if unsafe { DEADLINES.add(entry, deadline, number_of_thread()) } {
@@ -112,7 +112,7 @@ pub(super) fn is_of_timer(task: Task) -> bool {
 /// See `Deadlines::remove`.
 ///
 /// # Safety
-/// As for `Deadlines::remove`.
+/// The contract of `Deadlines::remove`.
 pub unsafe fn remove(entry: *const Entry) -> bool {
     // SAFETY: by the caller's promise.
     unsafe { DEADLINES.remove(entry) }
@@ -159,8 +159,8 @@ pub fn has_no_keeper() {
     DEADLINES.disarm();
 }
 
-/// What the keeper does for the deadlines. Returns how long it may sleep, and whether tasks may
-/// have been queued since the last call.
+/// The keeper's duty for the deadlines. Returns how long it may sleep, and whether tasks may have
+/// been queued since the last call.
 pub fn look() -> (Duration, Served) {
     cut_requested(); // a later request has called the keeper, which is this thread
     while DEADLINES.serve(time::nanos()) {

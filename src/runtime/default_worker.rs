@@ -53,7 +53,7 @@ pub fn forget<T>(newest: impl FnOnce() -> T) -> Option<T> {
     MAKING.with(|()| forget_worker().then(newest))
 }
 
-/// Makes the worker the former one. False if there is none. To be called with the lock, or alone.
+/// Makes the worker the former one. False if there is none. Must be called with the lock, or alone.
 fn forget_worker() -> bool {
     let worker = WORKER.swap(ptr::null_mut(), Ordering::Relaxed);
     if !worker.is_null() {
@@ -62,7 +62,7 @@ fn forget_worker() -> bool {
     !worker.is_null()
 }
 
-/// Forgets the parent's pool. To be called in a child made by fork.
+/// Forgets the parent's pool. Must be called in a child made by fork.
 ///
 /// # Safety
 /// No other thread of this process uses the functions of this file before this function returns.

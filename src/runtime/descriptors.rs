@@ -1,4 +1,4 @@
-//! The descriptors of the process for which tasks wait, and who looks for their events.
+//! The descriptors of the process for which tasks wait, and the threads that look for their events.
 //!
 //! A *slot* for each number of a descriptor holds its waiters (`sync::descriptor`) under a lock. The
 //! slots are made in chunks, when a number of the chunk is awaited for the first time.
@@ -103,7 +103,7 @@ fn chunks() -> &'static [AtomicPtr<Slot>] {
     if first.is_null() {
         return &[];
     }
-    // SAFETY: `slot` has made so many; they are never freed.
+    // SAFETY: `slot` has made this many; they are never freed.
     unsafe { std::slice::from_raw_parts(first, MOST_CHUNKS) }
 }
 
@@ -322,7 +322,7 @@ fn poll_now() -> bool {
 /// Queues the tasks that waited for the events which the calling thread has.
 ///
 /// # Safety
-/// As for `Poller::serve`.
+/// The contract of `Poller::serve`.
 pub unsafe fn serve_held() {
     // SAFETY: by the caller's promise.
     unsafe { POLLER.serve(dispatch) };
@@ -338,7 +338,7 @@ pub fn leave_poller() {
     }
 }
 
-/// What the keeper does for descriptors each time that it is awake. Returns how long it may sleep.
+/// The keeper's duty for descriptors, each time that it is awake. Returns how long it may sleep.
 pub fn keep() -> Duration {
     if !STANDBY.may_look(&POLLER) {
         return futex::LONGEST;
@@ -387,7 +387,8 @@ pub unsafe fn forget() {
             continue;
         }
         for at in 0..SLOTS {
-            // SAFETY: the chunk has so many slots; nobody else uses them, by the caller's promise.
+            // SAFETY: the chunk has this many slots; nobody else uses them, by the caller's
+            // promise.
             unsafe { (*chunk.add(at)).reset(Descriptor::default()) };
         }
     }

@@ -7,8 +7,8 @@
 //! # What a guest does not do
 //!
 //! A guest runs only tasks that are part of its call: its caller may hold a lock that another task
-//! needs. Its stack cannot be left, so a task there cannot be suspended. Where a worker's task
-//! would wait, a guest runs parts of the loop for which it waits (`api`), and then its thread
+//! needs. Its stack cannot be left, so a task there cannot be suspended. A worker's task would
+//! wait; a guest instead runs parts of the loop for which it waits (`api`), and then its thread
 //! sleeps (`Policy::sleep_as_guest`), which leaves its processor to a worker. (In rayon a waiting
 //! thread runs any job; a job that needs a lock of the waiting caller then deadlocks: issue 592.)
 //!
@@ -91,7 +91,7 @@ impl Fiber {
     }
 }
 
-/// True if the caller can be a guest of a run. `has_places`: the run has places for guests.
+/// True if the caller can be a guest of a run. If `has_places`, the run has places for guests.
 fn may_come(has_places: bool) -> bool {
     has_places && Worker::current().is_none() && identity::innermost_section().is_none()
 }

@@ -164,7 +164,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
 /// `run_loop` would also hold an unused record.)
 ///
 /// # Safety
-/// As for `run_loop`.
+/// The contract of `run_loop`.
 #[cold]
 #[inline(never)]
 unsafe fn run_loop_of_thread(start: FiberStart) -> ! {
@@ -174,7 +174,7 @@ unsafe fn run_loop_of_thread(start: FiberStart) -> ! {
 }
 
 /// # Safety
-/// As for `run_loop`; the caller is on the fiber, which is new.
+/// The contract of `run_loop`; the caller is on the fiber, which is new.
 #[inline(always)]
 unsafe fn run_loop_on(fiber: &Fiber, start: FiberStart) -> ! {
     let FiberStart { worker, stack: _, first_task, origin } = start;
@@ -209,7 +209,7 @@ unsafe fn run_loop_on(fiber: &Fiber, start: FiberStart) -> ! {
     fiber.first_task.set(first_task);
     fiber.loop_start.set(loop_start);
     fiber.nesting.set(0); // the stack may have been a child's
-    // SAFETY: the caller is on the fiber, and so is the worker; no task has begun here.
+    // SAFETY: the caller and the worker are on the fiber; no task has begun here.
     unsafe { fiber.run_to_end() }
 }
 
@@ -242,8 +242,8 @@ unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
 impl Fiber {
     /// Runs the worker's loop on this fiber until the run ends.
     ///
-    /// # Safety
-    /// The caller is on the fiber, and so is the fiber's worker. Nothing on it is needed any more.
+    /// # Safety The caller and the fiber's worker are on the fiber. Nothing on the fiber is needed
+    /// any more.
     pub(super) unsafe fn run_to_end(&self) -> ! {
         // The control registers may still have the values of the last task.
         self.worker().float_control.get().set();
@@ -262,9 +262,8 @@ impl Fiber {
     /// `to`. The fiber's own stack goes into the stack cache before the switch; only the worker's
     /// thread takes stacks out of that cache, and only after the switch.
     ///
-    /// # Safety
-    /// The caller is on the fiber, and the calling thread occupies `worker`. Nothing on the fiber
-    /// is needed any more. `to` as for `switch::jump_to`.
+    /// # Safety The caller is on the fiber, and the calling thread occupies `worker`. Nothing on
+    /// the fiber is needed any more. `to` is valid for `switch::jump_to`.
     #[inline(always)] // see `SanitizerState::enter`
     pub(super) unsafe fn leave(
         &self,

@@ -108,14 +108,14 @@ impl Worker {
         unsafe { &*s.cast::<Worker>() }
     }
 
-    /// The calling thread's worker in the run of `s`. To be called after a task that was given `s`:
-    /// the task may have waited, and continued on another worker.
+    /// The calling thread's worker in the run of `s`. Must be called when a task that was given `s`
+    /// has returned: the task may have waited, and continued on another worker.
     ///
     /// # Safety
-    /// As for `of`; the calling thread is a worker of the run.
+    /// The contract of `of`; the calling thread is a worker of the run.
     #[inline]
     pub unsafe fn current_in_run_of<'a>(s: *mut Scheduler) -> &'a Worker {
-        // SAFETY: by the caller's promise, the same as that to `of`.
+        // SAFETY: the caller makes the promise that `of` requires.
         let given = unsafe { Worker::of(s) };
         given.mine().map(Mine::worker).unwrap_or_else(|| {
             check_no_section_left();
@@ -334,7 +334,7 @@ pub fn current_fiber<'a>() -> Option<&'a Fiber> {
     open_section().or_else(|| Worker::current().map(Mine::fiber))
 }
 
-/// To be called in the child of a fork, where no section is open. Relaxed: it has one thread.
+/// Must be called in the child of a fork, where no section is open. Relaxed: it has one thread.
 pub fn forget_sections() {
     OPEN_SECTIONS.store(0, Ordering::Relaxed);
 }
@@ -356,7 +356,7 @@ fn returned(fiber: &Fiber) -> ! {
     not_ended();
 }
 
-/// Ends the process if the thread has left its worker for a section. To be called when a task has
+/// Ends the process if the thread has left its worker for a section. Must be called when a task has
 /// returned and its thread occupies no worker.
 #[cold]
 pub fn check_no_section_left() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How soon the keeper looks again at a run that wants a relief.
 const SOON: Duration = Duration::from_millis(1);
 
-/// What the keeper does. Returns how long it may sleep.
+/// The keeper's duties. Returns how long it may sleep.
 pub fn look(reason: Reason) -> Duration {
     if reason == Reason::End {
         return futex::LONGEST;

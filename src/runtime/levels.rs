@@ -32,7 +32,7 @@ impl Worker {
     }
 
     /// # Safety
-    /// As for `spawn_at`.
+    /// The contract of `spawn_at`.
     unsafe fn spawn_at_now(&self, level: Level, task: Task) -> Result<(), Refused> {
         let Some(mine) = self.mine() else {
             // SAFETY: by the caller's promise.

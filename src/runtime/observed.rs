@@ -91,7 +91,7 @@ pub fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> 
     pack::<C>(Some(mine), watch, slice, Some(mine.fiber())).unwrap_or(task)
 }
 
-/// Packs the record of a task into an argument block. `from`: the fiber of its spawner, if any.
+/// Packs the record of a task into an argument block. `from` is the fiber of its spawner, if any.
 #[inline(always)]
 fn pack<C: ProgramFunction>(
     mine: Option<Mine>,
@@ -134,7 +134,7 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
     wrapped
 }
 
-/// Wraps a task from outside of the run. `function`: the address of the program's function.
+/// Wraps a task from outside of the run. `function` is the address of the program's function.
 fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task, function: usize) -> Task {
     let Some(watch) = run.watch(0).filter(|_| is_observed(run.config())) else { return task };
     let slice = || match run.timeline() {
@@ -210,7 +210,7 @@ fn note_descriptor(queued: *const Forked, wrapped: Task) {
 /// `Row::spawn`.
 ///
 /// # Safety
-/// As for `entry::spawn`.
+/// The contract of `entry::spawn`.
 unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) -> c_int {
     let Some(f) = f else { return errno::failed(libc::EINVAL) };
     let _ignored = Ignored::begin();
@@ -236,7 +236,7 @@ unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Wor
 /// `Row::fork`.
 ///
 /// # Safety
-/// As for `forked::fork`.
+/// The contract of `forked::fork`.
 unsafe extern "C" fn fork(
     forked: &Forked,
     f: Option<TaskFn>,
@@ -270,7 +270,7 @@ unsafe extern "C" fn fork(
 /// `Row::offer`.
 ///
 /// # Safety
-/// As for `forked::offer`.
+/// The contract of `forked::offer`.
 unsafe fn offer(
     forked: &Forked,
     task: Task,

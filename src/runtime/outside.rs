@@ -19,7 +19,7 @@ use crate::task::Task;
 use std::ptr;
 
 impl Worker {
-    /// Lets tasks from outside the run go before the calling task, if their turn is due. To be
+    /// Lets tasks from outside the run go before the calling task, if their turn is due. Must be
     /// called where the task may be suspended. Returns the worker on which the task continues:
     /// `self`, if the caller is not a task of this worker's run.
     #[cold]

@@ -49,7 +49,7 @@ impl Worker {
     }
 
     /// Queues a suspended task of this run: for this `turn` if the calling thread is a worker of
-    /// this run, and otherwise behind all others. `from`: see `rouse`.
+    /// this run, and otherwise behind all others. `from` is explained at `rouse`.
     pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
             // The run has not ended, since the task counts as waiting, or is a parent process's.
@@ -65,7 +65,7 @@ impl Worker {
     /// `spawn` by a thread that is not this worker's owner, or of a NULL function.
     ///
     /// # Safety
-    /// As for `spawn`.
+    /// The contract of `spawn`.
     #[cold]
     #[inline(never)]
     pub unsafe extern "C" fn spawn_elsewhere(

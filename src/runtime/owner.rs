@@ -18,7 +18,7 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-/// How far an operation on a built-in deque has come.
+/// The progress of an operation on a built-in deque.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum BuiltInStep {
     Done,
@@ -182,7 +182,7 @@ impl Mine<'_> {
     /// Returns a stack that is free, or that the caller leaves for good, to the worker's cache.
     ///
     /// # Safety
-    /// As for `StackCache::put`.
+    /// The contract of `StackCache::put`.
     #[inline(always)]
     pub unsafe fn put_stack(self, stack: Stack) {
         // SAFETY: by the caller's promise; there is room for the stack after `thin_stacks`.
@@ -197,7 +197,7 @@ impl Mine<'_> {
     /// Moves a stack from the worker's cache to the process's store.
     ///
     /// # Safety
-    /// As for `StackCache::move_one_to_store`.
+    /// The contract of `StackCache::move_one_to_store`.
     #[cold]
     #[inline(never)]
     unsafe fn thin_stacks(self) {
@@ -238,7 +238,7 @@ impl Mine<'_> {
         }
     }
 
-    /// `hold`, where the policy has no counter for each worker.
+    /// Does `hold` for a policy without a counter for each worker.
     #[cold]
     #[inline(never)]
     fn hold_in_policy(self) {

@@ -161,7 +161,7 @@ fn returned_in_child() -> ! {
     ))
 }
 
-/// Where reliefs sleep; nobody changes the word.
+/// The word on which reliefs sleep; nobody changes it.
 #[unsafe(link_section = "sched_words")]
 static BESIDE: Futex = Futex::new(0);
 
@@ -224,8 +224,8 @@ impl Worker {
         let _ = self.unbegun_join.compare_exchange(noted, none, relaxed, relaxed);
     }
 
-    /// Ends the process if a task waits for a task that no worker has begun. To be called when all
-    /// workers of the run are idle and nothing is queued, so that no worker can begin it later.
+    /// Ends the process if a task waits for a task that no worker has begun. Must be called when
+    /// all workers of the run are idle and nothing is queued, so that no worker can begin it later.
     pub fn check_join(&self) {
         // SAFETY: no worker runs a task, so the waiting task has not continued; it keeps the
         // descriptor until its join is over.

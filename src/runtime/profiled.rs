@@ -53,8 +53,8 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
     Some(task.path.set_back(&before, clock::ticks()))
 }
 
-/// Called when the caller's loop of `units` units is over. `before`: the lengths of the paths
-/// before the loop; `longest`: the lengths of the longest paths through one unit.
+/// Called when the caller's loop of `units` units is over. `before` is the lengths of the paths
+/// before the loop; `longest` is the lengths of the longest paths through one unit.
 ///
 /// The workers have halved the loop repeatedly. At each halving, one half may have moved to another
 /// worker, and its end may have moved back. So the burdened path has two moves for each halving.

@@ -225,7 +225,7 @@ pub const LAYOUT: [usize; 3] = [
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
 
-/// Of this many tasks that a worker wakes in succession, one is queued behind all others; the rest
+/// One task of this many that a worker wakes in succession is queued behind all others; the rest
 /// continue soon. See `api::sync`.
 pub(super) const WAKES_IN_TURN: u32 = 1024;
 
@@ -316,8 +316,8 @@ pub struct Fiber {
     pub(super) worker: Cell<*const Worker>,
     /// None: a thread's own stack, or a new stack, whose memory is all zero: see `Fiber::on`.
     pub(super) stack: Option<Stack>,
-    /// Where the loop that begins here looks for its first task. Also `Injector` while tasks from
-    /// outside the run have a turn here ([`outside`](super::outside)).
+    /// The place where the loop that begins here looks for its first task. Also `Injector` while
+    /// tasks from outside the run have a turn here ([`outside`](super::outside)).
     pub(super) loop_start: Cell<LoopStart>,
     /// A task that the loop runs before those in the queues.
     pub(super) first_task: Cell<Option<Task>>,
@@ -383,7 +383,7 @@ pub struct Fiber {
     pub(super) countdown_start: Cell<u32>,
 }
 
-/// Where a loop looks for its first task.
+/// The place where a loop looks for its first task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopStart {
     OwnQueue,
@@ -454,7 +454,7 @@ impl Section {
 }
 
 impl Fiber {
-    /// Where an observer finds the youngest task's record.
+    /// The offset of the youngest task's record, for an observer.
     pub const OBSERVED: usize = offset_of!(Fiber, observed);
     pub const DESCRIPTOR: usize = offset_of!(Fiber, descriptor);
 
@@ -634,7 +634,7 @@ impl Run {
     /// Gives worker `index` a thread: see `RunThreads::start`.
     ///
     /// # Safety
-    /// As for `RunThreads::start`.
+    /// The contract of `RunThreads::start`.
     pub unsafe fn call(&self, index: usize) -> bool {
         // SAFETY: passed on.
         unsafe { self.threads.start(index) }
@@ -645,7 +645,7 @@ impl Run {
         self.end.sleep(limit);
     }
 
-    /// To be called when the loop of worker 0 has returned.
+    /// Must be called when the loop of worker 0 has returned.
     pub fn announce_end(&self) {
         self.end.happen();
     }

@@ -254,7 +254,7 @@ pub fn runs_made() -> usize {
     RUNS.load(Ordering::SeqCst)
 }
 
-/// Where a debugger finds the first of all records.
+/// The address of the first of all records, for a debugger.
 pub const fn first_record() -> *const () {
     (&raw const REGISTRY.all).cast()
 }

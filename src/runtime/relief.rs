@@ -1,4 +1,4 @@
-//! The reliefs of a run (`policy::reliefs`): who calls one, and how it comes and goes.
+//! The reliefs of a run (`policy::reliefs`): the calls, the arrival and the leaving of a relief.
 //!
 //! While descriptors are awaited, and after a deadline, the keeper (`runtime::keeper`) looks whether
 //! a run wants a relief. If the run still wants one a millisecond later, the keeper calls a thread of

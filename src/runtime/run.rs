@@ -271,7 +271,8 @@ impl Run {
     }
 }
 
-/// Prepares the process for a run and returns the terms of the caller's thread. To be called first.
+/// Prepares the process for a run and returns the terms of the caller's thread. Must be called
+/// first.
 fn prepare(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
@@ -386,8 +387,8 @@ pub trait Open {
         limit: &dyn Fn() -> Option<Duration>,
     ) -> Result<(), Errno>;
 
-    /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. To be called
-    /// successfully once, before the value is dropped.
+    /// Waits until no task is left, and ends the run. Fails like `wait_for_rest`. Must succeed once
+    /// before the value is dropped.
     fn close(&self) -> Result<(), Errno>;
 
     /// `close` within `limit`. False: tasks are left, and nobody finishes the run.

@@ -47,7 +47,7 @@ pub fn each(look: &mut dyn FnMut(&RunWait)) {
     WAITS.each(look);
 }
 
-/// Where a debugger finds the first wait.
+/// The address of the first wait, for a debugger.
 pub const fn first() -> *const () {
     WAITS.first()
 }

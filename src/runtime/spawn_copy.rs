@@ -101,7 +101,7 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
 /// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
 ///
 /// # Safety
-/// As for `spawn`.
+/// The contract of `spawn`.
 pub unsafe fn spawn_at(
     level: Level,
     f: TaskFn,
@@ -137,7 +137,7 @@ pub unsafe fn spawn_with_header(
 /// `spawn_with_header` into the queue of a guest's place.
 ///
 /// # Safety
-/// As for `spawn_with_header`.
+/// The contract of `spawn_with_header`.
 pub unsafe fn queue_with_header(
     f: TaskFn,
     header: *const c_void,
@@ -176,7 +176,7 @@ unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: 
 /// `spawn` into the queue of a guest's place.
 ///
 /// # Safety
-/// As for `spawn`.
+/// The contract of `spawn`.
 pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: Mine) -> c_int {
     // SAFETY: as in `spawn`.
     let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
@@ -187,7 +187,7 @@ pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: Mine) ->
 /// The rest of `spawn_filled`. `put` adds the task.
 ///
 /// # Safety
-/// As for `spawn_filled`.
+/// The contract of `spawn_filled`.
 #[inline]
 unsafe fn spawn_by(
     f: TaskFn,

@@ -130,7 +130,7 @@ impl Worker {
     }
 
     /// Told when the caller's task has ended, which the task of a node follows (`sync::dag`), and
-    /// before that one can begin. `node`: its address.
+    /// before that one can begin. `node` is the node's address.
     #[cold]
     pub fn tell_edge(&self, node: usize) {
         let (Some(watch), Some(mine)) = (self.watch(), self.mine()) else { return };

@@ -71,7 +71,7 @@ pub unsafe fn stand_in_line(fiber: &Fiber, next: Task) {
 /// `leave_for_new_loop`, which queues `next` again if there is no stack.
 ///
 /// # Safety
-/// As for `leave_for_new_loop`.
+/// The contract of `leave_for_new_loop`.
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_new_loop_or_put_back(
@@ -96,7 +96,7 @@ type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> R
 /// otherwise calls `to_loop`, which is `leave_for_new_loop` or calls it.
 ///
 /// # Safety
-/// As for `suspend`; the fiber can be left and has no child fiber.
+/// The contract of `suspend`; the fiber can be left and has no child fiber.
 #[inline]
 pub(super) unsafe fn leave_fiber(
     fiber: &Fiber,
@@ -120,7 +120,7 @@ pub(super) unsafe fn leave_fiber(
 /// Suspends the calling task, and switches to the fiber of the continuation `next`.
 ///
 /// # Safety
-/// As for `leave_fiber`; `next` was published, and only the caller resumes it.
+/// The contract of `leave_fiber`; `next` was published, and only the caller resumes it.
 #[inline]
 pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
     fiber: &Fiber,
@@ -147,7 +147,7 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
 /// The rest of `leave_for_continuation` if each switch must be reported (`listeners::any`).
 ///
 /// # Safety
-/// As for `leave_for_continuation`; the worker's fiber is already that of `to`.
+/// The contract of `leave_for_continuation`; the worker's fiber is already that of `to`.
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_continuation_told(
@@ -207,7 +207,7 @@ unsafe fn queue_soon_again(continuation: *mut c_void) {
 /// an error there is no stack, and nothing has changed.
 ///
 /// # Safety
-/// As for `leave_fiber`.
+/// The contract of `leave_fiber`.
 #[inline(never)] // so that no thread-local address is kept across the switch
 pub(super) unsafe fn leave_for_new_loop(
     fiber: &Fiber,
@@ -221,7 +221,7 @@ pub(super) unsafe fn leave_for_new_loop(
 /// `leave_for_new_loop` for a loop that first looks for tasks from outside the run.
 ///
 /// # Safety
-/// As for `leave_fiber`.
+/// The contract of `leave_fiber`.
 #[cold]
 #[inline(never)] // as above
 pub(super) unsafe fn leave_for_outside(
@@ -233,7 +233,7 @@ pub(super) unsafe fn leave_for_outside(
 }
 
 /// # Safety
-/// As for `leave_fiber`.
+/// The contract of `leave_fiber`.
 #[inline(always)]
 unsafe fn leave_for_loop(
     fiber: &Fiber,
@@ -266,9 +266,9 @@ unsafe fn leave_for_loop(
     Ok(())
 }
 
-/// Makes `left` and its `publish` the library's memory for a race detector. To be called before the
-/// thread leaves a stack, if switches are reported. Both lie on that stack: once `publish` has made
-/// the task known, another thread may run there while this thread still reads them.
+/// Makes `left` and its `publish` the library's memory for a race detector. Must be called before
+/// the thread leaves a stack, if switches are reported. Both lie on that stack: once `publish` has
+/// made the task known, another thread may run there while this thread still reads them.
 ///
 /// # Safety
 /// Nobody else has `left`.
@@ -343,7 +343,7 @@ pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker
 /// task that resumes the suspended one.
 ///
 /// # Safety
-/// As for `queue_continuation`.
+/// The contract of `queue_continuation`.
 #[inline]
 pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<'a>, Task)> {
     let continuation: *const Continuation = continuation.cast();
@@ -376,8 +376,8 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
 
 /// The function of a queued spawner: resumes the spawner. Returns as `resume` does.
 ///
-/// # Safety
-/// `room` belongs to a published spawner's context, and is taken once. `s` as for `resume`.
+/// # Safety `room` belongs to a published spawner's context, and is taken once. `s` is valid for
+/// `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
     unsafe { resume_task(spawner_task(room), Worker::of(s), || detach_spawner(room)) }

@@ -105,7 +105,7 @@ pub struct WaitNote {
     count: AtomicUsize,
 }
 
-/// What an observer has read of a note.
+/// The data that an observer has read of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub waits_for: WaitsFor,

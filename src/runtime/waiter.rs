@@ -20,7 +20,7 @@ pub enum Waiter {
     Worker(*const Worker),
     /// A thread that is not a worker of the run.
     Thread,
-    /// Such a thread, which wakes by itself at its deadline.
+    /// A `Thread` that wakes by itself at its deadline.
     TimedThread,
     /// No task or thread: a function is called.
     Server(*const Server),

@@ -6,9 +6,9 @@
 //!
 //! "Behind all others" is the end of the injector. But if the worker's own queue is first in, first
 //! out even for its owner (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
-//! Tokio does the same, and so does the fiber scheduler whose benchmarks are in `bench_c`
-//! (`fiber.h`): in both, a worker runs the tasks of its own queue, and looks at the injector after
-//! every 61 tasks. This library differs from both in three points:
+//! Tokio and the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`) do the same: in
+//! both, a worker runs the tasks of its own queue, and looks at the injector after every 61 tasks.
+//! This library differs from both in three points:
 //!
 //! - One in [`YIELDS_PER_LOOK`] yields of each task also looks at the injector. Otherwise a task in
 //!   the injector could wait for its first turn while another task has 61 turns. The aim is that no

@@ -1,4 +1,5 @@
-//! What a program and its user ask for, before it is compared with the table of kinds.
+//! The settings that a program and its user ask for, before they are compared with the table of
+//! kinds.
 
 use crate::settings::words::{
     Deadlock, DequeOrLock, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
@@ -16,7 +17,7 @@ pub enum Threads {
     Count(usize),
 }
 
-/// What the program and its user ask for.
+/// The settings that the program and its user ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub kind: Kind,

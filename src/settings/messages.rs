@@ -86,5 +86,5 @@ impl Choice {
     }
 }
 
-/// What a line begins with that refuses a program's settings.
+/// The beginning of a line that refuses a program's settings.
 pub const SETTINGS: &str = "sched_pool_create: options.settings: ";

@@ -23,7 +23,7 @@ fn set(setting: &[u8], config: &mut Config) -> Result<(), Refused> {
     }
     let mut out = Out::stderr();
     let _ = write!(out, "libsched: {SETTINGS}");
-    // What is not ASCII is shown as it stands in Rust's texts, and a long text is cut.
+    // Characters that are not ASCII are shown as Rust escapes them, and a long text is cut.
     let shown = &setting[..setting.len().min(64)];
     let _ = write!(out, "{}: ", shown.escape_ascii());
     let _ = match var {

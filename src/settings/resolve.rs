@@ -27,7 +27,7 @@ fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)
     refused
 }
 
-/// What is in force for one run.
+/// The settings that are in force for one run.
 pub struct Resolved<R: 'static> {
     pub config: Config,
     pub transfers: Transfers,
@@ -45,8 +45,8 @@ pub fn resolve<R: AsRef<Combination>>(
     let deque_of = |config: &Config| config.deque.or_else(|| row_of(config)?.as_ref().deque);
     let mut config = Config { deque: None, steal: None, overflow: None, global: None, ..*asked };
     let refused = read_environment(&mut config);
-    // A deque that was asked for with one kind may not suit another kind. What was asked for with
-    // one deque (how much a thief takes, for instance) may not suit another deque.
+    // A deque that was asked for with one kind may not suit another kind. A setting that was asked
+    // for with one deque (how much a thief takes, for instance) may not suit another deque.
     if config.kind == asked.kind {
         config.deque = config.deque.or(asked.deque);
     }
@@ -77,7 +77,7 @@ pub fn resolve<R: AsRef<Combination>>(
     Ok(Resolved { config, transfers, row })
 }
 
-/// What the program has asked for, if it stays or suits the row.
+/// The program's request, if it stays or suits the row.
 fn kept<T: PartialEq>(asked: Option<T>, as_asked: bool, accepted: &[T]) -> Option<T> {
     asked.filter(|value| as_asked || accepted.contains(value))
 }

@@ -5,8 +5,8 @@ use crate::settings::config::Config;
 use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::words::{DequeOrLock, Global, Kind, Overflow, Steal};
 
-/// What a row of the table of kinds accepts; the first value of each list is the default. A row on
-/// which a variable has no effect accepts all values of the variable.
+/// The settings that a row of the table of kinds accepts; the first value of each list is the
+/// default. A row on which a variable has no effect accepts all values of the variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepted {
     pub steal: &'static [Steal],

@@ -1,4 +1,4 @@
-//! What the process has printed on stderr about the environment: each line is printed once. (A
+//! The lines that the process has printed on stderr about the environment: each is printed once. (A
 //! program that passes NULL for the default pool tries to make that pool at each call, and all
 //! tries fail for the same reason.)
 

@@ -139,7 +139,7 @@ pub struct File {
 pub enum Place {
     /// After everything that the file contains.
     End,
-    /// Where the writer says, if the file can seek.
+    /// At the position that the writer names, if the file can seek.
     Anywhere,
 }
 

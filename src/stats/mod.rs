@@ -1,5 +1,5 @@
-//! What a run reports about itself. Each worker counts on its own cache line with plain stores; the
-//! reader makes the sums, so counting disturbs no other worker.
+//! The report of a run about itself. Each worker counts on its own cache line with plain stores;
+//! the reader makes the sums, so counting disturbs no other worker.
 
 pub mod bars;
 pub mod file;

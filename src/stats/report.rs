@@ -12,7 +12,7 @@ use crate::sys::terminal::Screen;
 use std::fmt::{self, Write};
 use std::mem;
 
-/// Where the statistics of a run go.
+/// The destination of the statistics of a run.
 pub struct Report {
     format: Stats,
     /// The file of `SCHED_STATS_FILE`; None: stderr.

@@ -35,7 +35,7 @@ unsafe impl Send for Barrier {}
 unsafe impl Sync for Barrier {}
 
 impl Barrier {
-    /// Where an observer finds the two numbers.
+    /// The offsets of the two numbers, for an observer.
     pub const SIZE: usize = offset_of!(Barrier, size);
     pub const ARRIVED: usize = offset_of!(Barrier, arrived);
 

@@ -65,7 +65,7 @@ impl Cond {
     /// Like `link`, for a waiter with a deadline, which may call `leave`.
     ///
     /// # Safety
-    /// As for `link`.
+    /// The contract of `link`.
     pub unsafe fn link_to_leave(&self, waiting: &Waiting) {
         // SAFETY: as in `link`.
         self.0.locked(|list| unsafe { list.push_to_leave(&raw const waiting.node) });

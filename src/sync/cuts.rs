@@ -1,4 +1,4 @@
-//! Which thread cuts off the waits that a cancellation reaches, and when (`api::cancel`).
+//! Decides which thread cuts off the waits that a cancellation reaches, and when (`api::cancel`).
 //!
 //! # Protocol
 //!

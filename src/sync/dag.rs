@@ -108,7 +108,7 @@ impl Edge {
     }
 }
 
-/// What an observer finds in the word of a vertex.
+/// The data that an observer finds in the word of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenVertex {
     pub is_ready: bool,
@@ -144,9 +144,9 @@ impl Vertex {
     /// Adds an edge: `before` is a predecessor of this vertex. False: `before` has ended already,
     /// and the edge is not used.
     ///
-    /// # Safety
-    /// Only the caller adds edges to this vertex, which is not ready. The edge is unused, and lives
-    /// until the vertex begins; so does the vertex. `before` has not ended, or lives during the call.
+    /// # Safety Only the caller adds edges to this vertex, which is not ready. The edge is unused.
+    /// It and the vertex live until the vertex begins. `before` has not ended, or lives during the
+    /// call.
     pub unsafe fn follow(&self, before: &Vertex, edge: *mut Edge) -> bool {
         if before.has_ended() {
             return false;
@@ -164,7 +164,7 @@ impl Vertex {
     /// are counted at once. Calls `late` with each predecessor that has ended already.
     ///
     /// # Safety
-    /// As for `follow`; the vertex has no edges yet.
+    /// The contract of `follow`; the vertex has no edges yet.
     pub unsafe fn follow_all<'a>(
         &self,
         edges: usize,
@@ -189,7 +189,7 @@ impl Vertex {
     /// The edge of `follow`, which is counted. False: `before` has ended.
     ///
     /// # Safety
-    /// As for `follow`.
+    /// The contract of `follow`.
     #[inline(always)]
     unsafe fn push_edge(&self, before: &Vertex, edge: *mut Edge) -> bool {
         let mut first = before.after.load(Ordering::Acquire); // pairs with `end`
@@ -226,7 +226,7 @@ impl Vertex {
     /// Makes the vertex ready. True: the caller starts it.
     ///
     /// # Safety
-    /// As for `make_ready_alone`. If this returns false, the vertex may be gone.
+    /// The contract of `make_ready_alone`. If this returns false, the vertex may be gone.
     pub unsafe fn make_ready(&self) -> bool {
         self.before.fetch_sub(UNREADY, Ordering::AcqRel) == UNREADY
     }
@@ -237,8 +237,8 @@ impl Vertex {
         self.before.store(ONE * predecessors, Ordering::Relaxed);
     }
 
-    /// Takes back the count of one edge, while the graph is checked and does not run. True: it was
-    /// the last one.
+    /// Takes back the count of one edge, while the graph is checked and does not run. Returns true
+    /// if that was the last one.
     pub fn count_down(&self) -> bool {
         let left = self.before.load(Ordering::Relaxed) - ONE;
         self.before.store(left, Ordering::Relaxed);
@@ -255,7 +255,7 @@ impl Vertex {
         Edges(self.after.load(Ordering::Relaxed))
     }
 
-    /// True if an edge leads from the vertex, or it has ended.
+    /// True if an edge leads from the vertex, or the vertex has ended.
     pub fn has_successors(&self) -> bool {
         !self.successors().0.is_null()
     }

@@ -79,7 +79,7 @@ pub struct Table {
     state: UnsafeCell<State>,
 }
 
-/// What is used under the lock.
+/// The data that are used under the lock.
 pub struct State {
     index: Index,
     lines: Lines,
@@ -324,7 +324,7 @@ impl State {
 /// The task was noted, and this is the last access to it.
 #[inline]
 pub unsafe fn give_back(part: *mut Part) -> Option<usize> {
-    // SAFETY: the table lives until this task, too, has given its block back.
+    // SAFETY: the table lives until this task has also given its block back.
     unsafe {
         let table: *const Table = (*part).table.cast();
         let group = (*table).group.get();
@@ -335,7 +335,7 @@ pub unsafe fn give_back(part: *mut Part) -> Option<usize> {
 /// `give_back`, and frees the table if that was the last task of a large one.
 ///
 /// # Safety
-/// As for `give_back`.
+/// The contract of `give_back`.
 pub unsafe fn ended(part: *mut Part) {
     // SAFETY: by the caller's promise.
     unsafe { give_back(part) }.into_iter().for_each(free_if_idle);
@@ -360,8 +360,8 @@ fn free_if_idle(group: usize) {
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
     for shard in &SHARD {
-        // SAFETY: by the caller's promise. What the former value holds is not freed, since another
-        // thread of the parent may have been changing it.
+        // SAFETY: by the caller's promise. The content of the former value is not freed, since
+        // another thread of the parent may have been changing it.
         unsafe { shard.reset(Shard::empty()) };
     }
 }

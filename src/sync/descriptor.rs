@@ -1,4 +1,4 @@
-//! What the library knows of a descriptor for which tasks wait. Used under a lock.
+//! The library's knowledge of a descriptor for which tasks wait. Used under a lock.
 //!
 //! The kernel reports an event of an armed descriptor once, and then disarms it (EPOLLONESHOT). The
 //! waiters stand in one line, in the order in which they came. An event goes to the first waiter for
@@ -21,10 +21,10 @@ use std::ptr;
 #[repr(C)]
 pub struct Waiting {
     pub node: Node,
-    /// What it waits for, as poll(2) writes it.
+    /// The events that it waits for, as poll(2) writes them.
     events: u32,
-    /// What has happened; `CLOSED`: the library has closed the descriptor; 0: the kernel's list does
-    /// not take the descriptor any more. Written before the grant.
+    /// The events that have happened; `CLOSED`: the library has closed the descriptor; 0: the
+    /// kernel's list does not take the descriptor any more. Written before the grant.
     ready: Cell<u32>,
 }
 

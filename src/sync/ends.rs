@@ -61,7 +61,7 @@ struct End {
 
 /// In a word: a thread has locked the end.
 const LOCKED: usize = 1;
-/// What an element adds to a word.
+/// The number that an element adds to a word.
 const ONE: usize = 2;
 
 impl Side {
@@ -187,7 +187,7 @@ impl Ends {
 pub struct Both<'a>(&'a Ends);
 
 impl Both<'_> {
-    /// As [`Ends::pass`]; false: there is no room, or no element.
+    /// Like [`Ends::pass`]. Returns false if there is no room, or no element.
     #[inline]
     pub fn pass(&self, side: Side, copy: impl FnOnce(usize)) -> bool {
         let end = self.0.end(side);

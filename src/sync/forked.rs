@@ -133,13 +133,13 @@ pub fn name_in(word: usize) -> usize {
 }
 
 impl Forked {
-    /// Where an observer finds `f`.
+    /// The offset of `f`, for an observer.
     pub const FUNCTION: usize = offset_of!(Forked, f);
 
-    /// Where an observer finds what `note` has stored.
+    /// The offset of what `note` has stored, for an observer.
     pub const NOTED: usize = offset_of!(Forked, closure);
 
-    /// Where a debugger finds what `seen` and `name_in` need.
+    /// The offsets and values that `seen` and `name_in` need, for a debugger.
     pub const FOR_DEBUGGER: [(&str, usize); 5] = [
         ("forked.state", offset_of!(Forked, state)),
         ("forked.closure", offset_of!(Forked, closure)),

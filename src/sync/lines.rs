@@ -175,7 +175,7 @@ struct Search {
 }
 
 impl<'a> Lines<'a> {
-    /// To be called by the thread that cuts.
+    /// Must be called by the thread that cuts.
     pub fn new(searches: &'a Searches) -> Self {
         let lines = Lines { searches, number: Cell::new(0) };
         lines.renew();
@@ -238,8 +238,8 @@ impl Search {
         false
     }
 
-    /// Follows the locked lists: visits the group of each note, which may lock that group's list, too.
-    /// True if a group is cancelled; the search ends there.
+    /// Follows the locked lists: visits the group of each note, which may also lock that group's
+    /// list. True if a group is cancelled; the search ends there.
     ///
     /// # Safety
     /// Called after `visit`, and before `unlock_all`.

@@ -142,7 +142,7 @@ impl List {
     /// Like `push`, for a node with a deadline, which may then call `leave`.
     ///
     /// # Safety
-    /// As for `push`.
+    /// The contract of `push`.
     pub unsafe fn push_to_leave(&self, node: *const Node) {
         // SAFETY: the lock is held, and the node is the caller's.
         unsafe {

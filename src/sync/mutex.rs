@@ -18,7 +18,7 @@
 //! # Looking again
 //!
 //! A caller that finds the mutex locked looks again for about a microsecond before it waits
-//! ([`Look`]), and so does a waiter that was woken. This is only useful if the holder can run at
+//! ([`Look`]). A waiter that was woken does the same. This is only useful if the holder can run at
 //! the same time. So the caller does it only if the process has two processors, and the caller's
 //! run has several workers but no more than processors.
 //!
@@ -66,7 +66,7 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    /// Where an observer finds the holder's name.
+    /// The offset of the holder's name, for an observer.
     pub const HOLDER: usize = offset_of!(Mutex, holder);
 
     #[inline]

@@ -203,7 +203,7 @@ impl Node {
     /// Like `grant`, if the node has not expired. Err: it has, and its waiter is about to leave.
     ///
     /// # Safety
-    /// As for `grant`.
+    /// The contract of `grant`.
     pub unsafe fn grant_unless_expired(this: *const Node) -> Result<Option<usize>, Expired> {
         // SAFETY: by the caller's promise.
         let word = unsafe { &(*this).word };
@@ -317,7 +317,7 @@ impl Node {
     }
 
     /// # Safety
-    /// As for `element`.
+    /// The contract of `element`.
     #[inline]
     pub unsafe fn set_element(this: *const Node, address: usize) {
         // SAFETY: by the caller's promise.

@@ -21,7 +21,8 @@ use std::{ptr, slice};
 
 const SHARDS: usize = 16;
 
-// Where an observer finds these in a node (`api::dag`), which begins with its vertex.
+// The offsets of these fields in a node (`api::dag`), for an observer. A node begins with its
+// vertex.
 pub const FUNCTION: usize = size_of::<Vertex>() + 4 * size_of::<Edge>();
 pub const CLOSURE: usize = FUNCTION + size_of::<usize>();
 /// The number of edges that lead to it, in the bits of `MOST_EDGES`.
@@ -56,7 +57,7 @@ unsafe impl Send for Table {}
 #[unsafe(link_section = "sched_words")]
 static TABLES: [Mutex<Table>; SHARDS] = [const { Mutex::new(Table::without_edges()) }; SHARDS];
 
-/// Where a debugger finds the tables.
+/// The address of the tables, for a debugger.
 pub const fn first_table() -> *const () {
     (&raw const TABLES).cast()
 }
@@ -210,8 +211,8 @@ pub fn all() -> Result<Vec<Pending>, NoMemory> {
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
     for table in &TABLES {
-        // SAFETY: by the caller's promise. What the former value holds is not freed, since another
-        // thread of the parent may have been changing it.
+        // SAFETY: by the caller's promise. The content of the former value is not freed, since
+        // another thread of the parent may have been changing it.
         unsafe {
             if table.locked().number > 0 {
                 IS_COMPLETE.store(false, Ordering::Relaxed);

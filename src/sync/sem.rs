@@ -159,8 +159,7 @@ impl Sem {
 
     /// The rest of `wait_or_link` if some waiters may have a deadline.
     ///
-    /// # Safety
-    /// The caller has locked the list; as for `wait_or_link`.
+    /// # Safety The contract of `wait_or_link`; the caller has locked the list.
     unsafe fn link_plain(&self, node: *const Node) -> bool {
         // SAFETY: by the caller's promise.
         unsafe {
@@ -205,7 +204,7 @@ impl Sem {
         }
     }
 
-    /// The state in which a list is unlocked that has, or had, waiters with a deadline.
+    /// The state of an unlocked list that has, or had, waiters with a deadline.
     fn timed(&self) -> usize {
         if self.list.is_empty() { 0 } else { TIMED }
     }
@@ -213,7 +212,7 @@ impl Sem {
     /// Like `wait_or_link`, for a waiter with a deadline, which may call `leave`.
     ///
     /// # Safety
-    /// As for `wait_or_link`.
+    /// The contract of `wait_or_link`.
     pub unsafe fn wait_or_link_to_leave(&self, node: *const Node) -> bool {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);

@@ -66,7 +66,7 @@ fn without_parameters(name: &str) -> &str {
             _ => {}
         }
         if depth == 0 {
-            // A name that does not end with a parenthesis stays as it is, and so does "(f)".
+            // A name that does not end with a parenthesis stays as it is. "(f)" also stays.
             return if letter == b'(' && at > 0 { &name[..at] } else { name };
         }
     }
@@ -143,8 +143,8 @@ fn entity_of_cpp(name: &str, to: &mut Text) -> Option<()> {
 }
 
 /// `_RNvNtCs1234_7program5outer4task`. A path is `N`, a letter, a path, and a part; or it is `C`
-/// and a part. A part is a length and so many letters. Before the length there may be a hash, which
-/// begins with `s` and ends with `_`; between length and letters there may be a `_`.
+/// and a part. A part is a length and that number of letters. Before the length there may be a
+/// hash, which begins with `s` and ends with `_`; there may be a `_` between length and letters.
 fn path_of_rust(name: &str, to: &mut Text) -> Option<()> {
     let mut rest = name.strip_prefix("_R")?;
     let mut parts = 1;

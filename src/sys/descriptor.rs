@@ -1,4 +1,4 @@
-//! What a descriptor is, for messages.
+//! Describes a descriptor, for messages.
 
 use std::ffi::{c_char, c_int};
 use std::fmt;
@@ -43,7 +43,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What /proc says that the descriptor is.
+/// The object behind the descriptor, as /proc names it.
 fn link_of(fd: c_int, buffer: &mut [u8; 64]) -> Option<&str> {
     let mut path = [0_u8; 64];
     write!(&mut path[..], "/proc/self/fd/{fd}\0").ok()?;

@@ -10,7 +10,7 @@
 //!
 //! A *site* is the point before or after an atomic operation in the source. Its *mood* follows from
 //! N: most files are calm, and in the others some sites delay often or for long. (If all sites did
-//! so, all threads would be slowed down alike, and their order would change little. This is how
+//! so, all threads would be slowed down equally, and their order would change little. This is how
 //! "swarm testing" chooses, A. Groce and others, 2012.) N, n and k determine what happens at the
 //! k-th site that the n-th thread passes. The kernel still decides which thread comes first, so the
 //! same seed need not give the same run.

@@ -24,7 +24,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What is awaited, as poll(2) writes it.
+    /// The awaited event, as poll(2) writes it.
     pub fn event(self) -> c_short {
         if self == Direction::Read { libc::POLLIN } else { libc::POLLOUT }
     }
@@ -33,7 +33,8 @@ impl Direction {
 /// A try to use a descriptor without blocking.
 pub enum Tried {
     Done(usize),
-    /// So many bytes were moved; the rest must be moved by `block`, in which the thread may block.
+    /// This many bytes were moved; the rest must be moved by `block`, in which the thread may
+    /// block.
     MustBlock(usize),
 }
 
@@ -195,7 +196,7 @@ pub fn set_blocking(fd: c_int) -> Result<(), Errno> {
 /// Accepts a connection; O_NONBLOCK is set.
 ///
 /// # Safety
-/// As for accept4(2).
+/// The contract of accept4(2).
 pub unsafe fn accept(
     fd: c_int,
     address: *mut libc::sockaddr,
@@ -207,7 +208,7 @@ pub unsafe fn accept(
 }
 
 /// # Safety
-/// As for connect(2).
+/// The contract of connect(2).
 pub unsafe fn connect(
     fd: c_int,
     address: *const libc::sockaddr,

@@ -146,7 +146,7 @@ pub unsafe fn zeroed<T: Default>(n: usize) -> Result<Box<[T]>, NoMemory> {
 /// values; whoever loads the pointer with Acquire sees them.
 ///
 /// # Safety
-/// As for `zeroed`. Each call for this pointer has the same `n`.
+/// The contract of `zeroed`. Each call for this pointer has the same `n`.
 pub unsafe fn zeroed_once<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mut T, NoMemory> {
     let known = to.load(Ordering::Acquire); // pairs with the exchange
     if !known.is_null() {

@@ -1,4 +1,4 @@
-//! What Linux and the processor provide: one file for each facility, without policy.
+//! The facilities of Linux and the processor, one file each, without policy.
 //!
 //! In the models (`--cfg loom`) a file of the directory `model` takes the place of the file of the
 //! same name here, or of `lock/mutex.rs`. The two have the same items.

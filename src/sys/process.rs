@@ -1,4 +1,4 @@
-//! Which process this is. A child made by fork has its parent's memory but not its threads.
+//! The identity of this process. A child made by fork has its parent's memory but not its threads.
 //!
 //! The child renews everything that belongs to threads, once, before it uses it. A fork handler
 //! does this, or the child's first run if that comes earlier: a fork handler of the program may

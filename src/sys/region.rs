@@ -42,13 +42,13 @@ impl<T> Block<T> {
     /// A block of zero bytes, all of which will soon be used.
     ///
     /// # Safety
-    /// As for `new`.
+    /// The contract of `new`.
     pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
         // SAFETY: the layout's size is not zero. New pages are zero.
         Self::with(len, HUGE, |layout| unsafe { std::alloc::alloc_zeroed(layout) })
     }
 
-    /// `huge_from`: the least number of bytes that ask for huge pages.
+    /// `huge_from` is the least number of bytes that ask for huge pages.
     fn with(
         len: usize,
         huge_from: usize,

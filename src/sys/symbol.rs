@@ -20,7 +20,7 @@ pub struct Caller;
 pub struct Place<'a> {
     /// The function's name, without the types of its parameters; None: unknown.
     pub name: Option<&'a str>,
-    /// Where the function begins, if it has a name.
+    /// The function's first address, if the function has a name.
     pub start: usize,
     /// The distance from the function's start, or, without a name, from the start of the module.
     pub offset: usize,
@@ -170,7 +170,7 @@ impl fmt::Write for Passing<'_> {
 
 /// A program or shared library in this process.
 struct Module {
-    /// What the dynamic linker knows of the address.
+    /// The dynamic linker's data about the address.
     symbol: libc::Dl_info,
     base: usize,
 }

@@ -41,7 +41,7 @@ impl Screen {
 
 /// The value of a variable. Like getenv: the program must not change the environment concurrently.
 fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero byte, and so does the value.
+    // SAFETY: the name and the value end with a zero byte.
     unsafe { libc::getenv(name.as_ptr()).as_ref().map(|value| CStr::from_ptr(value)) }
 }
 

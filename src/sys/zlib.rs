@@ -95,7 +95,7 @@ struct Stream {
     reserved: c_ulong,
 }
 
-/// What follows the text of [`Compressor::add`]; zlib writes out all of the text in any case.
+/// The mark after the text of [`Compressor::add`]; zlib writes out all of the text in any case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
     /// More text. It begins at a byte boundary and refers to nothing before it, so another stream

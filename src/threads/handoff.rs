@@ -77,7 +77,7 @@ pub struct Handoff {
     called: AtomicUsize,
 }
 
-/// What the called thread has found.
+/// The state that the called thread has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The place was vacant and is now the called thread's.

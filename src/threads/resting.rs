@@ -1,4 +1,4 @@
-//! Whether a thread of the cache rests, for the observer that looks for a deadlock (`inspect`).
+//! Tells the observer that looks for a deadlock (`inspect`) whether a thread of the cache rests.
 //!
 //! # Protocol
 //!

@@ -56,7 +56,7 @@ const FATAL: [c_int; 11] = [
 /// How long the handler of a fatal signal waits for the look.
 pub const LAST_LOOK: Duration = Duration::from_secs(5);
 
-/// What the thread looks for.
+/// The events that the thread looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Tasks that hang: `SCHED_WATCHDOG`.

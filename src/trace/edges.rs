@@ -1,6 +1,7 @@
-//! Where the edges of the order among tasks lead. An event where a predecessor ends has the address
-//! of the node to which its edge leads, and so has an event where a node begins. The node begins
-//! after all its predecessors have ended, so an edge leads to the next beginning at that address.
+//! The targets of the edges of the order among tasks. An event where a predecessor ends has the
+//! address of the node to which its edge leads. An event where a node begins also has that node's
+//! address. The node begins after all its predecessors have ended, so an edge leads to the next
+//! beginning at that address.
 
 use crate::trace::event::{Event, Kind};
 use crate::trace::track::Track;
@@ -26,7 +27,7 @@ impl Edges {
         Edges(ends)
     }
 
-    /// Where the node begins to which an edge leads from here, if that was recorded.
+    /// The begin of the node to which the edge leads, if it was recorded.
     pub fn end_of(&self, edge: &Event) -> Option<&Event> {
         let key = (edge.task, edge.time);
         let at = self.0.partition_point(|event| (event.task, event.time) < key);

@@ -9,7 +9,7 @@
 //! ```
 //! A length that is too long for 40 bits (6 minutes at 3 GHz) is stored as the greatest number.
 
-/// In place of a worker's number: a thread that is not a worker of the run.
+/// Stands in place of a worker's number for a thread that is not a worker of the run.
 pub const OUTSIDE: u16 = u16::MAX;
 
 const _: () = assert!(crate::sys::processors::MOST_WORKERS < OUTSIDE as usize);
@@ -58,11 +58,11 @@ kinds! {
     /// `length` is the number of tasks in the worker's queue.
     Queue,
     /// An edge of the order among tasks. `task` is the address of the node to which it leads.
-    /// `length`: 0 where a predecessor ends, 1 where the node begins, for all edges to it.
+    /// `length` is 0 where a predecessor ends, and 1 where the node begins, for all edges to it.
     Edge,
 }
 
-/// What a task waits for.
+/// The kind of object that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Wait {

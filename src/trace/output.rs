@@ -41,11 +41,11 @@ use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What the runs of a process share.
+/// The data that the runs of a process share.
 struct Book {
     /// A hash of the path; 0: no file yet.
     file: u64,
-    /// Where the closing bracket begins, in bytes of the file.
+    /// The position of the closing bracket, in bytes of the file.
     end: u64,
     /// The checksum of the text before `end`, if the file is compressed.
     sum: Sum,
@@ -218,7 +218,7 @@ pub struct Stream {
     /// the mark, so the events before `kept` may be written as a chunk. `next` is its next value.
     kept: usize,
     next: usize,
-    /// Where the next chunk goes, in bytes of the file.
+    /// The position of the next chunk, in bytes of the file.
     at: u64,
     /// Stands behind a chunk that is not the last: an event, and the closing bracket.
     mark: Vec<u8>,

@@ -36,8 +36,8 @@ pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
 const LEAST: usize = if MODEL { 2 } else { 64 };
 
 impl Ring {
-    /// A ring for the greatest power of two of events that fits into `bytes` bytes, and at least
-    /// for `LEAST`. The memory is committed when it is first written.
+    /// A ring for the greatest power of two of events that fits into `bytes` bytes, but for at
+    /// least `LEAST` events. The memory is committed when it is first written.
     pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
         let events = (bytes / EVENT_BYTES).max(LEAST);
         let events = 1 << events.ilog2();

@@ -1,4 +1,4 @@
-//! Where a task was before it resumes. An event tells where a task resumes, and not where it was
+//! The state of a task before it resumes. An event tells where a task resumes, and not where it was
 //! left, so that recording it costs no more. When the text of a run is made, one table has the
 //! steps of all tasks that were left in the middle:
 //!

@@ -53,7 +53,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Where an observer finds `function` and `below`.
+    /// The offsets of `function` and `below`, for an observer.
     pub const FUNCTION: usize = offset_of!(Observed, function);
     pub const BELOW: usize = offset_of!(Observed, below);
 

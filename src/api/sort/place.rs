@@ -86,7 +86,8 @@ impl Permutation {
         self.n.div_ceil(BLOCK)
     }
 
-    /// The place of a block whose element is saved: it varies, for periodic permutations.
+    /// The place of a block whose element is saved. It varies, because permutations may be
+    /// periodic.
     fn saved_place(self, block: usize) -> usize {
         let first = block * BLOCK;
         let place = first + (block.wrapping_mul(2_654_435_761) >> 7) % BLOCK;

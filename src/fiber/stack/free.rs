@@ -242,7 +242,8 @@ impl Default for StackCache {
 }
 
 impl StackCache {
-    /// Prepares the empty cache for a run with stacks of this size. `nests`: see the field.
+    /// Prepares the empty cache for a run with stacks of this size. `nests` is explained at the
+    /// field.
     pub fn open(&self, size: usize, nests: bool) {
         self.size.set(size);
         self.nests.set(nests);
@@ -312,7 +313,7 @@ impl StackCache {
                 store.size = size;
             }
             if most == MOST_KEPT && store.free.count() >= KEPT_WITH_PAGES {
-                // Rare: so many stacks are free at once only after many tasks have waited.
+                // Rare: this many stacks are free at once only after many tasks have waited.
                 stack.discard_pages();
             }
             if let Some(stack) = store.push(stack, most) {

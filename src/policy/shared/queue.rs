@@ -110,7 +110,7 @@ pub(super) struct SharedQueue {
 }
 
 impl SharedQueue {
-    /// Where a debugger finds the tasks, if the queue is at this offset.
+    /// The place of the tasks, for a debugger, if the queue is at offset `at`.
     pub(super) const fn lengths(at: usize) -> [Length; QUEUES_FOR_ALL] {
         let (tasks, outside) = (offset_of!(SharedQueue, tasks), offset_of!(SharedQueue, outside));
         [

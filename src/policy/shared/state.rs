@@ -40,7 +40,7 @@ pub struct Shared<L: Monitor, O: Order> {
 }
 
 impl<L: Monitor, O: Order> Shared<L, O> {
-    /// Where a debugger finds the tasks. (The state begins where its cell does.)
+    /// The place of the tasks, for a debugger. (The state begins where its cell does.)
     pub(super) const LENGTHS_FOR_ALL: [Length; QUEUES_FOR_ALL] =
         SharedQueue::lengths(offset_of!(Self, state) + offset_of!(State, queue));
 }

@@ -7,8 +7,8 @@ use crate::sys::time::{Instant, nanos};
 use std::time::Duration;
 
 /// The first and the longest pause of a searcher. It has two pauses: one after it has asked the
-/// owners, one after a request and a raid without success. Each doubles with each use. To be asked
-/// costs an owner that pushes some 0.2 µs; a request costs it as much.
+/// owners, one after a request and a raid without success. Each doubles with each use. A question
+/// costs an owner that pushes some 0.2 µs; a request costs as much.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 

@@ -34,7 +34,7 @@ struct Publisher {
     last: Cell<Option<Instant>>,
 }
 
-/// Which workers publish eagerly. Only the worker itself uses its cells.
+/// Tells which workers publish eagerly. Only the worker itself uses its cells.
 pub struct Eagerness(Box<[Pad<Publisher>]>);
 
 // SAFETY: only the worker itself uses its cells; the rest is atomic.
@@ -57,7 +57,7 @@ impl Eagerness {
         far
     }
 
-    /// True if the worker publishes the task that it has just pushed. `searched`: another worker
+    /// True if the worker publishes the task that it has just pushed. If `searched`, another worker
     /// searches now.
     pub fn publishes_at_once(&self, worker: usize, searched: bool) -> bool {
         let publisher = &self.0[worker];

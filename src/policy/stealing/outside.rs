@@ -36,7 +36,7 @@
 //! `take_for_turn`. Both fence afterwards, and set the alarm again if a task from outside is left.
 //! Suppose that one does not: it has found the count of these tasks to be 0. The count includes the
 //! urgent ones, so the urgent task was added later, or is taken. If it was added later, its adder's
-//! fence follows the owner's, and so does the alarm.
+//! fence and alarm follow the owner's fence.
 //!
 //! A worker that dozes beside guests, or because its processor has other workers, is called, as if
 //! a processor were free. The task of a worker that waits without sleeping (`wait_awake`) is

@@ -44,7 +44,7 @@ const LONGEST_BESIDE_GUESTS: Duration = Duration::from_micros(800);
 const MOST_WAITS_BESIDE_GUESTS: u32 = 16;
 
 /// The most workers that one worker wakes at a time. A woken worker that has found a task wakes
-/// others, and so does the owner of tasks that take long.
+/// others. The owner of tasks that take long does the same.
 const FANOUT: usize = 4;
 
 /// The longest sleep after the heavy fence has failed.
@@ -447,7 +447,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Wakes others, as many as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
-    /// in a tree". `busy`: 1 if the caller, which has a task, still counts as a searcher; else 0.
+    /// in a tree". `busy` is 1 if the caller, which has a task, still counts as a searcher; else 0.
     pub(super) fn wake_others(&self, place: Mine<'_, impl Place>, busy: usize) {
         for _ in 0..FANOUT {
             // There must be a task for each of the other searchers, and one more.
@@ -484,9 +484,9 @@ impl<D: Deque> Stealing<D> {
     /// found one thread too many and parked, and two workers changed roles in each loop from main:
     /// loops of 300 µs took 233 µs instead of 160.)
     ///
-    /// `stands_by`: the worker would otherwise park, and its last task was a guest's. It waits here
-    /// as long as there are guests or workers are woken, so the workers that the next guests wake
-    /// need not wake another one when they find a task. (Without it, loops of 300 µs from main
+    /// If `stands_by`, the worker would otherwise park, and its last task was a guest's. It waits
+    /// here as long as there are guests or workers are woken, so the workers that the next guests
+    /// wake need not wake another one when they find a task. (Without it, loops of 300 µs from main
     /// after pauses of 500 µs took 206 µs instead of 181.) Rejected: to wait also for guests that
     /// wake nobody; more often, sums of 20 µs that main does alone took 45 µs instead of 26.
     fn hold_back(&self, until: &Until, place: Mine<'_, impl Place>, stands_by: bool) {

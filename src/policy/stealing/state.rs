@@ -38,7 +38,7 @@ pub struct Stealing<D: Deque> {
     pub(super) reliefs: usize,
 }
 
-/// What the token of a guest's place refers to.
+/// The place to which a guest's token refers.
 pub struct Token<D: Deque> {
     /// Set once, before the run starts.
     pub(super) policy: AtomicPtr<Stealing<D>>,

@@ -85,7 +85,7 @@ pub const LAYOUT: [usize; 3] = [
 ];
 
 impl<M: Mode> Split<M> {
-    /// Where a debugger finds the words of `len_hint`.
+    /// The places of the words of `len_hint`, for a debugger.
     pub(super) const WHERE_LENGTH: Length = {
         let thieves = offset_of!(Split<M>, thieves);
         let bot = offset_of!(Split<M>, own) + offset_of!(Own, bot);
@@ -111,7 +111,7 @@ pub(super) struct Watched {
     pub(super) split: AtomicPtr<Slot>,
     /// A push here or beyond takes the slow path; null: somebody has asked.
     pub(super) lim: AtomicPtr<Slot>,
-    /// [`EACH`]: an alarm is set. Then `split` is `EACH`, too, and the owner finds the alarm on the
+    /// [`EACH`]: an alarm is set. Then `split` is also `EACH`, and the owner finds the alarm on the
     /// slow path of each pop. Null: no alarm is set.
     pub(super) alarm: AtomicPtr<Slot>,
 }

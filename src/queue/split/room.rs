@@ -38,7 +38,7 @@ impl<M: Mode> Split<M> {
     /// room.
     pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Slot) {
         let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
-        // No block has so many slots, and the address does not wrap around.
+        // No block has this many slots, and the address does not wrap around.
         let most = isize::MAX as usize / (2 * size_of::<Slot>());
         let limit = top.wrapping_add(seldom.limit.min(most));
         let armed = end.min(limit);

@@ -50,7 +50,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, 
 }
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
-    /// `f`: the function of a spawned task, or the address of a forked task's descriptor.
+    /// `f` is the function of a spawned task, or the address of a forked task's descriptor.
     #[inline(always)]
     unsafe extern "C" fn run(
         f: usize,
@@ -199,7 +199,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// The rest of `run`, after the deque's quick push has failed.
     ///
     /// # Safety
-    /// As for `run`; `spawn_quickly` returned false just now.
+    /// The contract of `run`; `spawn_quickly` returned false just now.
     #[cold]
     #[inline(never)]
     unsafe extern "C" fn run_slowly(
@@ -227,7 +227,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// The last part of `run`: calls the child's function.
     ///
     /// # Safety
-    /// As for `run`; the continuation is queued.
+    /// The contract of `run`; the continuation is queued.
     #[inline(always)]
     unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
         // SAFETY: the caller owns the worker, whose policy and deque have these types.
@@ -247,7 +247,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// first, and the child, which is queued as the youngest task, runs next.
     ///
     /// # Safety
-    /// As for `call`.
+    /// The contract of `call`.
     #[cold]
     #[inline(never)]
     unsafe extern "C" fn call_after_outside(
@@ -276,7 +276,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// Begins a loop on the child's fiber that first takes tasks from outside the run.
     ///
     /// # Safety
-    /// As for `Fiber::run_to_end`.
+    /// The contract of `Fiber::run_to_end`.
     unsafe fn run_outside(fiber: &Fiber) -> ! {
         fiber.loop_start.set(LoopStart::Injector);
         fiber.nesting.set(0); // the tasks from outside are nested in none

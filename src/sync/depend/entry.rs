@@ -139,7 +139,7 @@ impl Entry {
     /// The task reads here. (If it reads here twice, it may be noted twice.)
     ///
     /// # Safety
-    /// As for `write`; a line is reserved.
+    /// The contract of `write`; a line is reserved.
     #[inline]
     pub unsafe fn read(&mut self, task: Whose, lines: &mut Lines) {
         let place = self.readers.iter_mut().find(|reader| reader.part.is_null());
@@ -153,7 +153,7 @@ impl Entry {
     /// `read`, if the places have been used.
     ///
     /// # Safety
-    /// As for `read`.
+    /// The contract of `read`.
     #[inline(never)]
     unsafe fn read_too(&mut self, task: Whose, lines: &mut Lines) {
         // SAFETY: by the caller's promise.
@@ -186,7 +186,7 @@ impl Entry {
     /// many as remain, so that a reader costs a constant number of steps.
     ///
     /// # Safety
-    /// As for `write`.
+    /// The contract of `write`.
     unsafe fn look_through(&mut self, lines: &mut Lines) {
         let (mut kept, mut count, mut line) = (ptr::null_mut::<More>(), 0, self.more);
         while !line.is_null() {
@@ -226,7 +226,7 @@ impl Entry {
     /// Gives back the lines of an entry that is not needed any more.
     ///
     /// # Safety
-    /// As for `write`; the entry is not used afterwards.
+    /// The contract of `write`; the entry is not used afterwards.
     pub unsafe fn free(entry: *mut Entry, lines: &mut Lines) {
         // SAFETY: by the caller's promise.
         unsafe {

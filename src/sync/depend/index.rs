@@ -1,7 +1,7 @@
 //! From the addresses of a table to their entries: a hash table with linear probing.
 //!
 //! The addresses are often those of adjacent blocks of equal size. Their common low bits do not
-//! distinguish them and are shifted out. Of the numbers that are left, each aligned run of 8 has 8
+//! distinguish them and are shifted out. Each aligned run of 8 of the numbers that are left has 8
 //! adjacent slots, which are two cache lines; so one lookup in 8 misses the cache. A multiplicative
 //! hash places the runs (D. E. Knuth, "The Art of Computer Programming", volume 3, 6.4). At most
 //! half of the slots are used.
@@ -35,7 +35,7 @@ impl Default for Slot {
 
 pub struct Index {
     slots: Block<Slot>,
-    /// The number of runs is a power of two: this one.
+    /// The number of runs is 2 to the power of this.
     bits: u32,
     /// How many bits at the lower end of the addresses are not used for the place in a run.
     skipped: u32,

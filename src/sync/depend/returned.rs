@@ -61,7 +61,7 @@ impl Link {
     }
 
     /// # Safety
-    /// As for `next`.
+    /// The contract of `next`.
     pub unsafe fn set_next(link: *mut Link, next: *mut Link) {
         // SAFETY: by the caller's promise.
         unsafe { (*link).0.with_mut(|at| *at = next) };

@@ -25,7 +25,7 @@ impl<T: Default> Block<T> {
     /// A block of values that stand for zeroes.
     ///
     /// # Safety
-    /// As for `new`.
+    /// The contract of `new`.
     pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
         // SAFETY: as above.
         unsafe { Self::new(len) }

@@ -34,7 +34,7 @@ pub fn resting() -> usize {
 
 impl ThreadSlot {
     /// Gives the thread a job; creates the thread if there is none. False if it cannot be created.
-    /// `caller`: what the calling thread does next.
+    /// `caller` is what the calling thread does next.
     ///
     /// # Safety
     /// The run has reserved the slot; job and `threads` live until the job is done.

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::Duration;
 
-/// What the threads of a run take over from its caller.
+/// The attributes that the threads of a run take over from its caller.
 pub struct Terms {
     pub(super) affinity: CallerAffinity,
     pub(super) float: FloatControl,
@@ -54,7 +54,7 @@ pub struct Job {
     pub arg: *const c_void,
 }
 
-/// What a thread does after it has given another thread a job.
+/// The next action of a thread that has given another thread a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
     KeepsWorking,

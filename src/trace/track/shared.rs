@@ -1,4 +1,4 @@
-//! What all tracks of a run share.
+//! The data that all tracks of a run share.
 
 use crate::sys::processors::MOST_WORKERS;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
