@@ -29,7 +29,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// For the worker that begins the range. Measures `at_once`, or from the first `measure`.
+    /// The pace of the worker that begins the range. Measures at once if `at_once`, otherwise from
+    /// the first `measure`.
     pub fn of_first(at_once: bool) -> Self {
         Pace { begun: at_once.then(Instant::now), done: 0, is_exact: true, unit: 0.0 }
     }
@@ -124,7 +125,7 @@ impl ChunkLimit {
         self.units
     }
 
-    /// The worker has done a chunk of this many units.
+    /// Called when the worker has done a chunk of this many units.
     #[inline]
     pub fn add(&mut self, units: usize) {
         self.done += units;

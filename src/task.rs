@@ -19,13 +19,13 @@ pub struct Task {
     pub closure: *mut c_void,
 }
 
-/// When a task begins, compared with the other tasks of its run.
+/// The time at which a task begins, compared with the other tasks of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Normal,
-    /// Before all others that are queued.
+    /// The task begins before all others that are queued.
     Urgent,
-    /// When a worker finds nothing else.
+    /// The task begins when a worker finds nothing else.
     Background,
 }
 

@@ -245,7 +245,7 @@ impl Doors {
         worker != self.refused
     }
 
-    /// Waits for the start of the worker. False: it gets no thread, or the run has ended.
+    /// Waits for the start of the worker. False if it gets no thread, or the run has ended.
     pub fn wait(&self, worker: usize) -> bool {
         let mut started = self.started.lock().expect("a model that panics is over");
         loop {

@@ -85,7 +85,7 @@ fn wake(nodes: impl Iterator<Item = *const Node>, go: impl Fn(*mut c_void)) {
     }
 }
 
-/// The end of a task's first half, like a wait in `api::group`. False: it continues at once.
+/// The end of a task's first half, like a wait in `api::group`. False if it continues at once.
 fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
     worker.scheduler().hold(worker);
     story.frame.add();

@@ -62,7 +62,7 @@ pub struct Channel {
     size: usize,
     ring: Box<[UnsafeCell<u8>]>,
     ends: Ends,
-    // The rest is changed under both locks of the ends.
+    // The fields from here on are changed under both locks of the ends.
     is_closed: AtomicBool,
     senders: List,
     receivers: List,
@@ -76,7 +76,7 @@ unsafe impl Send for Channel {}
 /// The findings of a call under the locks.
 enum Found {
     Done,
-    /// Done; the caller grants this node.
+    /// The call is done; the caller grants this node.
     Served(*const Node),
     Closed,
     /// The caller must wait.
@@ -171,8 +171,8 @@ impl Channel {
         let on_both =
             // SAFETY: by the caller's promise.
             |_: &Self| unsafe { self.exchange_on_both(side, element, deadline, worker()) };
-        // What the call acquires, it acquires while the channel exists, or by the node or a local
-        // variable: when a waiter was granted, others may destroy the channel.
+        // The call acquires from the channel while the channel exists, and later from the node or a
+        // local variable: when a waiter was granted, others may destroy the channel.
         detector::giving(self, on_both)
     }
 
@@ -204,8 +204,8 @@ impl Channel {
         })
     }
 
-    /// A hint: true if the call most likely waits. It has failed under its own end's lock, the
-    /// channel is open, and no call waits at the other end.
+    /// A hint: true if the call most likely waits. The call has failed under its own end's lock,
+    /// the channel is open, and no call waits at the other end.
     #[inline]
     fn seems_stuck(&self, side: Side) -> bool {
         let has_tried = !detector::may_be_present();

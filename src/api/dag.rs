@@ -51,13 +51,13 @@ pub const ROOM: usize = 4;
 #[repr(C)]
 #[derive(Clone, Copy)]
 union Home {
-    /// A worker of the run in which it was made ready.
+    /// A worker of the run in which the node was made ready.
     worker: *const Worker,
     /// The next node of its graph.
     next: *const TaskNode,
 }
 
-/// What a node has for its edges, and an event for those that wait for it.
+/// A node's room for its edges, or an event's group of those that wait for it.
 #[repr(C)]
 union Room {
     edges: ManuallyDrop<[Edge; ROOM]>,
@@ -84,8 +84,8 @@ pub struct TaskNode {
     home: Cell<Home>,
     /// In a graph, the group of the graph.
     group: Cell<*const Group>,
-    /// The number of edges to it, and the bits below. Relaxed: only the thread that uses the node
-    /// writes it, and others only ask whether it is in a graph.
+    /// The number of edges to the node, and the bits below. Relaxed: only the thread that uses the
+    /// node writes it, and others only ask whether it is in a graph.
     used: AtomicUsize,
     /// The youngest chunk of edges.
     chunk: Cell<*mut Chunk>,
@@ -108,16 +108,16 @@ pub struct OwnedNode {
 }
 
 // Bits of `TaskNode::used`.
-/// It is the node of an `OwnedNode`.
+/// The node is part of an `OwnedNode`.
 const OWNED: usize = 1 << 63;
-/// It belongs to a graph (`api::graph`).
+/// The node belongs to a graph (`api::graph`).
 const IN_GRAPH: usize = 1 << 62;
 /// The number of edges.
 const EDGES: usize = (1 << 32) - 1;
-/// In debug builds, from when the node was made ready: a sum of what it must still hold when it
-/// begins.
+/// In debug builds, after the node was made ready: a check sum of its content, which must not
+/// change before it begins.
 const SUM: usize = ((1 << 24) - 1) << 32;
-/// The level of its task; neither: normal.
+/// The level of the node's task; if neither bit is set, the level is normal.
 const URGENT: usize = 1 << 59;
 const BACKGROUND: usize = 1 << 60;
 
@@ -154,7 +154,8 @@ impl TaskNode {
         self.f.get().is_none().then(|| unsafe { &*(&raw const (*self.room.get()).waiters).cast() })
     }
 
-    /// EINVAL: it is an event, or in a graph. EBUSY: it was made ready.
+    /// Fails with EINVAL if the node is an event or in a graph. Fails with EBUSY if it was made
+    /// ready.
     fn check_unready(&self) -> Result<(), Errno> {
         if self.f.get().is_none() || self.bits() & IN_GRAPH != 0 {
             return Err(Errno(libc::EINVAL));
@@ -299,7 +300,8 @@ impl TaskNode {
         0
     }
 
-    /// EINVAL: the nodes are not in the same graph. EBUSY: the graph runs.
+    /// Fails with EINVAL if the nodes are not in the same graph. Fails with EBUSY if the graph
+    /// runs.
     #[cold]
     fn check_graph(&self, before: &TaskNode) -> Result<(), Errno> {
         match (self.graph(), before.graph()) {
@@ -316,7 +318,7 @@ impl TaskNode {
         }
     }
 
-    /// Takes `note_pending` back, since the other node, at this address, had ended.
+    /// Undoes `note_pending`, since the other node, whose address is `before`, had ended.
     #[inline]
     fn note_late(&self, before: usize) {
         if pending::is_on() {
@@ -359,8 +361,8 @@ impl TaskNode {
             // SAFETY: the node has room for it.
             return Some(unsafe { self.own_edge(used) });
         }
-        // The chunks have ROOM, twice ROOM, four times ROOM ... edges: each as many as are used
-        // before.
+        // The chunks have ROOM, twice ROOM, four times ROOM ... edges: each chunk has as many edges
+        // as are used before it.
         let begin = ROOM << (used / ROOM).ilog2();
         if begin == used {
             let chunk = Chunk::new(self.chunk.get(), begin);
@@ -437,14 +439,14 @@ impl TaskNode {
         check_sum(&[f, closure.addr(), home.addr(), self.group.get().addr()]) & SUM
     }
 
-    /// In debug builds: notes what the node holds, which is made ready now.
+    /// In debug builds: stores a check sum of the node, which is made ready now.
     fn seal(&self) {
         if cfg!(debug_assertions) {
             self.used.store(self.bits() & !SUM | self.sum(), Ordering::Relaxed);
         }
     }
 
-    /// In debug builds: ends the process if the node has changed since.
+    /// In debug builds: ends the process if the node has changed since `seal`.
     fn check_seal(&self) {
         if cfg!(debug_assertions) && self.bits() & OWNED == 0 && self.bits() & SUM != self.sum() {
             lost();
@@ -476,7 +478,8 @@ impl TaskNode {
         })
     }
 
-    /// Returns what `sched_event_wait` returns; with a deadline, what `sched_event_wait_until` does.
+    /// Returns what `sched_event_wait` returns; with a deadline, what `sched_event_wait_until`
+    /// returns.
     pub fn wait(&self, deadline: Option<i64>, worker: Option<&Worker>) -> c_int {
         match self.waiters() {
             Some(waiters) => waiters.wait_for_event(deadline, worker, WaitsFor::event(self)),
@@ -506,7 +509,7 @@ unsafe fn start(node: *const TaskNode, from: Option<&Worker>) {
 
 impl OwnedNode {
     /// Makes each node of `before` a predecessor. Their number is `edges`, and they do not end
-    /// during the call. None: there is no memory, and nothing has changed.
+    /// during the call. If None, there is no memory, and nothing has changed.
     ///
     /// # Safety
     /// The contract of `Vertex::follow`; the node has no edges yet.
@@ -701,7 +704,7 @@ impl TaskNode {
     }
 }
 
-/// The program's function of a node's task. None: the task is not a node's.
+/// The program's function of a node's task. None if the task is not a node's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
     [run_node as TaskFn, run_owned, run_in_graph]
         .iter()

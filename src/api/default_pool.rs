@@ -54,7 +54,7 @@ struct DefaultPool {
 #[unsafe(link_section = "sched_words")]
 static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
-/// A worker of the run that NULL means. Fails if it is the default pool and cannot be made.
+/// A worker of the run that NULL means. Fails if that run is the default pool's and cannot be made.
 #[cold]
 #[inline(never)] // the callers' usual path has an `s`
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
@@ -73,14 +73,15 @@ fn of_pool<'a>() -> Result<&'a Worker, Errno> {
     })
 }
 
-/// Like `worker`, but makes no pool. May return a former pool's worker; None: there never was one.
+/// Like `worker`, but makes no pool. May return a former pool's worker. None if there never was a
+/// pool.
 #[cold]
 #[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {
     detector::ignored(|| identity::task_worker().or_else(known_pool))
 }
 
-/// A worker of the default pool, or of the former one; None: there never was one.
+/// A worker of the default pool, or of the former pool. None if there never was a pool.
 #[cold]
 #[inline(never)]
 fn known_pool<'a>() -> Option<&'a Worker> {

@@ -125,8 +125,8 @@ unsafe fn spawn_now(
     Ok(())
 }
 
-/// Makes a task, notes it in the table, and makes those that it must follow its predecessors. None:
-/// there is no memory, and nothing has changed.
+/// Makes a task, notes it in the table, and makes the tasks that it must follow its predecessors.
+/// None if there is no memory; then nothing has changed.
 ///
 /// # Safety
 /// The table is locked.

@@ -4,7 +4,7 @@ use crate::sync::dag::Edge;
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr;
 
-/// Edges of a node, behind this header.
+/// The header of a chunk of a node's edges, which lie behind it.
 #[repr(C)]
 pub struct Chunk {
     former: *mut Chunk,

@@ -134,7 +134,7 @@ impl Graph {
     }
 
     /// The nodes of a circle, in the order of its edges. `left` nodes were not counted down to 0:
-    /// each of them has one of them as a predecessor. None: there is no memory.
+    /// each of these nodes has another one of them as a predecessor. None if there is no memory.
     fn circle(&self, left: usize) -> Option<Vec<&TaskNode>> {
         let mut before: Map<&TaskNode> = Map::new();
         let mut path: Vec<&TaskNode> = Vec::new();
@@ -241,7 +241,7 @@ impl Graph {
         }
     }
 
-    /// Frees what the edges need beyond the nodes. EBUSY: the graph runs.
+    /// Frees what the edges need beyond the nodes. Fails with EBUSY if the graph runs.
     ///
     /// # Safety
     /// The nodes are not used as nodes of the graph any more.

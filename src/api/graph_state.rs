@@ -25,7 +25,7 @@ impl GraphState {
         GraphState { group, state, roots: Cell::new(0) }
     }
 
-    /// Called before the nodes or edges change. EBUSY: the graph runs.
+    /// Called before the nodes or edges change. Fails with EBUSY if the graph runs.
     pub fn begin_change(&self) -> Result<(), Errno> {
         if self.state.load(Ordering::Acquire) != RESTS {
             return Err(Errno(libc::EBUSY));
@@ -34,7 +34,7 @@ impl GraphState {
         Ok(())
     }
 
-    /// False: the graph runs already.
+    /// False if the graph runs already.
     pub fn begin_run(&self) -> bool {
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
         self.state.compare_exchange(RESTS, RUNS, acquire, relaxed).is_ok()

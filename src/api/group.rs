@@ -199,7 +199,8 @@ impl Group {
         })
     }
 
-    /// `groups`: of the caller's task, and of the task below it through whose run it waits.
+    /// `groups` are the group of the caller's task, and the group of the task below it in whose run
+    /// the caller waits.
     fn is_one_of(&self, groups: [Option<&Group>; 2]) -> bool {
         groups.into_iter().flatten().any(|group| ptr::eq(group, self))
     }
@@ -281,7 +282,7 @@ impl Group {
     }
 
     /// Removes a task from the group, which may then be freed. `from` is a worker of the caller's
-    /// run, if it has one.
+    /// run, if the caller has a run.
     ///
     /// # Safety
     /// The group counts the task.
@@ -318,7 +319,7 @@ impl Group {
         unsafe { self.leave(Some(worker)) };
     }
 
-    /// `run` for a task whose function is not called.
+    /// Like `run`, for a task whose function is not called.
     ///
     /// # Safety
     /// The contract of `run`.

@@ -32,7 +32,7 @@ use std::ffi::{c_int, c_short};
 use std::ptr;
 use std::time::Duration;
 
-/// A call: who waits, and until when.
+/// A call: its waiting task or thread, and its deadline.
 pub struct Caller<'a> {
     /// A worker of the caller's run, or None.
     worker: Option<&'a Worker>,
@@ -41,7 +41,7 @@ pub struct Caller<'a> {
     generation: Cell<Option<u32>>,
 }
 
-/// How often a wait in a blocking section looks whether it was cancelled.
+/// The time between two looks of a wait in a blocking section whether it was cancelled.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// After this many calls in succession that did not wait, a task yields. (Tokio's tasks have a
@@ -52,7 +52,8 @@ const BURST: u32 = 32;
 const WAITED: u32 = 2;
 const TRIES_AGAIN: u32 = 16;
 
-/// How often a task looks that waits without the kernel's list and without a blocking section.
+/// The time between two looks of a task that waits without the kernel's list and without a blocking
+/// section.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// How many buffers are written at a time after a partial write.
@@ -72,13 +73,14 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Waits until one of the events happens to the descriptor. Returns those that have, which may
-    /// include a hang-up or an error.
+    /// Waits until one of the events happens to the descriptor. Returns the events that have
+    /// happened, perhaps with a hang-up or an error.
     fn wait(&self, fd: c_int, events: c_short) -> Result<c_short, Errno> {
         self.wait_if(Begin::Always, fd, events)
     }
 
-    /// `wait`; EAGAIN: the condition does not hold, and the task has not waited.
+    /// Like `wait`, but fails with EAGAIN if the condition does not hold; then the task has not
+    /// waited.
     fn wait_if(&self, begin: Begin, fd: c_int, events: c_short) -> Result<c_short, Errno> {
         let deadline = Deadline::new(self.deadline, self.worker)?;
         if let Some(time) = deadline.of_thread() {
@@ -115,7 +117,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// `wait`, without the kernel's list.
+    /// Like `wait`, without the kernel's list.
     #[cold]
     fn wait_without_list(
         &self,
@@ -177,11 +179,11 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// `until_done` for a read of at most `most` bytes. After `WAITED` reads of the descriptor that
-    /// had to wait, and did not fill the buffer, the task expects nothing there, and waits before
-    /// it tries: a server whose clients wait for its answers saves a system call for each request.
-    /// Now and then it tries first. If there is something after all, it tries first until `WAITED`
-    /// further reads had to wait.
+    /// Like `until_done`, for a read of at most `most` bytes. After `WAITED` reads of the
+    /// descriptor that had to wait, and did not fill the buffer, the task expects nothing there,
+    /// and waits before it tries: a server whose clients wait for its answers saves a system call
+    /// for each request. Now and then it tries first. If there is something after all, it tries
+    /// first until `WAITED` further reads had to wait.
     fn until_read(
         &self,
         fd: c_int,
@@ -340,13 +342,13 @@ impl Rest {
         rest
     }
 
-    /// Some of them, from the first one on.
+    /// Some of the buffers, from the first one on.
     fn few(&self) -> &[iovec] {
         &self.few[..self.n]
     }
 }
 
-/// Whether a write that has failed in its middle reports what it has written.
+/// Tells whether a write that has failed in its middle reports the bytes that it has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Partial {
     Report,
@@ -512,8 +514,8 @@ pub unsafe fn send_message(
 }
 
 impl Caller<'_> {
-    /// `attempt`, repeated as in `until_done` unless the flags say MSG_DONTWAIT, or MSG_ERRQUEUE, with
-    /// which the kernel never waits.
+    /// Repeats `attempt` as `until_done` does, unless the flags say MSG_DONTWAIT, or MSG_ERRQUEUE,
+    /// with which the kernel never waits.
     fn unless_dont_wait(
         &self,
         fd: c_int,

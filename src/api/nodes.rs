@@ -111,7 +111,7 @@ fn wait_on_fiber(
     wait_on_top(Some(fiber.worker()), what, get_or_link, has_it)
 }
 
-/// `wait_for`, for a caller that cannot leave its stack.
+/// Like `wait_for`, for a caller that cannot leave its stack.
 #[cold]
 #[inline(never)]
 fn wait_on_top(

@@ -161,7 +161,7 @@ unsafe extern "C" fn run_offer<P: Part>(offer: *mut c_void, s: *mut Scheduler) {
 pub struct Beginning {
     body: usize,
     units: usize,
-    /// None: the time is not measured.
+    /// None if the time is not measured.
     begun: Option<Instant>,
     is_alone: bool,
 }

@@ -13,7 +13,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// None: the range is empty. `grain` is at least 1.
+    /// None if the range is empty. `grain` is at least 1.
     pub fn new(lo: usize, hi: usize, grain: usize) -> Option<Self> {
         (lo < hi).then_some(Range { lo, hi, grain })
     }

@@ -113,7 +113,7 @@ struct Walk<'a> {
     is_wanted: bool,
     /// While the pace is unknown, this worker calls `look` when it has done this many units.
     next_look: usize,
-    /// Some: the worker makes no offers yet.
+    /// Some while the worker makes no offers yet.
     alone: Option<Alone>,
 }
 
@@ -301,8 +301,7 @@ impl Shared {
 
     /// Combines two accumulators.
     ///
-    /// # Safety
-    /// Both are filled. The contract of `reduce`.
+    /// # Safety The contract of `reduce`; both accumulators are filled.
     #[inline(always)]
     unsafe fn combine(&self, into: *mut u8, from: *mut u8, walk: &mut Walk) {
         let Reduction { combine, ctx, .. } = self.reduction;

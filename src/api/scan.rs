@@ -87,7 +87,7 @@ use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The most bytes of the table, if that is enough for `MIN_WINDOW` parts; and its most parts.
+/// The most bytes of the table, if these are enough for `MIN_WINDOW` parts; and the most parts.
 const TABLE_BYTES: usize = 1 << 20;
 const MIN_WINDOW: usize = 16;
 const MAX_WINDOW: usize = 1024;
@@ -132,7 +132,7 @@ struct Shared {
     /// The most parts that are not worth a theft by the last measurement of any worker; 0: the pace
     /// is not known. (Relaxed: the number orders no other memory.)
     small: AtomicUsize,
-    /// The parts of the table, and the distance between two values.
+    /// The number of the table's parts, and the distance between two values.
     window: usize,
     stride: usize,
     /// Null: there is none yet. (Relaxed: the leader writes it; a fork orders it before the others'
@@ -146,7 +146,7 @@ struct Round {
     next: AtomicUsize,
     /// The end of the parts that may be claimed.
     to: usize,
-    /// How many helpers the parts have been offered to, and to how many they may be.
+    /// The number of helpers that the parts have been offered to, and the greatest number allowed.
     asked: AtomicUsize,
     helpers: usize,
 }
@@ -163,7 +163,7 @@ struct Leader {
     values: Values,
     /// The workers that could help it; 0 if there is no memory for a table.
     helpers: usize,
-    /// None: it has made no offer yet.
+    /// None if it has made no offer yet.
     table: Option<Many>,
 }
 
@@ -172,7 +172,7 @@ struct Leader {
 struct Values {
     /// `B` of the next part.
     before: *mut c_void,
-    /// For `S` of the part that it passes.
+    /// The place for `S` of the part that the leader passes.
     acc: *mut c_void,
 }
 
@@ -183,7 +183,7 @@ struct Walk<'a> {
     pace: Pace,
     /// The parts of the largest offer made since offers were last published.
     unpublished: usize,
-    /// Some: the worker makes no offers yet.
+    /// Some while the worker makes no offers yet.
     alone: Option<Alone>,
 }
 

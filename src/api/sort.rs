@@ -82,7 +82,7 @@ fn select(condition: bool, one: *mut u8, other: *mut u8) -> *mut u8 {
 /// The place where a sort leaves its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
-    /// In the room where they were.
+    /// In the room in which the elements were.
     Here,
     /// In the other room.
     There,
@@ -268,8 +268,7 @@ impl<E: Elements> Sorter<E> {
     /// True if the elements are in order. If they are in strictly opposite order, reverses them.
     /// For other inputs the scan usually ends early.
     ///
-    /// # Safety
-    /// The contract of places and that of `in_parts`; `n` is at least 2.
+    /// # Safety The contracts of places and of `in_parts`; `n` is at least 2.
     unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };
@@ -320,17 +319,18 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
-    /// Sorts the `n` elements at `here`, and parts with few distinct values by partitions.
+    /// Sorts the `n` elements at `here`. Sorts parts with few distinct values by partitions.
     unsafe fn sort_in_parts(self, here: *mut u8, there: *mut u8, n: usize, worker: &Worker) {
         let workers = worker.with_run(|run| run.workers()).unwrap_or(1);
-        // A half may have a few elements more than the other.
+        // One half may have a few elements more than the other.
         let most = (n / workers + MIN_RECURSION).max(2 * MIN_PART);
         let most = most.min(MAX_PART_BYTES / self.elements.size());
         // SAFETY: by the contract of places.
         unsafe { self.sort_parts(here, there, n, most, To::Here, worker) };
     }
 
-    /// Like `sort`, but parts of at most `most` elements with few distinct values by partitions.
+    /// Like `sort`, but sorts parts of at most `most` elements with few distinct values by
+    /// partitions.
     unsafe fn sort_parts(
         self,
         here: *mut u8,

@@ -19,7 +19,7 @@ use crate::sys::errno;
 use std::ffi::c_int;
 use std::ptr;
 
-/// In the place of a group's address: a body has called `sched_stop`.
+/// Stands for a group's address when a body has called `sched_stop`.
 const ASKED: *mut Group = ptr::without_provenance_mut(1);
 
 /// Tells whether a loop or a reduction begins further parts: the group in which it runs, null if it

@@ -89,8 +89,8 @@ impl Latch for Expiring<'_> {
 
 impl<'a> Deadline<'a> {
     /// Must be called before the wait, and before its node is linked. Fails with ETIMEDOUT if the
-    /// deadline has passed, ECANCELED if the caller's group is cancelled, ENOMEM, or EINVAL as
-    /// `may_wait` says. `worker` is a worker of the caller's run, or None.
+    /// deadline has passed, ECANCELED if the caller's group is cancelled, ENOMEM, or EINVAL if
+    /// `may_wait` says so. `worker` is a worker of the caller's run, or None.
     pub fn new(time: i64, worker: Option<&'a Worker>) -> Result<Self, Errno> {
         let fiber = worker.and_then(Worker::mine).map(Mine::fiber).or_else(identity::lone_fiber);
         if fiber.and_then(group_of).is_some_and(Group::is_cancelled) {
@@ -177,7 +177,7 @@ pub(super) fn group_of_caller<'a>() -> Option<&'a Group> {
     identity::current_fiber().and_then(group_of)
 }
 
-/// `Deadline::wait` of a thread.
+/// The part of `Deadline::wait` for a thread.
 fn wait_in_thread(node: &Node, deadline: i64) -> End {
     let _uncancelled = thread::Uncancelled::begin(); // the object has this thread registered
     let latch = Expiring(node);

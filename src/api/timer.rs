@@ -57,9 +57,9 @@ const NORMAL: u8 = Level::Normal as u8;
 const URGENT: u8 = Level::Urgent as u8;
 const BACKGROUND: u8 = Level::Background as u8;
 
-/// The bits of `Timer::state` for one of these.
+/// The bits of `Timer::state` for one of these states.
 const STATE: usize = 7;
-/// Those for it and for the address; the others have the check sum.
+/// The bits for the state and for the address; the higher bits hold the check sum.
 const LOWER: usize = 0xffff_ffff_ffff;
 
 /// The C type `sched_timer`. All bytes zero is an idle timer.
@@ -180,7 +180,8 @@ impl Timer {
         self.in_place(state) | sum & !LOWER
     }
 
-    /// In debug builds: ends the process if `state`, which was found here, is none of a timer's.
+    /// In debug builds: ends the process if `state`, which was found here, is not a state of a
+    /// timer.
     fn check_place(&self, function: &str, state: usize) {
         let is_one = |of: usize| state & LOWER == self.in_place(of);
         if cfg!(debug_assertions) && state != IDLE && !is_one(PENDING) && !is_one(SPAWNED) {
@@ -191,7 +192,8 @@ impl Timer {
         }
     }
 
-    /// In debug builds: ends the process if the timer is not as it was started, and in this state.
+    /// In debug builds: ends the process if the timer has changed since its start, or is not in
+    /// this state.
     fn check_whole(&self, state: usize) {
         if cfg!(debug_assertions) && self.state.load(Ordering::Relaxed) != self.whole(state) {
             output::die(format_args!(
@@ -252,7 +254,7 @@ unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
     }
 }
 
-/// The program's function of a timer's task. None: the task is not a timer's.
+/// The program's function of a timer's task. None if the task is not a timer's.
 pub fn function_of(f: TaskFn, closure: *mut c_void) -> Option<usize> {
     ptr::fn_addr_eq(f, run_timer as TaskFn)
         // SAFETY: the task is queued, so the timer exists.

@@ -108,7 +108,7 @@ fn cond_wait_until_now(
         lock_again(mutex, worker);
         return Err(Errno(end.error()));
     }
-    // It was signalled: it waits in the line of the mutex, or was granted.
+    // The node was signalled: it waits in the line of the mutex, or was granted.
     waiting.node.revive();
     let look = look(worker);
     wait_until(&waiting.node, what, worker, |node| has_it(mutex, node, look));

@@ -48,7 +48,8 @@ pub(super) const MAX_SLEEP: Duration = Duration::from_millis(100);
 /// An object to wait for, whose state is one word.
 pub(super) trait Latch {
     /// If the wait ends while the task leaves its stack, the task waits for its turn with the tasks
-    /// from outside, where a relief finds it (`policy::reliefs`). False: it is the worker's own.
+    /// from outside, where a relief finds it (`policy::reliefs`). If false, the task is the
+    /// worker's own.
     const ENDS_OUTSIDE: bool = false;
 
     fn word(&self) -> &AtomicUsize;

@@ -101,7 +101,7 @@ use shard::{Shard, Time};
 use std::mem;
 use std::ptr;
 
-/// How much later than a covered deadline the keeper looks, in nanoseconds.
+/// The keeper looks later than a covered deadline by this many nanoseconds.
 const GRACE: u64 = 250_000;
 
 /// How many entries a thread takes out under one lock.
@@ -114,7 +114,7 @@ const NOW: u64 = (1 << 32) - 1;
 /// The number that is added to `Deadlines::servings` when a thread has served entries.
 const DONE: u64 = 1 << 32;
 
-/// Whether entries were served.
+/// Tells whether entries were served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// A thread has served entries since the keeper last asked; the tasks are queued.
@@ -145,7 +145,8 @@ pub struct Deadlines {
     shards: AtomicPtr<Pad<Shard>>,
     armed: Time,
     covered: Time,
-    /// How many threads serve entries, in the bits `NOW`; above, how often a thread has done so.
+    /// The bits `NOW` hold the number of threads that serve entries; the bits above, how often a
+    /// thread has served some.
     servings: AtomicU64,
     /// The value of `servings` at the keeper's last look, without the bits `NOW`.
     seen: AtomicU64,
@@ -187,9 +188,8 @@ impl Deadlines {
     /// Adds an entry. True if the caller must wake the keeper. `thread` is the calling thread's
     /// number.
     ///
-    /// # Safety
-    /// `prepare` has succeeded. The entry is in no wheel, and lives until `remove` has returned, or
-    /// its claim.
+    /// # Safety `prepare` has succeeded. The entry is in no wheel, and lives until `remove` or its
+    /// claim has returned.
     pub unsafe fn add(&self, entry: *const Entry, deadline: i64, thread: usize) -> bool {
         let number = thread % SHARDS;
         let shard = &self.shards()[number];
@@ -311,8 +311,8 @@ impl Deadlines {
         }
     }
 
-    /// For the keeper: it is about to sleep. Returns the time until which it may; it then sleeps
-    /// unless somebody wakes it.
+    /// Called by the keeper when it is about to sleep. Returns the time until which it may sleep;
+    /// it then sleeps unless somebody wakes it.
     pub fn arm(&self, now: u64) -> u64 {
         loop {
             let next = self.next();
@@ -326,7 +326,8 @@ impl Deadlines {
         }
     }
 
-    /// For the keeper, after `arm`: whether entries were served, by any thread, since the last call.
+    /// Called by the keeper after `arm`: tells whether any thread has served entries since the last
+    /// call.
     pub fn served(&self) -> Served {
         let servings = self.servings.load(Ordering::Acquire); // pairs with `Serving::drop`
         let (seen, done) = (self.seen.load(Ordering::Relaxed), servings & !NOW);
@@ -334,13 +335,13 @@ impl Deadlines {
         Served { any: done != seen, serving: servings & NOW != 0 }
     }
 
-    /// There is no keeper any more, or it does not look again by itself.
+    /// Called when there is no keeper any more, or the keeper does not look again by itself.
     pub fn disarm(&self) {
         self.armed.set(u64::MAX);
     }
 
-    /// For an idle worker that is about to sleep: the time at which it must look; None: at no time,
-    /// because nothing is due, or another worker looks by then.
+    /// For an idle worker that is about to sleep: the time at which it must look. None if it need
+    /// not look, because nothing is due, or another worker looks by then.
     pub fn cover(&self, now: impl FnOnce() -> u64) -> Option<u64> {
         let next = self.next();
         if next == u64::MAX || self.is_covered(next, now()) {
@@ -357,7 +358,7 @@ impl Deadlines {
         covered <= next && covered.saturating_add(GRACE) > now && covered != u64::MAX
     }
 
-    /// A worker to which `cover` gave a time is awake.
+    /// Called when a worker to which `cover` gave a time is awake.
     pub fn uncover(&self) {
         self.covered.set(u64::MAX);
     }

@@ -114,7 +114,7 @@ impl Links {
         number != 0 && self.slot.get() == self.sealed(number)
     }
 
-    /// True if this entry is whole, and in this slot behind this entry.
+    /// True if this entry is whole, and in this slot, behind the entry `previous`.
     fn is_at(&self, slot: usize, previous: *const Links) -> bool {
         self.is_whole() && self.slot.get() & NUMBER == 1 + slot && self.previous.get() == previous
     }
@@ -129,7 +129,7 @@ struct Slot {
 /// All bytes zero is a wheel without entries.
 pub struct Wheel {
     now: u64,
-    /// A bit for each slot: it has entries.
+    /// A bit for each slot, set if the slot has entries.
     occupied: [u64; LEVELS],
     slots: [[Slot; SLOTS]; LEVELS],
 }
@@ -200,8 +200,8 @@ impl Wheel {
     }
 
     /// Takes out an entry that is due at this time, in nanoseconds. Entries come in the order of
-    /// their grains; those of the same grain in the order in which they were added, unless they
-    /// have moved down from different levels.
+    /// their grains. Entries of the same grain come in the order in which they were added, unless
+    /// they have moved down from different levels.
     pub fn take_due(&mut self, time: i64) -> Option<*const Links> {
         let grain = time.max(0) as u64 >> GRAIN;
         loop {

@@ -44,8 +44,8 @@ pub fn count_in(bytes: usize) -> Result<(), NoMemory> {
     Err(NoMemory)
 }
 
-/// True if half of the allowed stacks exist: then idle ones should go back to the store. (Relaxed:
-/// an outdated answer gives a stack back too early or too late, which does no harm.)
+/// True if half of the allowed stacks exist: idle stacks should then go back to the store.
+/// (Relaxed: an outdated answer gives a stack back too early or too late, which does no harm.)
 pub fn is_scarce() -> bool {
     ALIVE.load(Ordering::Relaxed) >= MOST.load(Ordering::Relaxed) / 2
 }

@@ -22,7 +22,7 @@ pub mod stack;
 pub mod switch;
 pub mod trace;
 
-/// Whether the sanitizers and the C++ runtime are informed of each switch of stacks.
+/// Tells whether the sanitizers and the C++ runtime are informed of each switch of stacks.
 pub trait Instrumentation: 'static {
     const IS_ON: bool;
 }

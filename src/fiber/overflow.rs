@@ -36,12 +36,13 @@ pub enum On {
 
 /// The functions that the handler calls.
 pub struct Hooks {
-    /// The stack of the calling thread, which has hit this address; None: it serves no worker.
+    /// The stack of the calling thread, which has hit this address. None if the thread serves no
+    /// worker.
     pub find: fn(usize) -> Option<On>,
     /// True if the calling thread was about to begin a forked task whose descriptor is gone or was
     /// overwritten. The arguments are the program counter and the address.
     pub begins_overwritten: fn(usize, usize) -> bool,
-    /// The process is about to end.
+    /// Called when the process is about to end.
     pub ends: fn(),
 }
 

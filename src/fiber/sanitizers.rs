@@ -200,7 +200,7 @@ impl SanitizerState {
         }
     }
 
-    /// LSan and valgrind forget the stack: it is gone, or the caller stays on it.
+    /// Makes LSan and valgrind forget the stack, which is gone, or on which the caller stays.
     pub fn forget(&self) {
         let unregister = weak!("__lsan_unregister_root_region", Region);
         if let Some(unregister) = unregister.filter(|_| self.size.get() > 0) {

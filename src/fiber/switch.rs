@@ -205,7 +205,7 @@ pub const ROOM: usize = 16;
 const OFFSETS: [usize; 3] = [72, 64, 88];
 #[cfg(target_arch = "aarch64")]
 const OFFSETS: [usize; 3] = [176, 8, 200];
-/// The bytes of a context of `call_on_stack` that the thread uses which resumes it.
+/// The bytes of a context of `call_on_stack` that are used by the thread which resumes it.
 pub const RESUMED_BYTES: usize = OFFSETS[2] + size_of::<Arrive>();
 
 /// The room of a context that `call_on_stack` has saved.

@@ -182,7 +182,7 @@ pub struct EventCount {
 struct Parker {
     /// The futex word on which the worker sleeps.
     word: Futex,
-    /// When the worker was woken last, in the unit of `EventCount::woken_at`.
+    /// The time of the worker's last wake-up, in the unit of `EventCount::woken_at`.
     woken_at: AtomicUsize,
     /// Only the worker itself uses this.
     last_waits: LastWaits,
@@ -198,7 +198,7 @@ impl Parker {
     }
 }
 
-/// What a worker without tasks does.
+/// The roles of a worker without tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The worker looks for tasks, and counts as searching.
@@ -207,7 +207,7 @@ pub enum Role {
     Sleeper,
 }
 
-/// Whether `commit` slept until a wake-up.
+/// The result of `commit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
     Woken,
@@ -277,8 +277,8 @@ impl EventCount {
         all.saturating_sub(away as usize)
     }
 
-    /// A guest begins to work. The accesses to `guests` are Relaxed: a stale count delays a
-    /// decision about wake-ups.
+    /// Called when a guest begins to work. The accesses to `guests` are Relaxed: a stale count
+    /// delays a decision about wake-ups.
     pub fn guest_comes(&self) {
         self.guests.fetch_add(1 + VISIT, Ordering::Relaxed);
     }
@@ -528,7 +528,8 @@ impl EventCount {
         self.while_dozing(|| self.over.wait(0, limit)); // the kernel reads `over` after a full fence
     }
 
-    /// Calls `work`, during which the calling searcher looks for no tasks; soon afterwards it does.
+    /// Calls `work`, during which the calling searcher looks for no tasks. Soon afterwards it looks
+    /// again.
     pub fn while_dozing(&self, work: impl FnOnce()) {
         self.dozing.fetch_add(1, Ordering::SeqCst);
         work();
@@ -600,7 +601,7 @@ impl EventCount {
         })
     }
 
-    /// The last look found work, or the run's end: the worker continues to search.
+    /// Called when the last look has found work, or the run's end: the worker continues to search.
     pub fn cancel(&self, worker: usize) {
         // A worker that is not listed was woken already, and its waker has counted it as searching.
         self.list.with(|list| self.unlist(list, worker));

@@ -78,7 +78,7 @@ impl Naps {
         true
     }
 
-    /// The worker has found work.
+    /// Called when the worker has found work.
     pub fn success(&mut self) {
         self.next = (self.next / 2).max(SHORTEST);
     }
@@ -96,8 +96,8 @@ pub fn pause(searching: usize, over: impl Fn() -> bool) -> usize {
     pauses
 }
 
-/// The idle time of a worker. It tells each time that [`futex::LONGEST`] has passed, and when the
-/// worker gives memory back.
+/// The idle time of a worker. Tells whenever [`futex::LONGEST`] has passed, and when the worker
+/// must give memory back.
 pub struct LongWait {
     began: Instant,
     looked: Instant,
@@ -119,8 +119,8 @@ impl LongWait {
         due
     }
 
-    /// How long the worker may sleep. If it `keeps` memory, it gives this back after it has been
-    /// idle for `warm`. None means that it must do so now.
+    /// How long the worker may sleep. If it `keeps` memory, it gives the memory back after it has
+    /// been idle for `warm`. None means that it must give the memory back now.
     pub fn longest_sleep(&self, keeps: bool, warm: Duration) -> Option<Duration> {
         if !keeps || MODEL {
             return Some(futex::LONGEST);

@@ -92,7 +92,7 @@ impl Poller {
         }
     }
 
-    /// A wait for a descriptor begins. The kernel's list was opened.
+    /// Called when a wait for a descriptor begins. The kernel's list was opened.
     pub fn begin_wait(&self) {
         self.users.fetch_add(1, Ordering::SeqCst);
     }
@@ -140,8 +140,8 @@ impl Poller {
         self.is_used() && self.take_turn() && self.take_events(Duration::ZERO)
     }
 
-    /// Called by a thread that has changed the word, in place of a futex wake-up. False: the word's
-    /// sleeper is not the poller.
+    /// Called by a thread that has changed the word, in place of a futex wake-up. False if the
+    /// word's sleeper is not the poller.
     #[inline]
     pub fn rings(&self, word: &Futex) -> bool {
         fence(Ordering::SeqCst); // pairs with the fence in `sleep`

@@ -95,14 +95,14 @@ pub struct LockedRun<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sleepers {
     pub number: usize,
-    /// One of them has tasks in its queue now.
+    /// One of these guests has tasks in its queue now.
     pub have_tasks: bool,
 }
 
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
     ended: Pad<AtomicBool>,
-    /// One for each worker, and one for all other threads.
+    /// A counter for each worker, and one for all other threads.
     waiting: Box<[Pad<Waiting>]>,
     workers: u32,
 }
@@ -112,13 +112,13 @@ pub struct Quiescence {
 pub struct Waiting(AtomicU32);
 
 impl Waiting {
-    /// A task of the calling worker is about to wait, and is not counted yet.
+    /// Called when a task of the calling worker is about to wait. Counts the task.
     #[inline]
     pub fn hold(&self) {
         self.count(1);
     }
 
-    /// A task that has waited continues on the calling worker.
+    /// Called when a task that has waited continues on the calling worker.
     #[inline]
     pub fn let_go(&self) {
         self.count(u32::MAX);
@@ -143,7 +143,8 @@ impl Quiescence {
         })
     }
 
-    /// The calling worker becomes idle. True if this ended the run: the caller wakes all others.
+    /// Called when the worker becomes idle. True if this ended the run: the caller then wakes all
+    /// others.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
         // Release: what this worker's tasks wrote is published to the worker that sees the count
@@ -155,7 +156,7 @@ impl Quiescence {
         injector.close_if(|| self.is_full()) && self.end()
     }
 
-    /// The run is no longer held open. True if this ended it: the caller then wakes the workers.
+    /// Stops holding the run open. True if this ended the run: the caller then wakes the workers.
     pub fn release(&self, injector: &Injector) -> bool {
         injector.release(|| self.is_full()) && self.end()
     }
@@ -211,7 +212,7 @@ impl Quiescence {
         &self.waiting[worker]
     }
 
-    /// Like `Waiting::hold`, by a thread that is not an active worker. False: the run has ended.
+    /// Like `Waiting::hold`, by a thread that is not an active worker. False if the run has ended.
     pub fn hold_outside(&self, injector: &Injector) -> bool {
         injector.while_open(|| self.outside().hold())
     }
@@ -247,7 +248,7 @@ impl Quiescence {
         true
     }
 
-    /// The calling idle worker is about to take a task.
+    /// Called when the idle worker is about to take a task.
     pub fn leave(&self) {
         // The operation that takes the task releases this: see the proof. Relaxed would suffice.
         self.idle.fetch_sub(1, Ordering::AcqRel);

@@ -45,12 +45,12 @@ pub struct Standby {
     quiet: AtomicUsize,
 }
 
-/// What the keeper does after a look for events.
+/// The keeper's next action after a look for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It looks again after a tick.
+    /// The keeper looks again after a tick.
     Look,
-    /// It looks when it is called.
+    /// The keeper looks when it is called.
     Rest,
 }
 
@@ -109,7 +109,7 @@ impl Standby {
         Next::Rest
     }
 
-    /// In the child of a fork, which has no keeper.
+    /// Called in the child of a fork, which has no keeper.
     pub fn forget(&self) {
         self.looks.store(false, Ordering::Relaxed);
     }

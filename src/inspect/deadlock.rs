@@ -131,7 +131,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The least time between two looks, whichever workers look.
 const LEAST_GAP: Duration = Duration::from_millis(500);
 
-/// When a thread last looked, in nanoseconds. Relaxed: used by one thread at a time.
+/// The time of the last look, in nanoseconds. Relaxed: used by one thread at a time.
 #[unsafe(link_section = "sched_words")]
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -204,7 +204,7 @@ struct Locked<'a> {
     guests: Cell<usize>,
     /// How many of its guests sleep although they count as active.
     sleepers: Cell<usize>,
-    /// True if one of all these has tasks in its queue.
+    /// True if one of these workers and guests has tasks in its queue.
     has_queued: Cell<bool>,
 }
 

@@ -19,7 +19,8 @@ pub enum Doubt {
     SharedMemory,
     SharedProcess,
     Handler(c_int),
-    /// This many threads outside all runs wait for an object. One may wait for the process's end.
+    /// This many threads outside all runs wait for an object. One of them may wait for the
+    /// process's end.
     Threads(usize),
 }
 

@@ -17,7 +17,7 @@ use crate::sys::{descriptor, signal, symbol};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// Why the state is shown.
+/// The reason why the state is shown.
 pub enum Title {
     /// `tasks` tasks wait forever, and nothing else runs. `ends` is true if the process ends.
     Deadlock { tasks: usize, doubt: Option<Doubt>, ends: bool },
@@ -27,7 +27,7 @@ pub enum Title {
     Asked,
 }
 
-/// For how long, at least, a worker (a run's id, an index) has been doing what it does.
+/// Returns for how long, at least, a worker (a run's id, an index) has been in its present state.
 pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 
 pub fn write(title: &Title, since: Since) {
@@ -349,7 +349,8 @@ fn write_holder(
     }
 }
 
-/// Names each circle of tasks of which each needs the next one. Without memory it names none.
+/// Names each circle of tasks in which each task needs the next one. Names none if there is no
+/// memory.
 fn write_circles(out: &mut Out, tasks: &[KnownTask]) -> fmt::Result {
     // True at a task's index: the search is done with that task. If not, the task is on the path
     // once, or not at all.

@@ -1,4 +1,4 @@
-//! What is known of each worker and each waiting task: the name of its function, its descriptor,
+//! The known facts of each worker and each waiting task: the name of its function, its descriptor,
 //! and who could end its wait.
 
 use crate::inspect::objects::{Awaited, awaited};

@@ -17,7 +17,7 @@ const MOST_PREDECESSORS: usize = 4;
 struct SeenNode {
     at: usize,
     vertex: SeenVertex,
-    /// 0: it is an event.
+    /// 0 for an event.
     function: usize,
     closure: usize,
     edges: usize,
@@ -48,8 +48,8 @@ impl fmt::Display for SeenNode {
     }
 }
 
-/// Writes the nodes that are ready and wait. `shown`: the number of other tasks that wait. If that
-/// and the nodes are fewer than `all`, says how the other nodes can be shown.
+/// Writes the nodes that are ready and wait. `shown` is the number of other tasks that wait. If
+/// these tasks and the nodes are fewer than `all`, says how the other nodes can be shown.
 pub fn write(out: &mut Out, shown: usize, all: usize) -> fmt::Result {
     let edges = pending::all().map_err(|NoMemory| fmt::Error)?;
     let mut nodes = 0;

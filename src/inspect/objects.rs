@@ -17,7 +17,8 @@ use std::mem::offset_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// `holder`: a fiber, a thread, or 0. `after_signal`: a condition's signal has ended a wait.
+    /// `holder` is a fiber, a thread, or 0. If `after_signal`, a condition's signal has ended a
+    /// wait.
     Mutex {
         at: usize,
         holder: usize,
@@ -53,7 +54,7 @@ pub enum Awaited {
     Sleep {
         deadline: i64,
     },
-    /// `events`: what is awaited of it, as poll(2) writes it.
+    /// `events` are the awaited events, as poll(2) writes them.
     Descriptor {
         fd: c_int,
         events: u16,

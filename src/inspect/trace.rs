@@ -43,7 +43,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// None: the task is not suspended, continues during the call, or its stack cannot be read.
+    /// None if the task is not suspended, continues during the call, or its stack cannot be read.
     /// `descriptors` are sorted.
     pub fn of(task: &SeenTask, descriptors: &[usize]) -> Option<Trace> {
         let noted = task.waits?;

@@ -17,7 +17,8 @@ use std::time::Duration;
 /// A run at some moment.
 pub struct SeenRun {
     pub id: usize,
-    /// When the run began (`sys::clock`). A later run may have the same `id`, but not this time.
+    /// The time at which the run began (`sys::clock`). A later run may have the same `id`, but not
+    /// the same time.
     pub began: u64,
     pub kind: &'static str,
     pub deque: Option<&'static str>,
@@ -70,7 +71,7 @@ impl fmt::Display for PlaceName {
 
 pub struct SeenWorker {
     pub record: &'static Worker,
-    /// It is the place of a guest: see `policy::guests`.
+    /// True for the place of a guest: see `policy::guests`.
     pub is_guest: bool,
     pub has_thread: bool,
     pub is_idle: bool,
@@ -88,7 +89,7 @@ pub struct SeenTask {
     pub low: usize,
     pub run: usize,
     pub worker: &'static Worker,
-    /// What the task waits for; None: it waits for a run, or is in a blocking section.
+    /// The object that the task waits for. None if it waits for a run, or is in a blocking section.
     pub waits: Option<Noted>,
     /// The task waits for this whole run, and keeps its thread.
     pub waits_for_run: Option<RunAwaited>,
@@ -121,7 +122,7 @@ impl SeenTask {
         self.low == 0
     }
 
-    /// True if the task waits for something else by now, or no longer waits.
+    /// True if by now the task waits for something else, or no longer waits.
     pub fn waits_for_other(&self) -> bool {
         let mut same = false;
         stack::for_each(|stack| {

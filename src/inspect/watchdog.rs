@@ -24,12 +24,12 @@ struct Known {
     since: Instant,
     /// The state was shown after the last end of a task.
     is_shown: bool,
-    /// The progress of each worker, and since when it has this value.
+    /// The progress of each worker, and the time since which the progress has this value.
     workers: Vec<(usize, Instant)>,
 }
 
 impl Known {
-    /// True if this is known of that run, and not of an earlier one at the same address.
+    /// True if this is the record of that run, and not of an earlier run at the same address.
     fn is_of(&self, run: &SeenRun) -> bool {
         (self.id, self.began) == (run.id, run.began)
     }
@@ -85,7 +85,7 @@ fn look_at_runs(reason: Reason, known: &mut Vec<Known>) -> Result<Duration, NoMe
     Ok(pause.max(SHORTEST))
 }
 
-/// Brings what is known of the run up to date.
+/// Brings the record of the run up to date.
 fn remember<'a>(
     all: &'a mut Vec<Known>,
     run: &SeenRun,

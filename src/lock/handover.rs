@@ -118,8 +118,9 @@ pub unsafe trait Link: Sized {
     /// The node is the caller's: not linked yet, or in a list that is the caller's.
     unsafe fn set_next(this: *const Self, to: *const Self);
 
-    /// The caller is about to free the lock, although this node is the oldest in line. True: it
-    /// may, and this overtaking is counted. False: the waiter was overtaken as often as allowed.
+    /// Called when the caller is about to free the lock, although this node is the oldest in line.
+    /// If true, the caller may free it, and this overtaking is counted. If false, the waiter was
+    /// overtaken as often as allowed.
     ///
     /// # Safety
     /// The caller is the holder, and the node is in its queue.
@@ -210,7 +211,7 @@ impl<N: Link> Handover<N> {
         self.unlock_before_waiters()
     }
 
-    /// Links the node if the lock is held. False: it is free.
+    /// Links the node if the lock is held. Returns false if the lock is free.
     ///
     /// # Safety
     /// The node is in no list, and lives until its owner holds the lock.
@@ -230,8 +231,9 @@ impl<N: Link> Handover<N> {
         false
     }
 
-    /// Called by the owner of a node that was granted. True: it holds the lock, and the node is in
-    /// no list any more. False: the lock is held, and nothing has happened.
+    /// Called by the owner of a node that was granted. If true, the owner holds the lock, and the
+    /// node is in no list any more. If false, another thread holds the lock, and nothing has
+    /// happened.
     ///
     /// # Safety
     /// The node was linked, and was granted since it last began to wait.
@@ -274,7 +276,8 @@ impl<N: Link> Handover<N> {
         }
     }
 
-    /// If the lock is held, the called waiter waits again. False: it is free, or was handed over.
+    /// If the lock is held, the called waiter waits again. Returns false if the lock is free, or
+    /// was handed over.
     fn wait_if_locked(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & FLAGS == FLAGS {

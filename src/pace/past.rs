@@ -111,9 +111,9 @@ impl PastLoop {
 
 impl PastLoops {
     /// How long the worker should do a loop alone before it wakes another worker; None: it should
-    /// wake one at once. `wake_cost`: the time that a wake-up takes. A wake-up is tried if the lone
-    /// loop, or its series, takes several times as long. If loops with help repeatedly take longer
-    /// than lone ones, the next loops are lone.
+    /// wake one at once. `wake_cost` is the time that a wake-up takes. A wake-up is tried if the
+    /// lone loop, or its series, takes several times as long. If loops with help repeatedly take
+    /// longer than lone ones, the next loops are lone.
     pub fn lone_time(&self, wake_cost: Duration, body: usize, units: usize) -> Option<Duration> {
         let past = self.loops[self.place_of(body)?].get();
         let unit = past.unit_alone.unwrap_or(past.unit);
@@ -141,7 +141,7 @@ impl PastLoops {
         self.bodies.iter().position(|known| known.get() == body)
     }
 
-    /// Remembers a loop of at least one unit. `shape`: None if it was not measured.
+    /// Remembers a loop of at least one unit. `shape` is None if it was not measured.
     pub fn add(
         &self,
         body: usize,
@@ -170,9 +170,9 @@ impl PastLoops {
         }
     }
 
-    /// How long a loop will take if its units take as long as in the last loop with the same body,
-    /// and its shape. Returns None if no such loop is known. The shape is None if the units are
-    /// equal, or if the last two shapes differ.
+    /// The time that a loop will take if its units take as long as in the last loop with the same
+    /// body, and the loop's shape. Returns None if no such loop is known. The shape is None if the
+    /// units are equal, or if the last two shapes differ.
     pub fn expects(&self, body: usize, units: usize) -> Option<(Duration, Option<LoopShape>)> {
         let past = self.loops[self.place_of(body)?].get();
         let takes = Duration::try_from_secs_f64(past.unit * units as f64).ok()?;

@@ -25,7 +25,7 @@ pub struct LoopShape {
     marks: [f32; PARTS - 1],
 }
 
-/// How long the parts of a loop's range have taken, in nanoseconds.
+/// The times that the parts of a loop's range have taken, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 pub struct LoopTimes([f32; PARTS]);
 

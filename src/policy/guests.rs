@@ -83,7 +83,7 @@ const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const LEFT: u32 = 2;
 const SLEEPING: u32 = 3;
-/// Added to a state: the place's token is in the injector, or a worker has taken it out.
+/// Added to a state if the place's token is in the injector, or a worker has taken it out.
 const TOKEN: u32 = 4;
 
 struct GuestPlace {
@@ -94,21 +94,21 @@ struct GuestPlace {
     keeps_memory: AtomicBool,
 }
 
-/// Why a thread comes to a place.
+/// The reason why a thread comes to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It works on a call of its own.
+    /// The thread works on a call of its own.
     Work,
-    /// It adds tasks, and leaves at once.
+    /// The thread adds tasks, and leaves at once.
     AddTasks,
-    /// It runs tasks beside the workers: see [`super::reliefs`].
+    /// The thread runs tasks beside the workers: see [`super::reliefs`].
     Relief,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     Free(usize),
-    /// The thread had left it with tasks, so it counts as active already.
+    /// The thread had left the place with tasks, so the place counts as active already.
     Left(usize),
 }
 
@@ -127,7 +127,7 @@ pub enum Served {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guest {
     Works,
-    /// It sleeps, and all its tasks are stealable.
+    /// The guest sleeps, and all its tasks are stealable.
     Sleeps,
 }
 
@@ -229,13 +229,14 @@ impl Guests {
         state & TOKEN == 0
     }
 
-    /// The guest will sleep, and all its tasks are stealable. True if it must queue the token.
+    /// Called when the guest will sleep, and all its tasks are stealable. True if it must queue the
+    /// token.
     pub fn begin_sleep(&self, index: usize) -> bool {
         let state = self.place(index).state.swap(SLEEPING | TOKEN, Ordering::AcqRel);
         state & TOKEN == 0
     }
 
-    /// The guest at the place no longer sleeps.
+    /// Called when the guest at the place no longer sleeps.
     pub fn end_sleep(&self, index: usize) {
         self.place(index).change(SLEEPING, TAKEN);
     }
@@ -255,7 +256,7 @@ impl Guests {
 
     // --- memory --------------------------------------------------------------------
 
-    /// The caller, which owns the place, tells whether it has memory to give back.
+    /// Notes whether the place, which the caller owns, has memory to give back.
     pub fn set_keeps_memory(&self, index: usize, keeps: bool) {
         let flag = &self.place(index).keeps_memory;
         if flag.load(Ordering::Relaxed) != keeps {
@@ -275,7 +276,7 @@ impl Guests {
 
     // --- the worker that has taken the token -----------------------------------------
 
-    /// The caller has taken the token of the place out of the injector.
+    /// Called when the caller has taken the token of the place out of the injector.
     pub fn serve(&self, index: usize) -> Served {
         let place = self.place(index);
         loop {
@@ -292,14 +293,15 @@ impl Guests {
         }
     }
 
-    /// Drops the token of a place without stealable tasks. `guest` is what the caller has seen its
-    /// guest do. False if that has changed; then the caller serves the place again.
+    /// Drops the token of a place without stealable tasks. `guest` is the activity in which the
+    /// caller has seen the place's guest. False if that has changed; then the caller serves the
+    /// place again.
     pub fn drop_token(&self, index: usize, guest: Guest) -> bool {
         self.drop_token_of(index, if guest == Guest::Works { TAKEN } else { SLEEPING })
     }
 
-    /// The caller has dropped the token of the place, and the deque has stealable tasks after all.
-    /// True if the guest sleeps and there is no token: then the caller has it again.
+    /// Called when the caller has dropped the token of the place, and the deque has stealable tasks
+    /// after all. True if the guest sleeps and there is no token: then the caller has it again.
     pub fn take_token_back(&self, index: usize) -> bool {
         let (new, relaxed) = (SLEEPING | TOKEN, Ordering::Relaxed);
         self.place(index).state.compare_exchange(SLEEPING, new, relaxed, relaxed).is_ok()

@@ -40,7 +40,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// What a policy needs to know of a run.
+/// The data that a policy needs about a run.
 pub struct Plan {
     pub idle: Idle,
     pub ends: Ends,
@@ -61,7 +61,7 @@ pub struct Plan {
     pub processors: usize,
     /// How long a queue keeps memory that it does not need.
     pub warm: Duration,
-    /// Who waits for descriptors; None: no task of the run does.
+    /// The poller for descriptors. None if no task of the run waits for descriptors.
     pub poller: Option<&'static Poller>,
 }
 
@@ -77,14 +77,14 @@ impl Plan {
     }
 }
 
-/// Which ready task is next in kind `serial`.
+/// The order in which kind `serial` runs ready tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadyOrder {
     YoungestFirst,
     Random,
 }
 
-/// Why `waiting` is not None in a policy that does not override `hold`.
+/// The reason why `waiting` is not None in a policy that does not override `hold`.
 const COUNTED: &str = "a number for each worker";
 
 /// A scheduling policy: the operations that a run needs.
@@ -169,15 +169,15 @@ pub trait Policy: Sync + Sized + 'static {
         Ok(Line::GoesOn)
     }
 
-    /// `inject_at` for a task without a level that the run has accepted before.
+    /// Like `inject_at`, for a task without a level that the run has accepted before.
     fn inject_accepted(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.put_back(place, task)
     }
 
-    /// `inject_at` for an urgent task.
+    /// Like `inject_at`, for an urgent task.
     fn inject_urgent(&self, place: &impl Place, task: Task, limit: Limit) -> Result<(), Refused>;
 
-    /// `inject_at` for a background task.
+    /// Like `inject_at`, for a background task.
     fn inject_background(
         &self,
         place: &impl Place,
@@ -213,8 +213,8 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
-    /// Whether tasks that suit a relief wait from outside. Called now and then by any thread: see
-    /// [`reliefs`].
+    /// Tells whether tasks from outside that suit a relief wait. Called now and then by any thread:
+    /// see [`reliefs`].
     fn suspended<P: Place>(&self, _place: &P) -> Suspended {
         Suspended::Absent
     }
@@ -265,10 +265,12 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Like `hold`, by a thread that does not occupy a place of the run. False: the run has ended.
+    /// Like `hold`, by a thread that does not occupy a place of the run. False if the run has
+    /// ended.
     fn hold_outside(&self) -> bool;
 
-    /// Takes a `hold` or `hold_outside` back, by such a thread.
+    /// Undoes a `hold` or `hold_outside`. Called by a thread that does not occupy a place of the
+    /// run.
     fn let_go_outside(&self);
 
     /// Publishes all of the worker's private tasks. Called by a task that computes for long without
@@ -328,8 +330,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// middle of a task. (`SCHED_JOIN=help`.)
     fn help(&self, stack: OnStack<'_, impl LoopStack>, awaited: &dyn Awaited);
 
-    /// Runs tasks of a guest's own queue, the youngest first, as long as each `is_part` of the
-    /// event that the guest waits for.
+    /// Runs tasks of a guest's own queue, the youngest first, as long as the next one `is_part` of
+    /// the event that the guest waits for.
     fn run_own(&self, _stack: OnStack<'_, impl LoopStack>, _is_part: &dyn Fn(Task) -> bool) {}
 
     /// Called from any thread when the event that `worker` has enlisted for is over. Wakes the
@@ -370,7 +372,7 @@ pub trait DequePolicy: Policy {
     fn has_injected(&self) -> bool;
 }
 
-/// Whether a worker counts as idle: see `idle::quiescence`.
+/// Tells whether a worker counts as idle: see `idle::quiescence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// The worker runs no task, and its queue is empty.
@@ -378,16 +380,16 @@ pub enum Activity {
     Active,
 }
 
-/// When a worker will take the task that it is adding.
+/// The time at which a worker will take the task that it is adding.
 #[derive(Clone, Copy)]
 pub enum Turn {
     /// After the tasks that the caller will add later.
     Soon,
-    /// Next: the caller is a task that is about to end.
+    /// As the next task: the caller is a task that is about to end.
     Next,
 }
 
-/// Where a worker looks for its next task, when it suspends the current one.
+/// The place where a worker looks for its next task when it suspends the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookFirst {
     /// In its own queue, then elsewhere.
@@ -405,7 +407,8 @@ pub trait Awaited {
     /// True if the event has happened. The caller then sees what was written before the event.
     fn over(&self) -> bool;
 
-    /// Arranges that the event rouses the caller's worker. False: it cannot; the caller must poll.
+    /// Arranges that the event rouses the caller's worker. False if that is not possible; the
+    /// caller must then poll.
     fn enlist(&self) -> bool;
 
     /// Arranges that the event queues `task`, which resumes the caller; the caller may have been
@@ -440,7 +443,7 @@ pub trait LoopStack {
     /// The worker that runs here now.
     fn place(&self) -> &Self::Place;
 
-    /// Whether the worker that begins here is idle.
+    /// The activity of the worker that begins here.
     fn activity(&self) -> Activity;
 
     /// True if the worker that begins here must look at the injector first. This is so once in
@@ -450,7 +453,7 @@ pub trait LoopStack {
         false
     }
 
-    /// The worker that has begun here with tasks from outside now runs its own.
+    /// Called when the worker that has begun here with tasks from outside now runs its own.
     fn ends_outside(&self) {}
 
     /// Called in the middle of a task, when a turn is due. Suspends the task and runs tasks from
@@ -466,7 +469,7 @@ pub trait LoopStack {
     /// taken over the stack during the task.
     fn tick(&self) -> bool;
 
-    /// The worker has found its own queue empty.
+    /// Called when the worker has found its own queue empty.
     fn out_of_tasks(&self);
 
     /// Runs a task and counts it.
@@ -619,7 +622,8 @@ pub trait Place {
     fn random_below(&self, n: usize) -> usize;
     /// Called when all workers are idle, no task is queued, and tasks wait, perhaps forever.
     fn at_rest(&self) {}
-    /// All workers of a policy with deques are idle: tasks left are waiting, or come from outside.
+    /// Called when all workers of a policy with deques are idle: the tasks left wait, or come from
+    /// outside.
     fn all_idle(&self) {}
     /// Counts a step of the worker, and tells observers of it.
     fn step(&self, step: Step) {
@@ -640,12 +644,12 @@ pub trait Place {
     /// Called by a worker after its sleep, without a lock: does what is due (`deadline`), and has
     /// the keeper poll if nobody else does.
     fn serve_deadlines(&self) {}
-    /// Called by a worker that has found no task, without a lock: looks whether descriptors are
-    /// ready for which tasks wait. True if it has queued such tasks, behind all others.
+    /// Called by a worker that has found no task, without a lock: looks whether awaited descriptors
+    /// are ready. True if it has queued the tasks that waited for them, behind all others.
     fn poll(&self) -> bool {
         false
     }
-    /// True if the relief at this place must go: a task there needs a worker's place.
+    /// True if the relief at this place must leave: a task there needs a worker's place.
     fn is_dismissed(&self) -> bool {
         false
     }

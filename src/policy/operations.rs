@@ -28,7 +28,7 @@ macro_rules! operations {
         on a stack: $($(#[$stack_doc:meta])* fn $stack_verb:ident($stack:ident $(, $stack_arg:ident: $stack_type:ty)*);)+
     ) => {
         /// A function for each operation; `W` is the place, `F` the stack. [`Occupant`] and
-        /// [`AnyThread`] call those that take a place.
+        /// [`AnyThread`] call the functions that take a place.
         ///
         /// # Safety
         /// The place, or the stack, belongs to a run of this policy, which outlasts the call.

@@ -32,11 +32,11 @@ use crate::deadline::Served;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, const_fn};
 use std::time::Duration;
 
-/// Whether tasks that suit a relief wait from outside, and who is there to take them.
+/// Tells whether tasks from outside that suit a relief wait, and whether a worker will take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspended {
     Absent,
-    /// A worker is idle and will take one, but maybe not all; or perhaps only tasks suit
+    /// A worker is idle and will take one of the tasks, but perhaps not all; or only tasks may suit
     /// at which the policy has not looked.
     MayWait,
     /// No worker is idle.
@@ -57,7 +57,7 @@ impl Suspended {
 
 /// The keeper's knowledge of the reliefs of all runs.
 pub struct Reliefs {
-    /// A look was requested since the last one.
+    /// A look was requested since the last look.
     requested: AtomicBool,
     /// A run wants or may soon want a relief. Only the keeper uses it.
     wanted: AtomicBool,
@@ -71,9 +71,9 @@ impl Reliefs {
         }
     }
 
-    /// For the keeper: calls `look`, which looks at all runs, if one may want a relief. `served`:
-    /// the deadlines; `may_act`: tasks wait for descriptors. True if the keeper must look again
-    /// soon.
+    /// For the keeper: calls `look`, which looks at all runs, if one may want a relief. `served`
+    /// tells whether deadlines were served, and `may_act` whether tasks wait for descriptors. True
+    /// if the keeper must look again soon.
     pub fn look(&self, served: Served, may_act: bool, look: impl FnOnce() -> bool) -> bool {
         let requested = self.requested.swap(false, Ordering::Acquire); // pairs with `request_look`
         let may_want = requested || served.any || may_act || self.wanted.load(Ordering::Relaxed);
@@ -82,8 +82,8 @@ impl Reliefs {
         wanted
     }
 
-    /// Requests a look at all runs, after a relief has gone, or a task that suits a relief was queued by
-    /// a worker. The caller then calls the keeper.
+    /// Requests a look at all runs, after a relief has left, or a task that suits a relief was
+    /// queued by a worker. The caller then calls the keeper.
     pub fn request_look(&self) {
         // A read-modify-write: the keeper reads the last request, and so also acquires the earlier
         // ones.
@@ -91,7 +91,7 @@ impl Reliefs {
     }
 }
 
-/// Whether a run has a relief, or wants one.
+/// The state of a run: whether it has a relief, or wants one.
 ///
 /// ```text
 /// NONE --wanted--> WANTED --still wanted--> CALLED --a task asks for its number--> DISMISSED
@@ -110,9 +110,9 @@ const CALLED: u32 = 2;
 const DISMISSED: u32 = 3;
 
 impl ReliefState {
-    /// For the keeper. `suspended` is the policy's answer. `call` calls a relief; false: there is
-    /// no thread for it. True if the run has or may soon have such tasks behind busy workers,
-    /// and the keeper must look again soon.
+    /// For the keeper. `suspended` is the policy's answer. `call` calls a relief, and returns false
+    /// if there is no thread for it. True if the run has or may soon have such tasks behind busy
+    /// workers, and the keeper must look again soon.
     pub fn look(&self, suspended: impl FnOnce() -> Suspended, call: impl FnOnce() -> bool) -> bool {
         let before = self.0.load(Ordering::Relaxed);
         if before >= CALLED {
@@ -143,8 +143,9 @@ impl ReliefState {
         self.0.load(Ordering::Relaxed) == DISMISSED
     }
 
-    /// The run has no relief any more. The caller then calls the keeper, which looks whether the
-    /// run wants another one, since a task may have been queued after the last look of this one.
+    /// Called when the run has no relief any more. The caller then calls the keeper, which looks
+    /// whether the run wants another one, since a task may have been queued after the last look of
+    /// this one.
     pub fn go(&self, reliefs: &Reliefs) {
         self.set(NONE);
         reliefs.request_look();

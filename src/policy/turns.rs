@@ -59,7 +59,7 @@ impl Turns {
         due
     }
 
-    /// An urgent task waits, and the worker is about to look for it.
+    /// Called when an urgent task waits, and the worker is about to look for it.
     #[cold]
     pub fn begin_urgent(&self) {
         self.only_urgent.set(self.begun.get().is_none());
@@ -87,7 +87,8 @@ impl Turns {
         lasts
     }
 
-    /// The worker has taken a task from outside, or has found none. If `more`, others may wait.
+    /// Called when the worker has taken a task from outside, or has found none. If `more`, others
+    /// may wait.
     pub fn took(&self, more: bool) {
         self.left.set(self.left.get().saturating_sub(1));
         if !more || self.left.get() == 0 {
@@ -95,8 +96,8 @@ impl Turns {
         }
     }
 
-    /// A task from outside has returned. If it was the last of its turn, the turn counts as ended
-    /// now, because the own tasks could not run during that task.
+    /// Called when a task from outside has returned. If it was the last of its turn, the turn
+    /// counts as ended now, because the own tasks could not run during that task.
     #[inline]
     pub fn returned(&self) {
         if self.runs.get() && self.begun.get().is_none() {
@@ -105,7 +106,7 @@ impl Turns {
         }
     }
 
-    /// No task from outside waits: the current turn, if there is one, is over.
+    /// Called when no task from outside waits: the current turn, if there is one, is over.
     #[inline]
     pub fn end(&self) {
         if let Some(begun) = self.begun.take() {

@@ -23,10 +23,10 @@ const LINES: usize = 16;
 
 const ASSUMED: Duration = Duration::from_micros(1);
 
-/// The most nanoseconds that the measurement takes.
+/// The longest time of the measurement, in nanoseconds.
 const ENOUGH: u64 = 2_000_000;
 
-/// How many rounds are measured, of which the median is taken; and how many suffice.
+/// The number of measured rounds, of which the median is taken, and the number that suffices.
 const ROUNDS: usize = 101;
 const LEAST_ROUNDS: usize = 25;
 

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn ten_tasks_side_by_side() {
         let (sums, contexts) = (Sums::default(), Contexts::new().unwrap());
-        // A task of 100 ms, and nine that begin when it does.
+        // A task of 100 ms, and nine that begin at the same time.
         for length in [100_u64; 10] {
             let path = Path::unused();
             path.begin(contexts.child(contexts.root(), 1), None, 0);

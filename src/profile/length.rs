@@ -8,7 +8,7 @@
 use crate::profile::parts::Parts;
 use crate::sys::word::Word;
 
-/// Only one thread at a time uses it.
+/// The length of a path. Only one thread at a time uses it.
 pub struct Length {
     parts: Parts,
     burdened: Word,

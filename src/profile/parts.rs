@@ -68,16 +68,17 @@ use std::sync::atomic::AtomicPtr;
 /// Stands for the rest where a part's place is expected.
 const REST_PLACE: u8 = PARTS as u8;
 
-/// Only one thread at a time uses it.
+/// The parts of a path. Only one thread at a time uses it.
 pub struct Parts {
-    /// In the order in which the path meets the functions. Those in use were written. (To write all
-    /// of them for each task would take a tenth of its time.)
+    /// The near parts, in the order in which the path meets the functions. Only the parts in use
+    /// were written. (To write all of them for each task would take a tenth of its time.)
     near: [MaybeUninit<Stored>; NEAR],
     state: State,
     /// The length of the path.
     ticks: Word,
     rest_tasks: Cell<u32>,
-    /// The place of the part that is stored as a difference: see the essay. `REST_PLACE`: none is.
+    /// The place of the part that is stored as a difference: see the essay. `REST_PLACE` if no part
+    /// is.
     growing: Cell<u8>,
 }
 

@@ -32,13 +32,13 @@ pub struct Path {
     work: Cell<u64>,
     /// When the clock was last set or stopped.
     since: Cell<u64>,
-    /// The clock is stopped.
+    /// True if the clock is stopped.
     is_stopped: Cell<bool>,
-    /// The task waits: its clock stays stopped, whatever else runs on its stack.
+    /// True if the task waits: its clock stays stopped, whatever else runs on its stack.
     is_waiting: Cell<bool>,
-    /// The task is in a blocking section, during which it does not work.
+    /// True if the task is in a blocking section, during which it does not work.
     blocks: Cell<bool>,
-    /// The task does not count as one: it has only given its work back, or was not called.
+    /// True if the task does not count as one: it has only given its work back, or was not called.
     is_void: Cell<bool>,
 }
 
@@ -75,7 +75,7 @@ impl Path {
         self.length.add_task();
     }
 
-    /// The path continues in the task's function.
+    /// Continues the path in the task's function.
     fn enter(&self) {
         self.context().inspect(|context| self.length.enter(context.number()));
     }
@@ -147,7 +147,7 @@ impl Path {
         self.go_on(now);
     }
 
-    /// A worker comes back to the task. Returns how long the task was left.
+    /// Called when a worker comes back to the task. Returns how long the task was left.
     pub fn come_back(&self, now: u64) -> u64 {
         let left = self.since.get();
         self.go_on(now);
@@ -174,7 +174,7 @@ impl Path {
         }
     }
 
-    /// A path of this length meets this one now, over an edge with this burden.
+    /// Called when a path of this length meets this path now, over an edge with this burden.
     pub fn meet(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
         self.take(length, burden);
@@ -197,14 +197,14 @@ impl Path {
         is_longer
     }
 
-    /// Stores in `point` where the path is now.
+    /// Stores the present point of the path in `point`.
     pub fn mark(&self, point: &Point, now: u64) {
         self.settle(now);
         point.0.become_equal(&self.length, 0);
     }
 
-    /// Continues from an earlier point of the task: what was done since then is parallel to what
-    /// comes. Returns how much longer the paths had become.
+    /// Continues from an earlier point of the task: the work done since then is parallel to the
+    /// work that comes. Returns how much longer the paths had become.
     pub fn set_back(&self, before: &Point, now: u64) -> Lengths {
         self.settle(now);
         let of = |length: &Length| Lengths { path: length.ticks(), burdened: length.burdened() };
@@ -218,12 +218,12 @@ impl Path {
         self.length.set_burdened(ticks);
     }
 
-    /// The rest of the task may move to another worker.
+    /// Adds the burden of a move: the rest of the task may move to another worker.
     pub fn burden(&self, burden: u64) {
         self.length.set_burdened(self.length.burdened() + burden);
     }
 
-    /// The task has also done something outside of the clock, which took this many ticks.
+    /// Adds this many ticks, which the task has spent on something that the clock did not measure.
     pub fn extend(&self, ticks: u64) {
         self.length.add(ticks);
     }

@@ -99,7 +99,7 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
     advice(figures, &mut names, &mut |text| writeln!(out, "  {text}"))
 }
 
-/// How many functions the table shows with most work, and how many with most of the longest path.
+/// The table shows this many functions with most work, and this many with most of the longest path.
 const FUNCTIONS: usize = 10;
 
 /// The indices in `Figures::functions` of the functions that the table shows.
@@ -109,8 +109,8 @@ fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
     (0..figures.functions.len()).filter(has_tasks).filter(is_shown)
 }
 
-/// The time that the longest path spends in a function, in nanoseconds. Known exactly: both are
-/// equal.
+/// The time that the longest path spends in a function, in nanoseconds. If it is known exactly,
+/// both fields are equal.
 struct InSpan {
     least: u64,
     most: u64,
@@ -299,7 +299,7 @@ mod tests {
     use crate::profile::figures::Function;
     use crate::profile::sums::CLASSES;
 
-    /// A run on 4 workers that leaves nothing to be wished for.
+    /// A run on 4 workers about which the report has no advice.
     fn fine() -> Figures {
         let function = Function { address: 0, tasks: 1000, work: 100_000_000, waits: 0 };
         Figures {

@@ -27,7 +27,7 @@ pub struct Profile {
     begin: Moment,
     /// The burden (see `burden`) in ticks.
     burden: u64,
-    /// In kind cont a new task is called at once, and the rest of its spawner may move.
+    /// True in kind cont, where a new task is called at once, and the rest of its spawner may move.
     children_stay: bool,
     format: Format,
     kind: &'static str,
@@ -95,7 +95,7 @@ impl Profile {
         path.begin(context, from.map(|from| (from, clock::ticks())), burden);
     }
 
-    /// A task of the group ends. A path of this length leads to its end.
+    /// Called when a task of the group ends. A path of this length leads to its end.
     pub fn leave(&self, group: usize, length: &Length) {
         self.shard(group).with(|Groups(groups)| {
             let known = groups.iter().position(|(address, _)| *address == group);
@@ -110,7 +110,8 @@ impl Profile {
         });
     }
 
-    /// The wait for the group is over. Returns the longest path to the end of one of its tasks.
+    /// Called when the wait for the group is over. Returns the longest path to the end of one of
+    /// its tasks.
     pub fn forget(&self, group: usize) -> Option<Length> {
         self.shard(group).with(|Groups(groups)| {
             let at = groups.iter().position(|(address, _)| *address == group)?;

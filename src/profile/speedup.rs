@@ -9,7 +9,7 @@
 /// The numbers of workers for which a speed-up is predicted.
 pub const WORKERS: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/// All in one unit of time.
+/// The measures of a program, all in one unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     pub work: f64,
@@ -32,12 +32,12 @@ impl Measures {
     }
 
     /// A scheduler without costs that leaves no worker idle while a task is ready makes the program
-    /// at least so much quicker.
+    /// quicker at least by this factor.
     pub fn least(&self, workers: u32) -> f64 {
         greedy(self.work, self.span, workers)
     }
 
-    /// The same for a scheduler that pays for each move of a task to another worker.
+    /// Like `least`, for a scheduler that pays for each move of a task to another worker.
     pub fn least_burdened(&self, workers: u32) -> f64 {
         greedy(self.work, self.burdened_span, workers)
     }

@@ -7,8 +7,8 @@ use crate::profile::path::Path;
 use std::array;
 use std::cell::{Cell, RefCell};
 
-/// Class i has the tasks of at least 2^i and less than 2^(i + 1) ticks; class 0 also has those of
-/// 0.
+/// Class i has the tasks of at least 2^i and less than 2^(i + 1) ticks; class 0 also has the tasks
+/// of 0 ticks.
 pub const CLASSES: usize = 64;
 
 #[repr(align(128))] // a pair of cache lines: see `runtime::record`
@@ -16,7 +16,7 @@ pub struct Sums {
     work: Cell<u64>,
     /// The longest path to the end of a task.
     span: Length,
-    /// Indexed by the ids of the contexts; without the sums in `of_recent`.
+    /// The sums of the contexts, indexed by their ids, without the sums in `of_recent`.
     contexts: RefCell<Vec<OfContext>>,
     /// The context of the task that has ended last, and the sums of this context since it became
     /// the recent one. (A look into the table for each task takes three times as long.)
@@ -38,7 +38,7 @@ pub struct OfContext {
     pub tasks: u64,
     /// In ticks.
     pub work: u64,
-    /// How many ticks tasks have waited for mutexes.
+    /// The number of ticks that tasks have waited for mutexes.
     pub waits: u64,
 }
 
@@ -80,7 +80,7 @@ fn add(to: &Cell<u64>, more: u64) {
 }
 
 impl Sums {
-    /// The task of this path has ended.
+    /// Called when the task of this path has ended.
     #[inline]
     pub fn end(&self, path: &Path, now: u64) {
         path.stop(now);
@@ -139,7 +139,7 @@ impl Sums {
         OfContext { tasks, work, waits }
     }
 
-    /// The task of this path has waited for a mutex for this many ticks.
+    /// Adds this many ticks that the task of this path has waited for a mutex.
     pub fn add_wait_for_mutex(&self, path: &Path, ticks: u64) {
         self.add_to(path, OfContext { waits: ticks, ..OfContext::default() });
     }

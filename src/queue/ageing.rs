@@ -23,9 +23,9 @@ use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering, const_fn};
 pub const PERIOD: u64 = 50_000_000;
 
 pub struct Ageing {
-    /// A line is not empty any more.
+    /// True if a line is not empty any more.
     requested: AtomicBool,
-    /// The time of the next look; `u64::MAX`: none. Only the keeper uses it.
+    /// The time of the next look; `u64::MAX` if no look is due. Only the keeper uses it.
     next: AtomicU64,
 }
 

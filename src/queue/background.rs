@@ -28,7 +28,7 @@ pub struct Background {
     fresh: bool,
 }
 
-/// The line was empty before this task: somebody must look at it from time to time.
+/// The line was empty before this task: somebody must look at the line from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     Begins,
@@ -73,7 +73,7 @@ impl Background {
         self.tasks.is_empty()
     }
 
-    /// A look, after which the caller makes an overdue task an ordinary one.
+    /// Looks at the line. The caller then makes an overdue task an ordinary one.
     #[cold]
     pub fn look(&mut self) -> Look {
         if self.tasks.is_empty() {
@@ -85,7 +85,7 @@ impl Background {
         self.tasks.pop_front().map_or(Look::Empty, Look::Overdue)
     }
 
-    /// There is no room for an overdue task elsewhere: it stays the oldest one.
+    /// Puts an overdue task back as the oldest one, since there is no room for it elsewhere.
     #[cold]
     pub fn put_back(&mut self, task: Task) {
         self.tasks.push_front(task); // within the capacity: it was taken out just now

@@ -321,8 +321,8 @@ impl Deque for ChaseLev {
     }
 
     fn steal(&self) -> Steal {
-        // Acquire: pairs with the exchanges of `top`, so that `bottom` is not older than what the
-        // thieves before this one saw.
+        // Acquire: pairs with the exchanges of `top`, so that `bottom` is not older than the value
+        // that earlier thieves saw.
         let top = self.top.load(Ordering::Acquire);
         fence(Ordering::SeqCst); // pairs with the fence in pop: see the essay
         // Acquire: pairs with the Release store of `bottom` in push, so that the slot is written.

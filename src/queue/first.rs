@@ -105,7 +105,7 @@ impl First {
         Some(task)
     }
 
-    /// Whether `take_urgent_if` would take a task.
+    /// True if `take_urgent_if` would take a task.
     #[cold]
     pub fn has_urgent(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> bool {
         self.urgent.iter().take(oldest).any(|&task| fit(task))

@@ -56,7 +56,7 @@ pub struct Injector {
     state: Mutex<State>,
     /// The number of ready tasks, readable without the lock, under which a thread then takes one.
     ready: AtomicUsize,
-    /// The number of background tasks, as `ready`.
+    /// The number of background tasks, readable like `ready`.
     background: AtomicUsize,
     /// The number of ready tasks that are not spilled. Relaxed: a hint.
     outside: AtomicUsize,
@@ -78,7 +78,7 @@ struct State {
     queue: TaskQueue,
     /// Tasks for which their worker's own queue had no room.
     spilled: TaskQueue,
-    /// If both queues have tasks, the next task is a spilled one.
+    /// True if the next task is a spilled one when both queues have tasks.
     spilled_next: bool,
     /// The capacity for tasks that have begun, in addition to the capacity for new tasks.
     reserved: usize,
@@ -140,7 +140,7 @@ impl State {
     }
 }
 
-/// Whether the limit of new tasks applies to a task.
+/// Tells whether the limit of new tasks applies to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Applies,
@@ -309,8 +309,8 @@ impl Injector {
 
     /// Adds spilled tasks, whether or not the gate is open; they take no reserved slots. Calls
     /// `give` with the number of tasks to pass on: at most `n`, and at most as many as `limit`
-    /// leaves room for. `give` may pass on fewer. The queue is locked during the call. Full: there
-    /// is no room for even one task.
+    /// leaves room for. `give` may pass on fewer. The queue is locked during the call. Fails if
+    /// there is no room for even one task.
     pub fn spill(
         &self,
         n: usize,
@@ -411,9 +411,9 @@ impl Injector {
     }
 
     /// Looks at the line of background tasks. An overdue task becomes the next one from outside:
-    /// then `added` is called after the unlocking, with what `push` returns. True if background
-    /// tasks wait. (A worker that looks without the lock may find no task while this moves one;
-    /// `added` wakes that worker.)
+    /// then `added` is called after the unlocking, with the number that `push` returns. True if
+    /// background tasks wait. (A worker that looks without the lock may find no task while this
+    /// moves one; `added` wakes that worker.)
     #[cold]
     pub fn age(&self, added: impl FnOnce(usize)) -> bool {
         let (waits, waiting) = self.state.with(|state| match state.background.look() {
@@ -446,8 +446,8 @@ impl Injector {
         })
     }
 
-    /// Whether one of the `oldest` tasks of a line fits, and whether there are more tasks than
-    /// these. (For `take_if`; no thread waits for the result.)
+    /// Tells whether one of the `oldest` tasks of a line fits, and whether there are more tasks
+    /// than these. (For `take_if`; no thread waits for the result.)
     #[cold]
     pub fn has(&self, fit: impl Fn(Task) -> bool, oldest: usize) -> (bool, bool) {
         self.state.with(|state| {
@@ -503,7 +503,7 @@ impl Injector {
         }
     }
 
-    /// Calls `work` under the lock that decides the end of the run. False: the run has ended.
+    /// Calls `work` under the lock that decides the end of the run. False if the run has ended.
     pub fn while_open(&self, work: impl FnOnce()) -> bool {
         self.state.with(|state| {
             let is_open = !state.gate.is_closed();

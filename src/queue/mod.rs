@@ -120,7 +120,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// The number of slots of a deque that cannot grow.
     const SLOTS: Option<usize> = None;
 
-    /// True if a child that a task forks finds its copy of the deque abandoned: pops take nothing.
+    /// True if a child process that a task forks finds its copy of the deque abandoned: pops take
+    /// nothing.
     const ABANDONED_IN_CHILD: bool = false;
 
     /// The place of what `len_hint` returns, for a debugger.
@@ -284,7 +285,7 @@ pub trait PrivatePart: Sized {
     /// The caller is the one [`Owner`].
     unsafe fn silence(&self);
 
-    /// Publishes tasks: all, or a portion of them if thieves have none to steal.
+    /// Publishes all private tasks, or a portion of them if thieves have none to steal.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -292,7 +293,7 @@ pub trait PrivatePart: Sized {
 
     /// Makes puts silent until somebody asks again. The call ends with a full fence. It may
     /// overwrite the null of a thread that has asked. If that thread wrote something and executed a
-    /// fence before it asked, the owner's reads after this call see what that thread wrote.
+    /// fence before it asked, the owner's reads after this call see those writes.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -313,16 +314,16 @@ pub enum Raid {
     Published,
 }
 
-/// Which private tasks an owner publishes.
+/// The private tasks that an owner publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Portion {
     /// The older half. A single task stays private: its owner will most likely take it next.
     Half,
     /// The older half, or a single task.
     HalfOrLone,
-    /// All, if thieves have no task to steal.
+    /// All private tasks, if thieves have no task to steal.
     AllIfNone,
-    /// All, whether or not thieves have tasks to steal.
+    /// All private tasks, whether or not thieves have tasks to steal.
     All,
 }
 

@@ -101,7 +101,7 @@ struct Seldom {
     peak: Counter,
 }
 
-/// Whether the owner takes its oldest tasks while a thief copies older ones.
+/// Tells whether the owner takes its oldest tasks while a thief copies older ones.
 #[derive(Clone, Copy)]
 enum BesideThief {
     Take,

@@ -35,7 +35,7 @@ impl IsLong {
 pub struct Long<T = Task>(Vec<T>);
 
 impl<T> Long<T> {
-    /// Returns its pages to the system. This may take milliseconds.
+    /// Returns the buffer's pages to the system. This may take milliseconds.
     pub fn discard(&mut self) {
         let room = self.0.spare_capacity_mut();
         // SAFETY: the bytes are the buffer's, which has no tasks.

@@ -87,9 +87,9 @@ impl RunGate {
         true
     }
 
-    /// Returns `rests`: whether no task is left now. If a task is left, counts this thread in
-    /// `awaited`, so that the next rest is announced to it, unless the rest for which it waits has
-    /// already come. Called under the lock, like `rest`.
+    /// Returns `rests`, which is true if no task is left now. If a task is left, counts this thread
+    /// in `awaited`, so that the next rest is announced to it, unless the rest for which it waits
+    /// has already come. Called under the lock, like `rest`.
     pub fn expect_rest(&mut self, rests: bool, thread: &RestAwaited) -> bool {
         // Relaxed: the lock orders these accesses with those of `announce`
         if rests {
@@ -122,7 +122,7 @@ pub struct RestAwaited<'a> {
     state: AtomicUsize,
     /// The thread is counted in `awaited`, until the next rest.
     counted: AtomicBool,
-    /// How long the thread sleeps at most before it looks again; None: it gives up.
+    /// Returns the longest sleep of the thread before it looks again. None means that it gives up.
     limit: &'a dyn Fn() -> Option<Duration>,
     gives_up: AtomicBool,
 }
@@ -149,7 +149,7 @@ impl<'a> RestAwaited<'a> {
         }
     }
 
-    /// The wait begins: the rest for which it waits comes later than this.
+    /// Begins the wait: the rest for which the thread waits comes later than this call.
     pub fn begin(&self) {
         self.state.store(self.rests.0.load(Ordering::Relaxed) as usize, Ordering::Relaxed);
     }

@@ -75,7 +75,7 @@ pub struct Waiter {
     pub fiber: usize,
 }
 
-/// What the task waits for.
+/// The moment that the task waits for.
 #[derive(Clone, Copy)]
 pub enum Until<'a> {
     End,
@@ -86,9 +86,9 @@ pub struct RunWait<'a> {
     pub waiter: Waiter,
     pub run: usize,
     pub until: Until<'a>,
-    /// Used under the lock of the list, like `keeps`.
+    /// The next wait of the list. Used under the lock of the list, like `keeps`.
     next: Cell<*const RunWait<'static>>,
-    /// The waiter's run is kept.
+    /// True if the waiter's run is kept.
     keeps: Cell<bool>,
 }
 
@@ -109,7 +109,8 @@ impl<'a> RunWait<'a> {
         RunWait { waiter, run, until, next: Cell::new(ptr::null()), keeps: Cell::new(false) }
     }
 
-    /// True if the wait is pending. The caller knows a task of the run that does not end meanwhile.
+    /// True if the wait is pending. The caller knows a task of the run that does not end during the
+    /// call.
     pub fn goes_on(&self) -> bool {
         match self.until {
             Until::End => true, // a run with a task has not ended

@@ -339,7 +339,7 @@ impl<M: Mode> Deque for Split<M> {
 
     unsafe fn pop_slowly(&self) -> Option<Task> {
         // A raid may have come or gone since the first look at `split`. This second look also comes
-        // after the claim, so it is as good.
+        // after the claim, and so is as good as the first.
         let last = self.bot();
         if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
     }

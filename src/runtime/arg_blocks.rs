@@ -76,8 +76,8 @@ pub(super) fn class_for(bytes: usize) -> usize {
     CLASS_OF[(bytes + FUNCTION_BYTES).div_ceil(16)] as usize
 }
 
-/// How many blocks move between a block cache and the block pool at once. A list in a block cache
-/// that reaches twice this length gives half of its blocks away.
+/// The number of blocks that move between a block cache and the block pool at once. A list in a
+/// block cache that reaches twice this length gives half of its blocks away.
 pub(super) const BATCH: usize = 32;
 
 /// Sizes, in lines, of the first and the largest piece of memory from which blocks are cut.
@@ -176,7 +176,8 @@ impl Default for BlockPool {
 }
 
 impl BlockPool {
-    /// Allocates a piece. `left` is how many bytes of the caller's last piece will never be cut.
+    /// Allocates a piece. `left` is the number of bytes of the caller's last piece that will never
+    /// be cut.
     pub(super) fn allocate_piece(&self, lines: usize, left: usize) -> Result<*mut u8, NoMemory> {
         self.state.with(|state| {
             state.pieces.try_reserve(1).map_err(|_| NoMemory)?;

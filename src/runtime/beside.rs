@@ -10,7 +10,7 @@ use crate::threads::watcher;
 #[unsafe(link_section = "sched_words")]
 pub(super) static RELIEFS: Reliefs = Reliefs::new();
 
-/// The run has no relief any more: see `ReliefState::go`.
+/// Called when the run has no relief any more: see `ReliefState::go`.
 pub(super) fn gone(run: &Run) {
     run.relief.go(&RELIEFS);
     watcher::call();
@@ -24,12 +24,12 @@ pub fn request_look() {
     watcher::call();
 }
 
-/// The last thread at a relief's place has left it.
+/// Called when the last thread at a relief's place has left it.
 pub(super) fn go(place: &'static Worker) {
     place.with_run(|run| {
         // SAFETY: the run has not ended, since the place is active; the caller owns it.
         let operations = unsafe { place.owned() }.operations();
-        run.relief.dismiss(); // so what it takes now are its own tasks
+        run.relief.dismiss(); // so from now on it takes its own tasks
         while let Some(task) = operations.take_for_relief() {
             retry_until_memory(|| operations.put_back(task));
         }

@@ -154,7 +154,7 @@ fn leave_place(fiber: &Fiber) {
     count_section(1);
 }
 
-/// The calling thread leaves its worker for the section of the task on its fiber.
+/// Makes the calling thread leave its worker for the section of the task on its fiber.
 fn leave_worker(mine: Mine) {
     let (worker, fiber) = (mine.worker(), mine.fiber());
     fiber.section.host_stack.set(mine.host_stack());
@@ -298,7 +298,6 @@ fn restore_errno(errno: i32) {
 impl Worker {
     /// Calls another thread to this worker, which the calling thread has just left in the middle of
     /// a task. Returns the word for `come_back`. On an error no thread is available, and the worker
-    /// is the caller's again. The run must not end during the call.
     /// is the caller's again. The run must not end during the call.
     fn relieve(&self) -> Result<usize, NoRelief> {
         let (handoff_word, calls) = self.handoff.leave();

@@ -156,7 +156,7 @@ macro_rules! children {
 
 pub(crate) use children;
 
-/// `sched_spawn`, and the value that it returns.
+/// Does `sched_spawn`, and returns its value.
 ///
 /// # Safety
 /// If the caller owns `worker`, the policy of its run is `P`; `f` accepts `closure`.
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn spawn<P: HasChildren<I>, I: Instrumentation>(
     }
 }
 
-/// `spawn` by a thread that does not own `worker`. The thread often owns another worker of the run:
-/// a stolen spawner still has the `s` of the worker on which it began.
+/// Like `spawn`, for a thread that does not own `worker`. The thread often owns another worker of
+/// the run: a stolen spawner still has the `s` of the worker on which it began.
 ///
 /// # Safety
 /// The contract of `spawn`.
@@ -272,7 +272,7 @@ unsafe fn call<I: Instrumentation>(
     unsafe { code(child, closure, ptr::from_ref(worker).cast(), top) }
 }
 
-/// `call`, with the sanitizers and the C++ runtime informed of the switch.
+/// Like `call`, but informs the sanitizers and the C++ runtime of the switch.
 ///
 /// # Safety
 /// The contract of `call`.

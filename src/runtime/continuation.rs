@@ -41,12 +41,14 @@ pub(super) struct Unpublished<'a> {
     pub continuation: Continuation,
     /// The function of the queued task that continues this one.
     pub resume: TaskFn,
-    /// Makes the continuation known to whoever will queue it. False: nothing is left to wait for.
+    /// Makes the continuation known to the thread that will queue it. False if nothing is left to
+    /// wait for.
     pub publish: &'a mut dyn FnMut(Task) -> bool,
 }
 
 impl Unpublished<'_> {
-    /// Publishes the task. An error: nothing is left to wait for; the caller resumes or queues it.
+    /// Publishes the task. Fails if nothing is left to wait for; the caller then resumes or queues
+    /// the task.
     ///
     /// # Safety
     /// The context of `this` is saved, and no thread is on its stack. The caller does not touch

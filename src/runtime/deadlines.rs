@@ -37,7 +37,7 @@ static CUTS: Cuts = Cuts::new();
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
-    /// The thread's number; 0: it has added no entry yet.
+    /// The thread's number; 0 if the thread has added no entry yet.
     static NUMBER: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -50,11 +50,12 @@ fn number_of_thread() -> usize {
     })
 }
 
-/// How many batches of what is due a worker takes out before it runs the tasks. (With one, 1,000 timers
-/// that were due at once took 800 µs instead of 150, for searches and wake-ups between the batches.)
+/// A worker takes out this many batches of due entries before it runs the tasks. (With one, 1,000
+/// timers that were due at once took 800 µs instead of 150, for searches and wake-ups between the
+/// batches.)
 const BATCHES: usize = 32;
 
-/// How often an idle worker looks if tasks wait and there is no keeper.
+/// The time between two looks of an idle worker if tasks wait and there is no keeper.
 const WITHOUT_KEEPER: Duration = Duration::from_millis(20);
 
 /// Cuts off the waits that a cancellation has reached. (It is a function of a higher floor, always
@@ -131,7 +132,7 @@ pub fn take_back(group: &Cancellation) -> bool {
     CUTS.take_back(group)
 }
 
-/// Called as `Cuts::waits` says.
+/// Called in the cases that `Cuts::waits` names.
 pub fn waits_in_group(is_reached: impl FnOnce() -> bool) {
     if CUTS.waits(&DEADLINES, is_reached) {
         watcher::call();
@@ -154,7 +155,7 @@ pub unsafe fn forget() {
     CUTS.forget();
 }
 
-/// There is no keeper any more.
+/// Called when there is no keeper any more.
 pub fn has_no_keeper() {
     DEADLINES.disarm();
 }
@@ -182,8 +183,8 @@ fn cut_requested() -> bool {
     })
 }
 
-/// How long an idle worker may sleep, at most `limit`; and whether it looks afterwards, because
-/// something is due then, or because nobody else looks.
+/// Returns how long an idle worker may sleep, at most `limit`, and whether it looks afterwards,
+/// because something is due then, or because nobody else looks.
 pub fn cover(limit: Duration) -> (Duration, bool) {
     let looks = watcher::threads() == 0 && DEADLINES.has_entries();
     let limit = if looks { limit.min(WITHOUT_KEEPER) } else { limit };

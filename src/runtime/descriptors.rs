@@ -57,7 +57,7 @@ use std::time::Duration;
 #[unsafe(link_section = "sched_words")]
 static POLLER: Poller = Poller::new();
 
-/// Under this lock the kernel's list is made.
+/// The lock under which the kernel's list is made.
 #[unsafe(link_section = "sched_words")]
 static OPENING: Mutex<()> = Mutex::new(());
 
@@ -65,7 +65,7 @@ type Slot = Mutex<Descriptor>;
 
 /// Slots in a chunk.
 const SLOTS: usize = 1024;
-/// With these chunks there is a slot for each descriptor that Linux allows by default.
+/// This many chunks have a slot for each descriptor that Linux allows by default.
 const MOST_CHUNKS: usize = 1024;
 
 /// The addresses of the chunks; null until the first wait.
@@ -75,14 +75,14 @@ static CHUNKS: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new(ptr::null_mut());
 #[unsafe(link_section = "sched_words")]
 static STANDBY: Standby = Standby::new();
 
-/// How often the keeper looks.
+/// The time between two looks of the keeper.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How often the keeper verifies slots, at least, and how many.
+/// The longest time between two verifications of slots by the keeper, and the number of slots.
 const SWEEP: Duration = Duration::from_secs(1);
 const A_SECOND: usize = 256;
 
-/// The keeper's own record: only its thread uses these.
+/// The keeper's own record: only its thread uses these words.
 #[unsafe(link_section = "sched_words")]
 static VERIFIED_AT: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
@@ -133,8 +133,8 @@ fn event(fd: usize, generation: u32, wanted: u32) -> Event {
     Event { events: wanted | libc::EPOLLONESHOT as u32, u64: datum }
 }
 
-/// Arms the descriptor in the kernel's list, in which it may be. The slot is locked. ENOENT: it was
-/// armed before, and is not in the list any more.
+/// Arms the descriptor in the kernel's list, in which it may be. The slot is locked. Fails with
+/// ENOENT if the descriptor was armed before, and is not in the list any more.
 fn arm(fd: c_int, descriptor: &Descriptor, wanted: u32) -> Result<(), Errno> {
     let event = event(fd as usize, descriptor.generation, wanted);
     if descriptor.is_listed {
@@ -153,7 +153,7 @@ fn open() -> Result<(), Errno> {
     OPENING.with(|()| POLLER.epoll.open())
 }
 
-/// When `begin` begins a wait.
+/// The condition under which `begin` begins a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
     Always,
@@ -161,9 +161,10 @@ pub enum Begin {
     IfListed,
 }
 
-/// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when the
-/// node was granted, or `leave`. Fails if the kernel refuses the descriptor, or the kernel's list
-/// cannot be made; ENOENT: the condition does not hold; EBADF: the generation is not `expected`.
+/// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when
+/// the node was granted, or `leave`. Fails if the kernel refuses the descriptor, or the kernel's
+/// list cannot be made; with ENOENT if the condition does not hold; with EBADF if the generation is
+/// not `expected`.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -221,7 +222,7 @@ pub fn end() {
     POLLER.end_wait();
 }
 
-/// Ends a wait before its node is granted. False: the node was granted, or is about to be.
+/// Ends a wait before its node is granted. False if the node was granted, or is about to be.
 ///
 /// # Safety
 /// `begin` has succeeded for this waiter.
@@ -232,7 +233,8 @@ pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     known_slot(fd as usize).is_some_and(leave)
 }
 
-/// Makes a system call that does not block. EBADF, without the call: that descriptor was closed.
+/// Makes a system call that does not block. Fails with EBADF, without the call, if that descriptor
+/// was closed.
 pub fn unless_closed<T>(
     fd: c_int,
     generation: u32,

@@ -241,9 +241,9 @@ impl Fiber {
         self.can_be_left_slowly()
     }
 
-    /// `can_be_left`, for a caller that may be on another stack than the fiber's. A stack of the
-    /// program's own is suspended together with its task. A stack of another copy of this library
-    /// is not, since the calling thread occupies a worker of that copy.
+    /// Like `can_be_left`, for a caller that may be on another stack than the fiber's. A stack of
+    /// the program's own is suspended together with its task. A stack of another copy of this
+    /// library is not, since the calling thread occupies a worker of that copy.
     #[cold]
     #[inline(never)]
     pub(super) fn can_be_left_slowly(&self) -> bool {
@@ -293,9 +293,9 @@ impl Fiber {
 
     /// `is_in_returned_frame`, for an address below `calling_frame`. The low end of the stack is
     /// known if the caller and `calling_frame` are both on the fiber's own stack. Otherwise they
-    /// are on a thread's own stack, on a stack of the program, or on that of an inner run in which
-    /// the task waits. On these stacks only the page below the caller counts, since memory further
-    /// down may belong to another stack.
+    /// are on a thread's own stack, on a stack of the program, or on the stack of an inner run in
+    /// which the task waits. On these stacks only the page below the caller counts, since memory
+    /// further down may belong to another stack.
     #[cold]
     #[inline(never)]
     fn is_in_returned_frame_slowly(&self, frame: usize, address: usize) -> bool {

@@ -60,9 +60,9 @@ pub fn visit<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     Some(result)
 }
 
-/// `visit` for `work` that calls no function of the program and only adds tasks to the queue of the
-/// place by `Mine::queue`. The calling thread waits for these tasks later, and runs those that
-/// nobody else has begun. None also if guests have no queues. (Tasks without a wait go to the
+/// Like `visit`, for `work` that calls no function of the program and only adds tasks to the queue
+/// of the place by `Mine::queue`. The calling thread waits for these tasks later, and runs those
+/// that nobody else has begun. None also if guests have no queues. (Tasks without a wait go to the
 /// injector: a flood by one thread takes 62 ns a task there and 148 here, because of the thefts.)
 pub fn visit_to_add<R>(worker: &Worker, work: impl FnOnce(Mine) -> R) -> Option<R> {
     let visit = |run: &Run| {

@@ -83,7 +83,7 @@ pub(super) enum FiberOrigin<'a> {
     GivesWay(*mut Unpublished<'a>),
 }
 
-/// How a thread begins at a worker.
+/// The way in which a thread begins at a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WorkerStart {
     /// The thread begins with the run, and has no task.
@@ -160,8 +160,8 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     }
 }
 
-/// `run_loop` for a fiber on the thread's own stack. (Otherwise the frame of each waiting task's
-/// `run_loop` would also hold an unused record.)
+/// Like `run_loop`, for a fiber on the thread's own stack. (Otherwise the frame of each waiting
+/// task's `run_loop` would also hold an unused record.)
 ///
 /// # Safety
 /// The contract of `run_loop`.

@@ -145,8 +145,8 @@ impl Worker {
         current_fiber().filter(|fiber| fiber.worker().run_id() == self.run_id())
     }
 
-    /// `mine`, for another worker than the caller's, without access to thread-local variables. None
-    /// if another thread has overwritten the slot, or its worker is in another run.
+    /// Like `mine`, for another worker than the caller's, without access to thread-local variables.
+    /// None if another thread has overwritten the slot, or its worker is in another run.
     #[inline(always)]
     pub(super) fn mine_in_slot(&self) -> Option<Mine<'_>> {
         // SAFETY: the caller occupies the worker in its slot.
@@ -273,7 +273,8 @@ pub(super) fn count_section(more: isize) {
     OPEN_SECTIONS.fetch_add(more as usize, Ordering::Relaxed);
 }
 
-/// `current_fiber`, for a signal handler: touches no thread-local variable if no section is open.
+/// Like `current_fiber`, for a signal handler: touches no thread-local variable if no section is
+/// open.
 pub fn current_fiber_in_handler<'a>() -> Option<&'a Fiber> {
     if OPEN_SECTIONS.load(Ordering::Relaxed) > 0 { current_fiber() } else { None }
 }

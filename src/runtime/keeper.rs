@@ -8,7 +8,7 @@ use crate::sys::futex;
 use crate::threads::watcher::Reason;
 use std::time::Duration;
 
-/// How soon the keeper looks again at a run that wants a relief.
+/// The time after which the keeper looks again at a run that wants a relief.
 const SOON: Duration = Duration::from_millis(1);
 
 /// The keeper's duties. Returns how long it may sleep.

@@ -19,7 +19,8 @@ const LONGEST_NAP: Duration = Duration::from_micros(400);
 pub(super) struct Occupation {
     worker: &'static Worker,
     start: WorkerStart,
-    /// Another thread has taken over the worker, which the thread left in the middle of the run.
+    /// True if another thread has taken over the worker, which the thread left in the middle of the
+    /// run.
     surplus: bool,
 }
 
@@ -82,8 +83,8 @@ pub(super) unsafe fn run_relief(worker: *const c_void) -> bool {
 }
 
 impl Worker {
-    /// Called by a relief when it comes. True: the worker was vacant, and the caller has claimed
-    /// it. False: the worker no longer needs the relief.
+    /// Called by a relief when it comes. True if the worker was vacant, and the caller has claimed
+    /// it. False if the worker no longer needs the relief.
     pub fn claim_if_vacant(&self) -> bool {
         let (mut seen, mut nap) = (self.handoff.called(), UNAWAITED);
         loop {

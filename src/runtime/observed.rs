@@ -61,7 +61,7 @@ pub const fn row(plain: &'static Row) -> Row {
         calls_at_once: plain.calls_at_once,
         has_threads: plain.has_threads,
         has_guests: plain.has_guests,
-        guests_have_queues: false, // their spawns are wrapped as those of other threads
+        guests_have_queues: false, // their spawns are wrapped like spawns of other threads
         lines_up: plain.lines_up,
         lengths: plain.lengths,
         doctor: plain.doctor,
@@ -115,7 +115,7 @@ fn pack<C: ProgramFunction>(
     let packed = pack_for(mine, run_observed::<C>, size_of::<Watched>(), fill);
     let task = packed.inspect_err(|_| watch.miss()).ok()?;
     if detector::is_present() {
-        detector::forget(argument(task.closure)); // what the last task in this block has released
+        detector::forget(argument(task.closure)); // what the last task here has released
         detector::release(argument(task.closure));
     }
     Some(task)
@@ -184,7 +184,7 @@ fn is_wrapped(f: TaskFn) -> bool {
 /// The function of a forked task that was wrapped, for a debugger.
 pub const RUN_FORKED: TaskFn = SHADOW_MARK;
 
-/// The offset and the mask by which a debugger does the same as `seen_function`.
+/// The offset and the mask with which a debugger does the work of `seen_function`.
 pub const FOR_DEBUGGER: [(&str, usize); 2] =
     [("record.function", Watched::FUNCTION), ("record.low_bits", CLASS_MASK)];
 

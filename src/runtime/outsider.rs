@@ -48,7 +48,7 @@ impl Worker {
         if has_first { !self.own_turn() } else { self.tick() }
     }
 
-    /// Queues a suspended task of this run: for this `turn` if the calling thread is a worker of
+    /// Queues a suspended task of this run: at this `turn` if the calling thread is a worker of
     /// this run, and otherwise behind all others. `from` is explained at `rouse`.
     pub fn queue_continued(&self, task: Task, from: Option<&Worker>, turn: Turn) {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
@@ -115,7 +115,7 @@ impl Worker {
     }
 
     /// Keeps this worker's run from ending, on behalf of a task that will be queued by `queue_held`
-    /// and then calls `let_go`, or until `let_go_of_run`. From any thread. False: the run has
+    /// and then calls `let_go`, or until `let_go_of_run`. From any thread. False if the run has
     /// ended.
     pub fn hold_run(&self) -> bool {
         match self.mine() {
@@ -127,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// Takes `hold_run` back, from any thread.
+    /// Undoes `hold_run`, from any thread.
     pub fn let_go_of_run(&self) {
         match self.mine() {
             Some(mine) => mine.operations().let_go(),

@@ -255,7 +255,7 @@ impl Mine<'_> {
         }
     }
 
-    /// `let_go`, where the policy has no counter for each worker.
+    /// Does `let_go` for a policy without a counter for each worker.
     #[cold]
     #[inline(never)]
     fn let_go_in_policy(self) {

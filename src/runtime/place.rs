@@ -185,8 +185,8 @@ impl Hosted for Worker {
 }
 
 impl Worker {
-    /// `Place::call` without the probes `start` and `end`. For kind `cont`, where a probe after the
-    /// call would cost each spawn some instructions.
+    /// `Place::call` without the probes `start` and `end`. It serves kind `cont`, where a probe
+    /// after the call would cost each spawn some instructions.
     #[inline]
     pub(super) fn call_at_once(&self, task: Task) {
         #[cfg(debug_assertions)]

@@ -53,8 +53,8 @@ fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> 
     Some(task.path.set_back(&before, clock::ticks()))
 }
 
-/// Called when the caller's loop of `units` units is over. `before` is the lengths of the paths
-/// before the loop; `longest` is the lengths of the longest paths through one unit.
+/// Called when the caller's loop of `units` units is over. `before` has the lengths of the paths
+/// before the loop, and `longest` the lengths of the longest paths through one unit.
 ///
 /// The workers have halved the loop repeatedly. At each halving, one half may have moved to another
 /// worker, and its end may have moved back. So the burdened path has two moves for each halving.
@@ -81,7 +81,8 @@ pub fn note_not_called(worker: &Worker) {
     profiled_task(worker).inspect(|task| task.path.make_void());
 }
 
-/// Called when the caller's task, of a group, has called its function; the rest is the library's.
+/// Called when the caller's task, which belongs to a group, has called its function: the library
+/// runs the rest of the task.
 #[inline]
 pub fn note_group_end<G>(worker: &Worker, group: &G) {
     if let Some(watch) = worker.watch() {

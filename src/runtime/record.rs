@@ -108,9 +108,9 @@ pub struct Row {
     /// is the result of `sched_spawn`.
     pub offer: unsafe fn(&Forked, Task, usize, &Worker) -> Result<(), c_int>,
     pub operations: Operations<Worker, Fiber>,
-    /// A spawn calls the new task at once: kind `cont`.
+    /// True if a spawn calls the new task at once: kind `cont`.
     pub calls_at_once: bool,
-    /// The run may have several threads: a relief takes over a worker whose thread blocks.
+    /// True if the run may have several threads: a relief takes over a worker whose thread blocks.
     pub has_threads: bool,
     /// See `Policy::HAS_GUESTS`.
     pub has_guests: bool,
@@ -177,7 +177,8 @@ pub struct Worker {
     pub join: Cell<Join>,
     /// The floating-point control registers with which each loop of the run begins.
     pub float_control: Cell<FloatControl>,
-    /// How many more suspensions (kind `cont`: or spawns) precede a look at the injector.
+    /// The number of suspensions (in kind `cont`, also of spawns) left before a look at the
+    /// injector.
     pub(super) until_injector: Countdown,
     /// The result of `Policy::outside`; null: none.
     pub(super) outside: Cell<*const AtomicUsize>,
@@ -189,9 +190,9 @@ pub struct Worker {
     pub child_fiber: Cell<*const Fiber>,
     pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
-    /// How many more woken tasks continue soon, before one is queued behind all others.
+    /// The number of woken tasks that will continue soon before one is queued behind all others.
     pub(super) wakes_until_behind: Countdown,
-    /// How many more tasks whose section has ended precede one of the worker's own.
+    /// The number of tasks whose section has ended that still precede one of the worker's own.
     pub(super) ended_until_own: Countdown,
     /// The last loops of the owner: hints for its next ones.
     pub past_loops: Pad<PastLoops>,
@@ -203,9 +204,10 @@ pub struct Worker {
     /// The forked task that was last taken out of a queue: its descriptor, then the function that
     /// the descriptor named. Relaxed: only the owner's thread uses it.
     pub(super) begins: AtomicUsize,
-    /// The worker is idle. Relaxed: only shown to the user.
+    /// True if the worker is idle. Relaxed: only shown to the user.
     pub(super) is_idle: AtomicBool,
-    /// The worker sleeps until something is due (`runtime::deadlines`). Only its own thread uses this.
+    /// True if the worker sleeps until something is due (`runtime::deadlines`). Only its own thread
+    /// uses this.
     pub(super) covers_deadline: Cell<bool>,
     /// Decides which thread gets the place after its owner has left it for a blocking section.
     pub(super) handoff: Handoff,
@@ -314,15 +316,16 @@ impl Worker {
 pub struct Fiber {
     /// The worker whose loop runs here, or ran here last.
     pub(super) worker: Cell<*const Worker>,
-    /// None: a thread's own stack, or a new stack, whose memory is all zero: see `Fiber::on`.
+    /// None for a thread's own stack, or a new stack, whose memory is all zero: see `Fiber::on`.
     pub(super) stack: Option<Stack>,
     /// The place where the loop that begins here looks for its first task. Also `Injector` while
     /// tasks from outside the run have a turn here ([`outside`](super::outside)).
     pub(super) loop_start: Cell<LoopStart>,
     /// A task that the loop runs before those in the queues.
     pub(super) first_task: Cell<Option<Task>>,
-    /// The worker cannot leave this fiber: it is a thread's own stack, or other work lies on top of
-    /// the task here (a run that the task has started, or tasks on top of its blocking section).
+    /// True if the worker cannot leave this fiber: it is a thread's own stack, or other work lies
+    /// on top of the task here (a run that the task has started, or tasks on top of its blocking
+    /// section).
     pub(super) pinned: Cell<bool>,
     /// Bytes of the stack below this record; 0: no stack.
     pub(super) usable_bytes: usize,
@@ -360,7 +363,7 @@ pub struct Fiber {
     /// The stack pointer in the frame that calls tasks here: the frame of the loop, or of
     /// `work_on_top`. When it calls the next task, all frames below this address have returned.
     pub(super) calling_frame: Cell<usize>,
-    /// How many tasks here have other tasks running on top of them.
+    /// The number of tasks here that have other tasks running on top of them.
     pub(super) help_depth: Cell<u32>,
     /// The wait of the youngest of these tasks, if it waits.
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
@@ -368,10 +371,10 @@ pub struct Fiber {
     pub wait: WaitNote,
     /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
-    /// How many calls for descriptors the task has made in succession that did not wait (`api::io`).
+    /// The number of successive calls of the task for descriptors that did not wait (`api::io`).
     pub burst: Cell<u32>,
-    /// The descriptor that a task here has read last, and how many reads of it in succession had to
-    /// wait and did not fill the buffer (`api::io`).
+    /// The descriptor that a task here has read last, and the number of its successive reads that
+    /// had to wait and did not fill the buffer (`api::io`).
     pub waited_reads: Cell<(c_int, u32)>,
     /// How many more tasks run here before the next tick. At a tick the loop checks rare
     /// conditions: the injector, an open section, another worker. The statistics also count tasks
@@ -495,7 +498,7 @@ impl Fiber {
         stack.top().wrapping_sub(size_of::<Fiber>()).cast()
     }
 
-    /// The address from which the frames on this stack grow down: that of the record.
+    /// The address from which the frames on this stack grow down: the address of the record.
     pub(super) fn top(stack: Stack) -> *mut u8 {
         Fiber::record_address(stack).cast()
     }
@@ -563,7 +566,7 @@ pub struct Run {
     pub(super) attended: [Option<Attended>; 3],
     /// Made at the first deadline in the run. (Not a OnceLock, which hangs where futex is refused.)
     pub(super) keeper: Mutex<Option<Attended>>,
-    /// True once the keeper was made, so that it is made once without the lock's price.
+    /// True once the keeper was made, so that later calls need not take the lock.
     pub(super) has_keeper: AtomicBool,
     pub(super) workers: Box<[&'static Worker]>,
     /// The places of guests and reliefs: see `policy::guests`. Their indices follow those of the
@@ -581,9 +584,9 @@ pub struct Run {
     #[allow(dead_code, reason = "while it is there, switches are told to the watches")]
     pub(super) listener: Option<Listener>,
     pub(super) profile: Option<Box<Profile>>,
-    /// One for each worker, if the run prints statistics.
+    /// The phases of each worker, if the run prints statistics.
     pub(super) phases: Box<[Pad<Phases>]>,
-    /// One for each worker, if the run is observed or prints statistics.
+    /// The watch of each worker, if the run is observed or prints statistics.
     pub(super) watches: Box<[Watch]>,
     pub(super) function_of: FunctionOf,
     /// Happens when the loop of worker 0 has returned.
@@ -592,7 +595,7 @@ pub struct Run {
     pub(super) ends_awaited: AtomicUsize,
     /// How many tasks were called at once outside of the run, because no queue had room.
     pub(super) outside: AtomicUsize,
-    /// In nanoseconds of `clock::nanos`.
+    /// The time at which the run began, in nanoseconds of `clock::nanos`.
     pub(super) began: u64,
     pub(super) config: Config,
     pub(super) deque: Option<DequeOrLock>,
@@ -613,7 +616,7 @@ impl Run {
         self.workers.len() + self.guests.len()
     }
 
-    /// How many numbers the workers and guests have.
+    /// The number of places of workers and guests.
     pub fn numbers(&self) -> usize {
         self.first_relief
     }

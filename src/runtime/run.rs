@@ -63,9 +63,9 @@ pub struct Request {
     pub mask: fn() -> Mask,
 }
 
-/// How long threads, and the memory of queues that were long, are kept without SCHED_WARM. Under
-/// valgrind, or with a race detector, threads are not kept: the tool reports a thread that was not
-/// joined, or its memory, as a leak.
+/// The time for which threads, and the memory of queues that were long, are kept without
+/// SCHED_WARM. Under valgrind, or with a race detector, threads are not kept: the tool reports a
+/// thread that was not joined, or its memory, as a leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -196,8 +196,8 @@ impl Run {
         registry::run_is_ready();
     }
 
-    /// Calls threads for the workers from 1 on. The threads that the system provides do the work;
-    /// the statistics report how many are missing.
+    /// Calls threads for the workers from 1 on. If the system provides fewer threads, these do the
+    /// work, and the statistics report how many are missing.
     ///
     /// # Safety
     /// Called once, after `make_ready`.
@@ -391,7 +391,7 @@ pub trait Open {
     /// before the value is dropped.
     fn close(&self) -> Result<(), Errno>;
 
-    /// `close` within `limit`. False: tasks are left, and nobody finishes the run.
+    /// Like `close`, within `limit`. Returns false if tasks are left; then nobody finishes the run.
     fn close_within(&self, limit: Duration) -> bool;
 }
 

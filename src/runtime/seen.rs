@@ -22,12 +22,12 @@ pub struct SeenFiber {
     pub waits: Option<Noted>,
     pub group: usize,
     pub is_in_section: bool,
-    /// How many tasks have ended here that no worker has counted yet.
+    /// The number of tasks that have ended here and that no worker has counted yet.
     pub uncounted: u32,
 }
 
 impl SeenFiber {
-    /// None: the stack has no fiber that serves a run now.
+    /// None if the stack has no fiber that serves a run now.
     pub fn on(stack: Stack) -> Option<SeenFiber> {
         let place = Fiber::record_address(stack);
         // SAFETY: the address is in the stack's memory, which holds a record, or zeroes. The owner
@@ -72,7 +72,8 @@ impl SeenFiber {
 }
 
 impl Worker {
-    /// How many tasks have ended on the worker's fiber that the worker has not counted yet.
+    /// The number of tasks that have ended on the worker's fiber and that the worker has not
+    /// counted yet.
     pub fn uncounted(&self) -> u32 {
         let word = |offset| peek::word(self.seen_fiber() + offset).map(|word| word as u32);
         let start = word(offset_of!(Fiber, countdown_start));

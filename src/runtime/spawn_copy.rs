@@ -117,7 +117,8 @@ pub unsafe fn spawn_at(
     unsafe { spawn_by(f, bytes, fill, worker.mine(), put) }
 }
 
-/// `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the argument.
+/// Like `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the
+/// argument.
 ///
 /// # Safety
 /// `header` and `arg` may be read, and `f` accepts a pointer to such a copy.

@@ -129,8 +129,8 @@ impl Worker {
         self.watch().is_some()
     }
 
-    /// Told when the caller's task has ended, which the task of a node follows (`sync::dag`), and
-    /// before that one can begin. `node` is the node's address.
+    /// Told when the caller's task has ended, before the task of the node that follows it
+    /// (`sync::dag`) can begin. `node` is the node's address.
     #[cold]
     pub fn tell_edge(&self, node: usize) {
         let (Some(watch), Some(mine)) = (self.watch(), self.mine()) else { return };
@@ -141,7 +141,7 @@ impl Worker {
         }
     }
 
-    /// Told when the task of a node begins, as the caller's task.
+    /// Told when the task of a node, which is the caller's task, begins.
     #[cold]
     pub fn tell_end_of_edges(&self, node: usize) {
         let (Some(watch), Some(mine)) = (self.watch(), self.mine()) else { return };
@@ -171,7 +171,7 @@ impl Worker {
         unsafe { &*self.run.get() }.function_of(task)
     }
 
-    /// The calling thread occupies the worker, which is about to leave its fiber.
+    /// Told when the worker, which the calling thread occupies, is about to leave its fiber.
     pub(super) fn tell_departure(&self) {
         // SAFETY: the calling thread is on the fiber.
         if let Some(fiber) = unsafe { self.fiber.get().as_ref() } {
@@ -188,8 +188,8 @@ impl Worker {
         }
     }
 
-    /// The calling thread occupies the worker, which leaves the fiber `from` for the fiber that
-    /// `worker.fiber` already names.
+    /// Told when the worker, which the calling thread occupies, leaves the fiber `from` for the
+    /// fiber that `worker.fiber` already names.
     #[cold]
     pub(super) fn tell_switch(&self, from: &Fiber) {
         self.tell_departure_from(from);
@@ -197,7 +197,7 @@ impl Worker {
         self.tell_arrival(unsafe { &*self.fiber.get() });
     }
 
-    /// The calling thread occupies the worker, which has come to the fiber.
+    /// Told when the worker, which the calling thread occupies, has come to the fiber.
     #[cold]
     pub(super) fn tell_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
@@ -229,7 +229,7 @@ impl Worker {
         self.tell_arrival(fiber);
     }
 
-    /// The calling thread occupies the worker, which resumes the task on the fiber.
+    /// Told when the worker, which the calling thread occupies, resumes the task on the fiber.
     #[inline(always)]
     pub(super) fn tell_resumption(&self, fiber: *const Fiber) {
         probe!("resume", fiber, self.handle());

@@ -68,7 +68,7 @@ pub unsafe fn stand_in_line(fiber: &Fiber, next: Task) {
     let _ = left; // without a stack the caller continues at once
 }
 
-/// `leave_for_new_loop`, which queues `next` again if there is no stack.
+/// Like `leave_for_new_loop`, but queues `next` again if there is no stack.
 ///
 /// # Safety
 /// The contract of `leave_for_new_loop`.
@@ -218,7 +218,7 @@ pub(super) unsafe fn leave_for_new_loop(
     unsafe { leave_for_loop(fiber, first_task, |left| FiberOrigin::Suspended(left), publish) }
 }
 
-/// `leave_for_new_loop` for a loop that first looks for tasks from outside the run.
+/// Like `leave_for_new_loop`, for a loop that first looks for tasks from outside the run.
 ///
 /// # Safety
 /// The contract of `leave_fiber`.
@@ -468,7 +468,7 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     old.release_child_fibers();
     // SAFETY: the caller is on the fiber.
     let mine = unsafe { old.mine() };
-    mine.hold(); // what the task waits for may be ended by a thread outside of the run
+    mine.hold(); // a thread outside of the run may end the wait of the task
     let mut publish = |task| {
         let waits = old.awaited.get().is_some_and(|awaited| {
             // SAFETY: `help` resets `awaited` before it returns, so the event lives.
@@ -521,9 +521,8 @@ pub(super) fn switch_away(
 /// stack, where `host` returns. The task is queued behind all others. This function returns when
 /// the task is resumed, on a worker of the run.
 ///
-/// # Safety
-/// The caller is a task on the fiber, which can be left. `host_stack` is that of the calling
-/// thread. The run does not end before the task has resumed.
+/// # Safety The caller is a task on the fiber, which can be left. `host_stack` is the calling
+/// thread's. The run does not end before the task has resumed.
 pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
     let worker = fiber.worker();
     let mut publish = |task| {

@@ -23,7 +23,7 @@ use std::ptr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Object {
-    /// No object: the task sleeps. The address is that of its `deadline::Entry`.
+    /// No object: the task sleeps. The address is the address of its `deadline::Entry`.
     Sleep = 0,
     /// A `sync::mutex::Mutex`.
     Mutex = 1,
@@ -41,15 +41,15 @@ pub enum Object {
     Channel,
     /// An event of `api::dag`: see `WaitsFor::event`.
     Event,
-    /// A descriptor: its number and what is awaited of it. See `WaitsFor::descriptor`.
+    /// A descriptor: its number and its awaited events. See `WaitsFor::descriptor`.
     Descriptor,
 }
 
 /// The bits that hold the kind, in an address that is aligned to 8.
 const KIND: usize = 7;
 
-/// The bit of a word that holds a descriptor: the descriptor in the bits from 16 on, and what is
-/// awaited of it, as poll(2) writes it, in the lower ones. No address of a program has the bit.
+/// The bit of a word that holds a descriptor: the descriptor in the bits from 16 on, and its
+/// awaited events, as poll(2) writes them, in the lower bits. No address of a program has the bit.
 const DESCRIPTOR: usize = 1 << 63;
 
 /// The bit of a word with the address of an event. No address of a program has the bit.
@@ -170,7 +170,7 @@ impl WaitNote {
         (object != 0).then_some(Noted { waits_for: WaitsFor(object), latch, count })
     }
 
-    /// `read` for a note at an address that may be gone.
+    /// Like `read`, for a note at an address that may be gone.
     pub fn peek(at: usize) -> Option<Noted> {
         let word = |offset| peek::word(at.wrapping_add(offset));
         let count = word(offset_of!(WaitNote, count))?;

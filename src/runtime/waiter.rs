@@ -22,7 +22,7 @@ pub enum Waiter {
     Thread,
     /// A `Thread` that wakes by itself at its deadline.
     TimedThread,
-    /// No task or thread: a function is called.
+    /// No task or thread: the server's function is called.
     Server(*const Server),
 }
 
@@ -56,7 +56,7 @@ impl Drop for SleepingThread {
     }
 }
 
-/// How many waiting threads are in no run.
+/// The number of waiting threads that are in no run.
 pub fn lone_threads() -> usize {
     LONE.load(Ordering::Relaxed)
 }
@@ -78,8 +78,8 @@ const THREAD: usize = SERVER;
 /// The whole word of a thread that waits with a deadline. Other words with the low bits of THREAD
 /// are those of servers.
 const TIMED_THREAD: usize = THREAD | 16;
-/// The mark of a suspended task. Such a name is a lasting one (`sync::node`), since a suspended
-/// task cannot replace its name before it is woken.
+/// The mark of a suspended task. The name lasts (`sync::node`), since a suspended task cannot
+/// replace its name before it is woken.
 const TASK: usize = crate::sync::node::LASTING;
 /// The mark of a suspended task that waits no longer than until a deadline: its name does not last.
 const TIMED_TASK: usize = 8;

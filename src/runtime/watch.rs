@@ -101,7 +101,8 @@ pub struct Watched {
     pub slice: Observed,
     pub path: Path,
     /// The queued descriptor of a task that was forked in a profiled run or under a race detector;
-    /// the program's own leads to it. Then the block lives until the join. See `note_descriptor`.
+    /// the program's own descriptor leads to this one. Then the block lives until the join. See
+    /// `note_descriptor`.
     pub shadow: Forked,
     /// The closure that names the block, if `shadow` is used; else null.
     pub block: Cell<*mut c_void>,

@@ -42,7 +42,7 @@ pub struct Config {
     pub trace_size: usize,
     /// Tasks shorter than this are merged in the timeline.
     pub trace_merge: Duration,
-    /// Whether the timeline has the life of each task that was suspended.
+    /// On if the timeline has the life of each task that was suspended.
     pub trace_lives: Switch,
     /// The state is shown after this time without the end of a task; None: never.
     pub watchdog: Option<Duration>,

@@ -36,7 +36,7 @@ pub fn ended(tasks: usize, times: Times) {
 /// The runs in progress, and the sums since the process began.
 #[derive(Default)]
 pub struct Sample {
-    /// When the oldest run in progress has begun; None: there is none.
+    /// The time at which the oldest run in progress began. None if there is none.
     began: Option<u64>,
     tasks: u64,
     busy: u64,

@@ -50,13 +50,13 @@ impl Counter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It runs a task, or takes the next one from its own queue.
+    /// The worker runs a task, or takes the next one from its own queue.
     Busy,
-    /// It looks for a task.
+    /// The worker looks for a task.
     Searching,
-    /// It sleeps, or has no thread.
+    /// The worker sleeps, or has no thread.
     Parked,
-    /// Its thread is in a blocking section, and no other thread has come to it.
+    /// The worker's thread is in a blocking section, and no other thread has come to the worker.
     Blocked,
 }
 
@@ -91,7 +91,7 @@ impl Times {
     }
 }
 
-/// Declares the counters once: the struct, their names, and how the values of two workers merge.
+/// Declares the counters once: the struct, their names, and the merging of two workers' values.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $merge:ident),+ $(,)?) => {
         /// One worker's counters.

@@ -28,7 +28,7 @@ const LOOKS: usize = 4;
 pub struct Phases {
     phase: AtomicU8,
     sums: [AtomicU64; Phase::ALL.len()],
-    /// When the phase began, in nanoseconds of `clock::nanos`.
+    /// The time at which the phase began, in nanoseconds of `clock::nanos`.
     since: AtomicU64,
 }
 

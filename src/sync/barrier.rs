@@ -47,7 +47,8 @@ impl Barrier {
         self.size
     }
 
-    /// None: the node is linked, and will be granted. Some: the round is over; grant these nodes.
+    /// None: the node is linked, and will be granted. Some if the round is over; the caller grants
+    /// these nodes.
     ///
     /// # Safety
     /// The node was in no list before, and lives until it is granted.

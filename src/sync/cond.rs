@@ -71,7 +71,7 @@ impl Cond {
         self.0.locked(|list| unsafe { list.push_to_leave(&raw const waiting.node) });
     }
 
-    /// Takes out a waiter whose deadline has come. False: it was signalled.
+    /// Takes out a waiter whose deadline has come. False if it was signalled.
     ///
     /// # Safety
     /// It was linked by `link_to_leave`.

@@ -104,7 +104,7 @@ impl Bucket {
     }
 }
 
-/// Puts the delegate into the line of its mutex. True: the mutex was free, and is locked now.
+/// Puts the delegate into the line of its mutex. True if the mutex was free, and is locked now.
 ///
 /// # Safety
 /// The lock of the bucket is held. The delegate is in no line.
@@ -174,7 +174,7 @@ impl Crowds {
         })
     }
 
-    /// Leaves the crowd. False: the caller's node was granted.
+    /// Leaves the crowd. False if the caller's node was granted.
     ///
     /// # Safety
     /// `join` has returned false for the node, and the caller's wait has ended.
@@ -191,8 +191,8 @@ impl Crowds {
     }
 
     /// Called when the mutex was handed over to the delegate of the crowd with this server: grants
-    /// a waiter, which is the holder from now on. Err: there is none, and the caller unlocks the
-    /// mutex.
+    /// a waiter, which is the holder from now on. Fails if there is no waiter; the caller then
+    /// unlocks the mutex.
     ///
     /// # Safety
     /// The delegate was granted, and this is called once for that.

@@ -36,13 +36,13 @@ use crate::sync::cancel::Cancellation;
 use crate::sys::atomic::{AtomicUsize, Ordering, const_fn, fence};
 
 pub struct Cuts {
-    /// How many groups are cancelled.
+    /// The number of cancelled groups.
     cancelled: AtomicUsize,
     /// `REQUESTED`, `CUTTING`, both or 0.
     state: AtomicUsize,
 }
 
-/// Waits are to be cut off that a cancellation has reached.
+/// Waits that a cancellation has reached are to be cut off.
 const REQUESTED: usize = 1;
 /// A thread cuts off waits.
 const CUTTING: usize = 2;
@@ -91,9 +91,9 @@ impl Cuts {
         has_entries
     }
 
-    /// Calls `cut`, which cuts off the waits, if that was requested and no other thread does so. True
-    /// if it was requested again meanwhile: then the caller must call the keeper, if it is another
-    /// thread.
+    /// Calls `cut`, which cuts off the waits, if that was requested and no other thread does so.
+    /// True if it was requested again during the call: then the caller must call the keeper, unless
+    /// the caller is the keeper.
     pub fn serve(&self, cut: impl FnOnce()) -> bool {
         let order = Ordering::SeqCst;
         if self.state.compare_exchange(REQUESTED, CUTTING, order, order).is_err() {
@@ -108,7 +108,7 @@ impl Cuts {
         self.state.load(Ordering::SeqCst) != 0
     }
 
-    /// In the child of a fork, which has no thread that cuts.
+    /// Called in the child of a fork, which has no thread that cuts.
     pub fn forget(&self) {
         self.state.store(0, Ordering::Relaxed);
     }

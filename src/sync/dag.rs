@@ -141,7 +141,7 @@ impl Vertex {
         self.before.load(Ordering::Relaxed) & UNREADY != 0
     }
 
-    /// Adds an edge: `before` is a predecessor of this vertex. False: `before` has ended already,
+    /// Adds an edge: `before` is a predecessor of this vertex. False if `before` has ended already,
     /// and the edge is not used.
     ///
     /// # Safety Only the caller adds edges to this vertex, which is not ready. The edge is unused.
@@ -160,8 +160,8 @@ impl Vertex {
         is_added
     }
 
-    /// As `follow` with each of `edges` predecessors and a place for the edge to it, but the edges
-    /// are counted at once. Calls `late` with each predecessor that has ended already.
+    /// Like `follow` with each of `edges` predecessors and a place for its edge, but the edges are
+    /// counted at once. Calls `late` with each predecessor that has ended already.
     ///
     /// # Safety
     /// The contract of `follow`; the vertex has no edges yet.
@@ -171,7 +171,7 @@ impl Vertex {
         before: impl Iterator<Item = (&'a Vertex, *mut Edge)>,
         late: impl Fn(&Vertex),
     ) {
-        // No edge, so no other thread changes it.
+        // The vertex has no edge yet, so no other thread changes the word.
         self.before.store(UNREADY + edges * ONE, Ordering::Relaxed);
         let mut missing = 0;
         for (before, edge) in before {
@@ -186,7 +186,7 @@ impl Vertex {
         }
     }
 
-    /// The edge of `follow`, which is counted. False: `before` has ended.
+    /// Adds the edge of `follow`, which is counted already. False if `before` has ended.
     ///
     /// # Safety
     /// The contract of `follow`.
@@ -223,7 +223,7 @@ impl Vertex {
         self.before.store(UNREADY, Ordering::Relaxed);
     }
 
-    /// Makes the vertex ready. True: the caller starts it.
+    /// Makes the vertex ready. True if the caller starts it.
     ///
     /// # Safety
     /// The contract of `make_ready_alone`. If this returns false, the vertex may be gone.
@@ -231,8 +231,8 @@ impl Vertex {
         self.before.fetch_sub(UNREADY, Ordering::AcqRel) == UNREADY
     }
 
-    /// The vertex of a graph that runs again has so many predecessors, and is about to begin, or
-    /// the graph is.
+    /// Sets the number of predecessors of a vertex of a graph that runs again. The vertex or the
+    /// graph is about to begin.
     pub fn set_back(&self, predecessors: usize) {
         self.before.store(ONE * predecessors, Ordering::Relaxed);
     }
@@ -271,8 +271,8 @@ impl Vertex {
         prefetch(self.after.load(Ordering::Relaxed));
     }
 
-    /// The vertex has ended; this is the last access to it. Returns the edges to the
-    /// successors. None: it had ended before.
+    /// Ends the vertex; this is the last access to it. Returns the edges to the successors. None if
+    /// the vertex had ended before.
     pub fn end(&self) -> Option<Edges> {
         let first = self.after.swap(ended(), Ordering::AcqRel); // pairs with `follow`
         (first != ended()).then_some(Edges(first))

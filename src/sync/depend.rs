@@ -51,7 +51,7 @@ const SHARDS: usize = 16;
 
 /// A table with fewer bytes stays when its tasks have ended.
 const KEPT: usize = 128 << 10;
-/// A shard with so many tables looks for those without tasks.
+/// A shard with this many tables looks for tables without tasks.
 const FEW: usize = 2;
 
 type Shards = [Pad<Mutex<Shard>>; SHARDS];
@@ -64,7 +64,8 @@ struct Shard {
     tables: HashMap<usize, Box<Table>, BuildHasherDefault<Mix>>,
     /// The table that was used last, or null.
     last: *const Table,
-    /// With so many tables, the next one that is made looks for others without tasks.
+    /// When the shard has this many tables, the making of the next one looks for tables without
+    /// tasks.
     at_most: usize,
 }
 
@@ -150,8 +151,8 @@ impl Shard {
         Ok(table)
     }
 
-    /// A table without tasks, taken out of the map. The others without tasks are freed. It looks
-    /// for them when there may be many.
+    /// A table without tasks, taken out of the map. Other tables without tasks are freed. The
+    /// function looks for them only when there may be many.
     fn idle_table(&mut self) -> Option<Box<Table>> {
         if self.tables.len() < self.at_most {
             return None;
@@ -188,7 +189,7 @@ impl Table {
     }
 }
 
-/// Calls `work` with the group's table, under its lock. None: there is no memory, or `work` says
+/// Calls `work` with the group's table, under its lock. None if there is no memory, or `work` says
 /// so.
 pub fn with_table<R>(
     group: usize,
@@ -208,7 +209,7 @@ impl State {
         if !self.index.has_room_for(n) {
             self.make_room(table, n)?;
         }
-        // A block; an entry and a line for more readers for each address.
+        // The lines of a block, and for each address an entry and a line for more readers.
         self.lines.reserve(block_lines + 2 * n)
     }
 
@@ -246,7 +247,7 @@ impl State {
         })
     }
 
-    /// A block of so many lines, for which room was made. All blocks of all tables are equally
+    /// A block of this many lines, for which room was made. All blocks of all tables are equally
     /// long.
     #[inline]
     pub fn block(&mut self, table: &Table, lines: usize) -> *mut Line {
@@ -270,10 +271,9 @@ impl State {
         Part { link: Link::default(), table, serial: self.serial }
     }
 
-    /// Notes at an entry that the task writes, or only reads, there.
+    /// Notes at an entry that the task writes, or only reads, at the entry's address.
     ///
-    /// # Safety
-    /// The entry is the table's; the part is that of a new task, and room was made for it.
+    /// # Safety The entry is the table's; the part belongs to a new task, and room was made for it.
     #[inline]
     pub unsafe fn note(&mut self, entry: *mut Entry, part: *mut Part, writes: bool) {
         // SAFETY: by the caller's promise.
@@ -287,7 +287,7 @@ impl State {
         }
     }
 
-    /// The task has been noted, and will call `ended`.
+    /// Counts a task that has been noted, and will call `ended`.
     #[inline]
     pub fn enter(&mut self, table: &Table) {
         table.returned.enter();
@@ -317,8 +317,8 @@ impl State {
     }
 }
 
-/// Gives back the block of a task that has ended. Some: the group whose table the caller frees, if
-/// it is idle.
+/// Gives back the block of a task that has ended. Returns the group whose table the caller must
+/// free if the table is idle, or None.
 ///
 /// # Safety
 /// The task was noted, and this is the last access to it.

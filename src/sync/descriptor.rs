@@ -80,7 +80,7 @@ impl Descriptor {
         unsafe { self.waiters.push_to_leave(&raw const waiting.node) };
     }
 
-    /// Takes out a waiter that gives up. False: it was taken out before.
+    /// Takes out a waiter that gives up. False if it was taken out before.
     ///
     /// # Safety
     /// The waiter was linked here.

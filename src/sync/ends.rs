@@ -51,15 +51,15 @@ pub struct Ends {
 
 struct End {
     word: AtomicUsize,
-    /// Every call takes both locks.
+    /// True if every call takes both locks.
     is_shared: AtomicBool,
-    /// The other end's count, when it was read last. (A count is twice a number of elements.)
+    /// The other end's count at its last reading. (A count is twice a number of elements.)
     seen: AtomicUsize,
     /// The place of the next element that passes.
     place: AtomicUsize,
 }
 
-/// In a word: a thread has locked the end.
+/// The bit of a word that says that a thread has locked the end.
 const LOCKED: usize = 1;
 /// The number that an element adds to a word.
 const ONE: usize = 2;
@@ -124,8 +124,9 @@ impl Ends {
         &self.ends[side as usize]
     }
 
-    /// Passes the next element: `copy` gets its place. Returns the count afterwards. None: there is
-    /// no room, or no element. The caller holds the lock of this side's end, whose count is `count`.
+    /// Passes the next element: `copy` gets its place. Returns the count afterwards. None if there
+    /// is no room, or no element. The caller holds the lock of this side's end, whose count is
+    /// `count`.
     #[inline]
     fn pass_locked(&self, side: Side, count: usize, copy: impl FnOnce(usize)) -> Option<usize> {
         let (end, other) = (self.end(side), self.end(side.other()));
@@ -145,7 +146,7 @@ impl Ends {
         Some(count.wrapping_add(ONE))
     }
 
-    /// Sends or receives the next element: `copy` copies it into this place, or out of it. False:
+    /// Sends or receives the next element: `copy` copies it into this place, or out of it. False if
     /// there is no room or no element, or the ends are shared.
     #[inline]
     pub fn pass(&self, side: Side, copy: impl FnOnce(usize)) -> bool {

@@ -53,7 +53,7 @@ pub struct Forked {
     state: AtomicUsize,
     closure: AtomicPtr<c_void>,
     f: AtomicUsize,
-    /// Debug builds: whether the task is forked, and in which run.
+    /// In debug builds: tells whether the task is forked, and in which run.
     pub check: AtomicUsize,
 }
 
@@ -215,7 +215,7 @@ impl Forked {
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// Begins a task from a queue, which `runner` will run, and returns what to call.
+    /// Begins a task from a queue, which `runner` will run, and returns the task to call.
     ///
     /// # Safety
     /// The task was taken out of a queue, once.

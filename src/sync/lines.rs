@@ -44,7 +44,7 @@ use crate::sys::detector;
 use std::cell::Cell;
 use std::ptr;
 
-/// Whether a group is cancelled, and which tasks wait for it.
+/// Tells whether a group is cancelled, and which tasks wait for it.
 #[derive(Default)]
 #[repr(C)]
 pub struct Line {

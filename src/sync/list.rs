@@ -179,7 +179,7 @@ impl List {
         }
     }
 
-    /// Takes out a node with a deadline. False: somebody else has unlinked it.
+    /// Takes out a node with a deadline. False if somebody else has unlinked it.
     ///
     /// # Safety
     /// The lock is held. The node was added by `push_to_leave`.

@@ -95,7 +95,7 @@ impl Members {
         self.enter_all(1);
     }
 
-    /// Like `enter`, for so many tasks.
+    /// Like `enter`, for this many tasks.
     #[inline(always)]
     pub fn enter_all(&self, tasks: usize) {
         let state = self.state.fetch_add(TASK * tasks, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Members {
     }
 
     /// Adds a waiter's node. None means that another thread grants the node when the group is over,
-    /// or before. Some: the group is over, and the caller grants these nodes before it waits.
+    /// or before. Some if the group is over; the caller grants these nodes before it waits.
     ///
     /// # Safety
     /// The node lives until it is granted.
@@ -161,7 +161,7 @@ impl Members {
         self.look_again()
     }
 
-    /// Takes out the node of a waiter whose deadline has come. False: another thread has granted
+    /// Takes out the node of a waiter whose deadline has come. False if another thread has granted
     /// it. Calls `grant` with nodes that the caller is to grant, because the group is over.
     ///
     /// # Safety
@@ -184,7 +184,7 @@ impl Members {
         false
     }
 
-    /// Called when nodes were linked: as `link`.
+    /// Called when nodes were linked. Returns what `link` returns.
     fn look_again(&self) -> Option<Taken> {
         let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         while state >= TASK {
@@ -253,7 +253,7 @@ unsafe fn without(Taken(first): Taken, node: *const Node) -> (bool, Taken) {
     (false, Taken(first))
 }
 
-/// The program has passed memory that is not a group.
+/// Ends the process: the program has passed memory that is not a group.
 #[cold]
 #[inline(never)]
 pub fn no_group(function: &str, state: usize) -> ! {
@@ -263,14 +263,14 @@ pub fn no_group(function: &str, state: usize) -> ! {
     ))
 }
 
-/// A task is to be added to memory that is not a group.
+/// Ends the process: a task is to be added to memory that is not a group.
 #[cold]
 #[inline(never)]
 fn no_group_to_enter(state: usize) -> ! {
     no_group("sched_group_spawn", state)
 }
 
-/// A task has ended, and its group's memory is not a group any more.
+/// Ends the process: a task has ended, and its group's memory is not a group any more.
 #[cold]
 #[inline(never)]
 fn overwritten(state: usize) -> ! {

@@ -138,7 +138,7 @@ impl Mutex {
     }
 }
 
-/// For how long a caller that finds the mutex locked looks again before it waits.
+/// The time for which a caller that finds the mutex locked looks again before it waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     Once,

@@ -85,7 +85,8 @@ const EXPIRED: usize = 3;
 /// How often the oldest waiter of a mutex may be overtaken: see `sync::mutex`.
 /// At least 2: then a model also frees the lock a second time before its oldest waiter has run.
 pub const PATIENCE: u32 = if MODEL { 2 } else { 4096 };
-/// For how many nanoseconds the oldest waiter may be overtaken, or a little more than twice that.
+/// The number of nanoseconds for which the oldest waiter may be overtaken; at most a little more
+/// than twice that.
 const PATIENT_FOR: u64 = 500_000;
 
 /// The bit in a name that stays until the node is granted.
@@ -98,22 +99,24 @@ pub struct Node {
     next: UnsafeCell<*const Node>,
     /// How often the waiter of a mutex was overtaken.
     overtaken: UnsafeCell<u32>,
-    /// (Its own cell: the waiter of a condition reads it while the holder of the mutex counts.)
+    /// (It has its own cell because the waiter of a condition reads it while the holder of the
+    /// mutex counts.)
     leaves: UnsafeCell<Leaves>,
-    /// Of a mutex's waiter: the time of the first overtaking in nanoseconds, valid if `overtaken` is
-    /// not 0. Of a channel's waiter: the address of its element, or 0 after the copy.
+    /// For a mutex's waiter, the time of the first overtaking in nanoseconds, valid if `overtaken`
+    /// is not 0. For a channel's waiter, the address of its element, or 0 after the copy.
     datum: UnsafeCell<u64>,
     /// The predecessor of a node with a deadline, valid while it is in the middle of a list.
     previous: UnsafeCell<MaybeUninit<*const Node>>,
 }
 
-/// Whether a node has a deadline and so can leave the middle of a list. Used under the list's lock.
+/// Tells whether a node has a deadline, with which it can leave the middle of a list. Used under
+/// the list's lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u32)] // so that one store writes it together with `Node::overtaken`
 pub(super) enum Leaves {
     #[default]
     Never,
-    /// It is in a list.
+    /// The node has a deadline and is in a list.
     Linked,
     Unlinked,
 }
@@ -152,8 +155,8 @@ impl Node {
         Node { overtaken: UnsafeCell::new(PATIENCE), ..Node::new(name) }
     }
 
-    /// Writes the word of a node that is not made yet: it waits, and has not left its name. For an
-    /// observer, who may read the word before the node is made.
+    /// Writes the word of a node that is not made yet: it waits, and has not left its name. It
+    /// serves an observer, which may read the word before the node is made.
     ///
     /// # Safety
     /// There is room for a node.
@@ -180,8 +183,8 @@ impl Node {
         matches!(self.word.load(Ordering::Acquire), GRANTED | EXPIRED) // pairs with both
     }
 
-    /// Ends the wait, unless the node was granted. Some: it was not; the name of the task to wake,
-    /// or 0. The name has no bit `LASTING`.
+    /// Ends the wait, unless the node was granted. Returns the name of the task to wake, or 0; None
+    /// if the node was granted. The name has no bit `LASTING`.
     ///
     /// # Safety
     /// The node exists during the call, and nobody else expires it.
@@ -200,7 +203,8 @@ impl Node {
         None
     }
 
-    /// Like `grant`, if the node has not expired. Err: it has, and its waiter is about to leave.
+    /// Like `grant`, if the node has not expired. Fails if it has expired; its waiter is then about
+    /// to leave.
     ///
     /// # Safety
     /// The contract of `grant`.
@@ -218,14 +222,15 @@ impl Node {
         Err(Expired)
     }
 
-    /// Makes an expired node wait again, without a name and a deadline. False: it was granted since
-    /// it expired.
+    /// Makes an expired node wait again, without a name and a deadline. False if it was granted
+    /// since it expired.
     pub fn revive(&self) -> bool {
         let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire); // pairs with `grant`
         self.word.compare_exchange(EXPIRED, WAITING, relaxed, acquire).is_ok()
     }
 
-    /// Sets the name by which the caller is woken. False: the node has been granted, or has expired.
+    /// Sets the name by which the caller is woken. False if the node has been granted, or has
+    /// expired.
     pub fn leave_name(&self, name: usize) -> bool {
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);

@@ -61,12 +61,12 @@ impl Outside {
         }
     }
 
-    /// The calling thread has left its name, for the first time in this wait.
+    /// Counts the calling thread, which has left its name for the first time in this wait.
     pub fn count(&self) {
         self.0.fetch_add(1 | (1 << HALF), Ordering::SeqCst);
     }
 
-    /// The caller has taken a thread's name, and is about to wake that thread.
+    /// Takes a thread out of the count: the caller has taken its name, and is about to wake it.
     pub fn uncount(&self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

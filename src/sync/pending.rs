@@ -25,7 +25,7 @@ const SHARDS: usize = 16;
 // vertex.
 pub const FUNCTION: usize = size_of::<Vertex>() + 4 * size_of::<Edge>();
 pub const CLOSURE: usize = FUNCTION + size_of::<usize>();
-/// The number of edges that lead to it, in the bits of `MOST_EDGES`.
+/// The number of edges that lead to the node, in the bits of `MOST_EDGES`.
 pub const EDGES: usize = CLOSURE + 3 * size_of::<usize>();
 pub const MOST_EDGES: usize = (1 << 32) - 1;
 
@@ -73,8 +73,8 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
     ("node.most_edges", MOST_EDGES),
 ];
 
-/// Whether the library records edges; UNKNOWN until a thread has read the environment. Relaxed: all
-/// threads read the same environment, so all store the same value.
+/// Tells whether the library records edges; UNKNOWN until a thread has read the environment.
+/// Relaxed: all threads read the same environment, so all store the same value.
 #[unsafe(link_section = "sched_words")]
 static IS_ON: AtomicU8 = AtomicU8::new(UNKNOWN);
 
@@ -119,7 +119,7 @@ impl Table {
         unsafe { slice::from_raw_parts_mut(self.places, self.number) }
     }
 
-    /// The first place for the edge in which one of these is.
+    /// The first place for the edge that holds one of the `wanted` values.
     fn place_of(&mut self, edge: Pending, wanted: [Pending; 2]) -> Option<&mut Pending> {
         let hash = (edge.to ^ edge.from.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let last = self.number.wrapping_sub(1);
@@ -138,7 +138,7 @@ impl Table {
         Some(())
     }
 
-    /// Makes a table with room for twice the edges that there are. None: there is no memory.
+    /// Makes a table with room for twice the edges that there are. None if there is no memory.
     fn grow(&mut self) -> Option<()> {
         let number = ((self.edges().count() + 1) * 4).next_power_of_two();
         let layout = Layout::array::<Pending>(number).ok()?;
@@ -183,14 +183,14 @@ pub fn add(to: usize, from: usize) {
     }
 }
 
-/// Removes an edge. False: it is not there, and not because there was no memory for it.
+/// Removes an edge. Returns false if the edge is missing for another reason than a lack of memory.
 #[cold]
 pub fn remove(to: usize, from: usize) -> bool {
     let edge = Pending { to, from };
     table_of(edge).with(|table| table.remove(edge)) || !IS_COMPLETE.load(Ordering::Relaxed)
 }
 
-/// All edges, those to the same node one after the other.
+/// All edges. The edges to the same node come one after the other.
 pub fn all() -> Result<Vec<Pending>, NoMemory> {
     let (mut all, mut outcome) = (Vec::new(), Ok(()));
     for table in &TABLES {

@@ -81,7 +81,7 @@ impl Sem {
         false
     }
 
-    /// Takes one of `state` units. Err: the present state, which differs.
+    /// Takes one of `state` units. Fails with the present state if it differs from `state`.
     #[inline]
     fn take(&self, state: usize) -> Result<(), usize> {
         // Acquire: pairs with the Release in `post_to`.
@@ -89,7 +89,7 @@ impl Sem {
         self.state.compare_exchange(state, less, Ordering::Acquire, Ordering::Relaxed).map(|_| ())
     }
 
-    /// Locks the list if the state is still `state`. Err: the present state, which differs.
+    /// Locks the list if the state is still `state`. Otherwise fails with the present state.
     #[inline]
     fn lock(&self, state: usize) -> Result<(), usize> {
         // Acquire: pairs with the Release in `unlock`.
@@ -137,8 +137,8 @@ impl Sem {
         }
     }
 
-    /// Like `wait_or_link`, if the state is `state`. Err: the present state, which differs, or is
-    /// LOCKED or TIMED; nothing has happened.
+    /// Like `wait_or_link`, if the state is `state`. Fails with the present state if that differs,
+    /// or is LOCKED or TIMED; then nothing has happened.
     ///
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
@@ -193,7 +193,7 @@ impl Sem {
         Err(Overflow)
     }
 
-    /// As `post_to(TIMED)`, which leaves this state to `post`.
+    /// Does `post_to` for the state TIMED.
     fn post_to_timed(&self) -> Result<Option<*const Node>, usize> {
         self.lock(TIMED)?;
         // SAFETY: the list is locked.
@@ -236,7 +236,7 @@ impl Sem {
         false
     }
 
-    /// Takes out a waiter whose deadline has come. False: it has got a unit.
+    /// Takes out a waiter whose deadline has come. False if it has got a unit.
     ///
     /// # Safety
     /// It was linked by `wait_or_link_to_leave`.
@@ -269,8 +269,8 @@ impl Sem {
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 
-    /// Like `post`, if the state is `state`. Err: the present state, which differs, or is LOCKED,
-    /// TIMED or `MOST`; nothing has happened.
+    /// Like `post`, if the state is `state`. Fails with the present state if that differs, or is
+    /// LOCKED, TIMED or `MOST`; then nothing has happened.
     #[inline]
     fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
         if state != WAITED {

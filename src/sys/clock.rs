@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Whether `ticks` reads the counter. 0: not known yet; otherwise one of the next two constants.
+/// Tells whether `ticks` reads the counter: 0 while that is not known, then one of the next two
+/// constants.
 #[unsafe(link_section = "sched_words")]
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 const COUNTER: u8 = 1;

@@ -26,7 +26,7 @@ pub fn demangled(name: &str, to: &mut dyn FnMut(&str)) {
     to(if decoded.is_some() { text.as_str() } else { name });
 }
 
-/// Lets the C++ runtime decode the name. False: there is no runtime, or it cannot.
+/// Lets the C++ runtime decode the name. False if there is no runtime, or it cannot.
 fn by_runtime(name: &str, to: &mut dyn FnMut(&str)) -> bool {
     type Demangle =
         unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;

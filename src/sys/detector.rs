@@ -53,7 +53,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Which detector the process has. All accesses are Relaxed: every thread finds the same.
+/// The detector that the process has. All accesses are Relaxed: every thread finds the same.
 #[unsafe(link_section = "sched_words")]
 static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
@@ -139,8 +139,8 @@ pub fn is_drd() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
-/// Orders what the calling thread has done before what another thread does after it acquires this
-/// address.
+/// Makes the actions of a thread that later acquires this address follow the calling thread's
+/// earlier actions.
 #[inline(always)]
 pub fn release<T: ?Sized>(at: *const T) {
     if may_be_present() {
@@ -158,8 +158,8 @@ fn release_tag(tag: usize) {
     }
 }
 
-/// Orders what other threads had done when they released this address before what the calling
-/// thread does from now on.
+/// Makes the calling thread's later actions follow those that other threads took before they
+/// released this address.
 #[inline(always)]
 pub fn acquire<T: ?Sized>(at: *const T) {
     if may_be_present() {
@@ -228,7 +228,7 @@ fn taking_told<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
 }
 
 /// Calls `work`, an operation on `object` that releases, such as an unlock. Before the call the
-/// caller releases by this object what it has done.
+/// caller releases its earlier actions by this object.
 #[inline(always)]
 pub fn giving<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {
     if may_be_present() { giving_told(object, work) } else { work(object) }
@@ -298,7 +298,7 @@ pub fn ignore_to_the_end() {
 /// While this value lives, the detector ignores the calling thread, apart from the tasks that it
 /// runs; or, if `pause` made the value, does not ignore the thread.
 pub struct Ignored {
-    /// Whether the thread was ignored before, if there may be a detector.
+    /// Tells whether the thread was ignored before, if there may be a detector.
     before: Option<bool>,
 }
 

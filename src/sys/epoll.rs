@@ -24,10 +24,10 @@ pub const MOST: usize = 64;
 pub const NOTHING: Event = Event { events: 0, u64: BELL };
 
 pub struct Epoll {
-    /// One more than the descriptor; 0: it is not made; less: a call that it needs is denied, by
-    /// the negative of this error.
+    /// The list's descriptor plus one; 0 if it is not made; the negative of an error if a call that
+    /// it needs is denied with that error.
     list: AtomicI32,
-    /// The same for the bell.
+    /// The same number for the bell.
     bell: AtomicI32,
 }
 
@@ -87,7 +87,7 @@ impl Epoll {
         [&self.list, &self.bell].iter().any(|own| own.load(Ordering::Relaxed) == fd + 1)
     }
 
-    /// Adds the descriptor (`EPOLL_CTL_ADD`) or changes what is awaited of it (`EPOLL_CTL_MOD`).
+    /// Adds the descriptor (`EPOLL_CTL_ADD`) or changes its awaited events (`EPOLL_CTL_MOD`).
     pub fn control(&self, operation: c_int, fd: c_int, mut event: Event) -> Result<(), Errno> {
         let list = self.list.load(Ordering::Relaxed) - 1;
         // SAFETY: the event is a valid one.

@@ -51,7 +51,8 @@ pub fn poll(fd: c_int, events: c_short, limit: Duration) -> Result<c_short, Errn
     if entry.revents & libc::POLLNVAL != 0 { Err(Errno(libc::EBADF)) } else { Ok(entry.revents) }
 }
 
-/// Receives from a socket, or sends to it, without blocking. ENOTSOCK: it is none.
+/// Receives from a socket, or sends to it, without blocking. Fails with ENOTSOCK if the descriptor
+/// is not a socket.
 ///
 /// # Safety
 /// The message is one of the program's, as recvmsg(2) and sendmsg(2) describe it.
@@ -69,7 +70,7 @@ pub unsafe fn message(
     done(unsafe { libc::syscall(number, fd, message, flags) })
 }
 
-/// `message` for one or more buffers.
+/// Like `message`, for one or more buffers.
 ///
 /// # Safety
 /// The buffers are the program's.
@@ -96,7 +97,7 @@ pub unsafe fn socket(
     unsafe { message(fd, &raw mut whole, flags, direction) }
 }
 
-/// Reads or writes what is no socket.
+/// Reads or writes a descriptor that is not a socket.
 ///
 /// # Safety
 /// The buffers are the program's.

@@ -11,7 +11,7 @@ pub struct Names {
     nameless: Option<Nameless>,
 }
 
-/// Why functions have no names.
+/// The reason why functions have no names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Nameless {
     /// Their files have no symbols.
@@ -21,7 +21,7 @@ pub enum Nameless {
 }
 
 impl Names {
-    /// Why some function had no name; None: all functions had names.
+    /// The reason why some function had no name. None if all functions had names.
     pub fn nameless(&self) -> Option<Nameless> {
         self.nameless
     }

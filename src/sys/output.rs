@@ -17,11 +17,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// How long to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
+/// The time to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
     Second,
-    /// Do not wait: the descriptor accepted nothing the last time.
+    /// No wait: the descriptor accepted nothing the last time.
     None,
 }
 
@@ -64,7 +64,7 @@ fn write_parts(
     Ok(())
 }
 
-/// Waits until the descriptor accepts more or a signal arrives. False: the time limit came first.
+/// Waits until the descriptor accepts more or a signal arrives. False if the time limit came first.
 fn may_take_more(fd: c_int, patience: Patience) -> bool {
     let n = poll(fd, if patience == Patience::Second { 1000 } else { 0 });
     n > 0 || (n < 0 && errno::get() == libc::EINTR)

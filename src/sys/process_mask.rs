@@ -4,8 +4,8 @@
 use crate::sys::processors::Mask;
 use crate::sys::thread;
 
-/// The processors that any thread of this process may use now. If /proc cannot be read: those of
-/// the calling thread and of the process's first thread.
+/// The processors that any thread of this process may use now. If /proc cannot be read, the
+/// processors of the calling thread and of the process's first thread.
 pub fn of_process() -> Mask {
     let mut all = Mask::of_caller();
     // SAFETY: the call has no arguments.

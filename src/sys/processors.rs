@@ -47,7 +47,7 @@ pub fn here() -> i32 {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mask {
     words: [u64; 128],
-    /// How many bytes the kernel has filled; 0 if the mask could not be read.
+    /// The number of bytes that the kernel has filled; 0 if the mask could not be read.
     bytes: usize,
 }
 

@@ -26,7 +26,7 @@ pub struct Place<'a> {
     pub offset: usize,
     /// The name of the module's file.
     pub module: &'a str,
-    /// The function seems to belong to this library.
+    /// True if the function seems to belong to this library.
     pub is_ours: bool,
 }
 
@@ -124,13 +124,14 @@ impl fmt::Display for Caller {
     }
 }
 
-/// Why a function has a name, or none.
+/// The result of a search for a function's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Yes,
-    /// Its file has no such symbol, or none at all.
+    /// The function's file has no symbol for it, or no symbols at all.
     NoSymbol,
-    /// Its file cannot be opened by name, or, if it is the program's file, through /proc.
+    /// The function's file cannot be opened by name, or, if it is the program's file, through
+    /// /proc.
     NoFile,
 }
 
@@ -254,7 +255,7 @@ fn program_head() -> usize {
     unsafe { libc::getauxval(libc::AT_PHDR) as usize & !0xfff }
 }
 
-/// The distance from addresses in the file to those in memory, for a module loaded at `base`.
+/// The distance from addresses in the file to addresses in memory, for a module loaded at `base`.
 fn displacement(base: usize, segments: &[libc::Elf64_Phdr]) -> Option<usize> {
     let first = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
     Some(base.wrapping_sub(first.p_vaddr as usize & !0xfff))

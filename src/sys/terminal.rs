@@ -18,7 +18,7 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// What stderr can show, by TERM, NO_COLOR (no-color.org) and the locale's variables.
+    /// The abilities of stderr, from TERM, NO_COLOR (no-color.org) and the locale's variables.
     pub fn of_stderr() -> Screen {
         // SAFETY: isatty accepts any number.
         if unsafe { libc::isatty(2) } == 0 { Screen::Plain } else { Screen::of_terminal(variable) }
@@ -39,7 +39,8 @@ impl Screen {
     }
 }
 
-/// The value of a variable. Like getenv: the program must not change the environment concurrently.
+/// The value of a variable. As with getenv, the program must not change the environment
+/// concurrently.
 fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name and the value end with a zero byte.
     unsafe { libc::getenv(name.as_ptr()).as_ref().map(|value| CStr::from_ptr(value)) }

@@ -94,8 +94,9 @@ const OF_THREADS: [c_int; 3] = [libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS];
 /// beyond the greatest size of a file.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Which of `OF_WRITES` a thread accepts. The threads of a run accept the signals that the run's
-/// caller accepts, so that a write in a task has the same effect in whichever thread the task runs.
+/// The signals of `OF_WRITES` that a thread accepts. The threads of a run accept the signals that
+/// the run's caller accepts, so that a write in a task has the same effect in whichever thread the
+/// task runs.
 #[derive(Clone, Copy)]
 pub struct WriteSignals([bool; 2]);
 

@@ -37,7 +37,7 @@ pub struct Zlib {
 }
 
 impl Zlib {
-    /// ELIBACC: the process cannot load zlib.
+    /// Fails with ELIBACC if the process cannot load zlib.
     pub fn load() -> Result<Zlib, Errno> {
         Self::find().ok_or(Errno(libc::ELIBACC))
     }

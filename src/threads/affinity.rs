@@ -33,7 +33,7 @@ use crate::sys::processors::Mask;
 pub struct CallerAffinity {
     pub mask: Mask,
     /// `UNKNOWN`, or what the first thread has found. Relaxed: two threads that find it out at once
-    /// find the same, unless the cpuset changes; each acts on its own finding.
+    /// find the same value, unless the cpuset changes; each acts on its own finding.
     confined: AtomicU32,
 }
 

@@ -89,8 +89,8 @@ pub enum Found {
 }
 
 impl Handoff {
-    /// The occupant leaves the place. Returns the word, for `come_back`, and true if the caller
-    /// must call a thread. If no thread can be called, `nobody_comes` must follow.
+    /// Called by the occupant when it leaves the place. Returns the word, for `come_back`, and true
+    /// if the caller must call a thread. If no thread can be called, `nobody_comes` must follow.
     pub fn leave(&self) -> (usize, bool) {
         // Release: pairs with the exchange in `look`; the new occupant sees the place. Acquire:
         // pairs with it, so that `called` is written after the last called thread has read it.
@@ -105,8 +105,8 @@ impl Handoff {
         (left, calls)
     }
 
-    /// The caller has left the place and could not call a thread. True: the caller has the place
-    /// again. False: another thread has claimed it.
+    /// The caller has left the place and could not call a thread. True if the caller has the place
+    /// again. False if another thread has claimed it.
     pub fn nobody_comes(&self) -> bool {
         // Acquire: pairs with the Release in the other thread's `leave`. Release: pairs with the
         // Acquire in `leave`.
@@ -127,7 +127,7 @@ impl Handoff {
         self.word.compare_exchange(word, claimed, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The occupant wants the place back. False if another thread has it.
+    /// Called by the occupant when it wants the place back. False if another thread has the place.
     pub fn come_back(&self, left: usize) -> bool {
         // Relaxed: on success no other thread has used the place since.
         let back = left - VACANT;
@@ -144,8 +144,8 @@ impl Handoff {
         self.called.load(Ordering::Relaxed)
     }
 
-    /// A look of the called thread. `seen` is the count at its previous look. Not to be called
-    /// again after a result other than `Busy`.
+    /// Called by the called thread: looks at the place. `seen` is the count at its previous look.
+    /// Must not be called again after a result other than `Busy`.
     pub fn look(&self, seen: &mut usize) -> Found {
         // Relaxed: the exchange below fails if this is stale.
         let word = self.word.load(Ordering::Relaxed);

@@ -31,7 +31,7 @@ const DISMISSED: u32 = 3;
 /// No job; the thread sleeps, or is about to.
 const ASLEEP: u32 = 4;
 
-/// How often a waiter reads the word before it sleeps: some microseconds.
+/// The number of times that a waiter reads the word before it sleeps: some microseconds.
 const PATIENCE: u32 = if MODEL { 1 } else { 100 };
 
 pub struct JobState {

@@ -34,12 +34,12 @@ impl Resting {
         Resting(AtomicBool::new(false))
     }
 
-    /// The calling thread rests from now on.
+    /// Called when the thread begins to rest.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The calling thread no longer rests, and may occupy a worker.
+    /// Called when the thread no longer rests, and may occupy a worker.
     pub fn end(&self) {
         self.0.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst); // pairs with the fence in `look`
@@ -50,7 +50,7 @@ impl Resting {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// An observer calls this after it has looked at the workers, before `shows`.
+    /// Called by an observer after it has looked at the workers, and before `shows`.
     pub fn look() {
         fence(Ordering::SeqCst); // pairs with the fence in `end`
     }

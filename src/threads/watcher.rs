@@ -65,11 +65,11 @@ pub enum Duty {
     Live,
     /// Signals that end the process in the middle of a run with a timeline: `SCHED_TRACE`.
     Timeline,
-    /// What is due. This look is done each time that the thread is awake: it is short.
+    /// Due events. This look is short, and is done each time that the thread is awake.
     Clock,
 }
 
-/// In the order of the looks.
+/// The duties, in the order of the looks.
 const DUTIES: [Duty; 4] = [Duty::Clock, Duty::Doctor, Duty::Live, Duty::Timeline];
 
 impl Duty {
@@ -83,7 +83,7 @@ impl Duty {
     }
 }
 
-/// Why the thread looks.
+/// The reason why the thread looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Time,
@@ -99,7 +99,7 @@ pub enum Reason {
 pub type Look = fn(Reason) -> Duration;
 
 struct Watcher {
-    /// How many runs need each duty.
+    /// The number of runs that need each duty.
     users: [usize; DUTIES.len()],
     id: Option<libc::pthread_t>,
 }
@@ -187,7 +187,7 @@ pub fn end(duty: Duty) -> bool {
     })
 }
 
-/// Has the thread look at the clock's duty, if it exists. Async-signal-safe.
+/// Has the thread, if it exists, do the look of `Duty::Clock`. Async-signal-safe.
 pub fn call() {
     REQUESTS.add(NEWS);
 }

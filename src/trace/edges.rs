@@ -11,7 +11,7 @@ use crate::trace::track::Track;
 pub struct Edges(Vec<Event>);
 
 impl Edges {
-    /// Without memory there are none.
+    /// Returns no edges if there is no memory.
     pub fn of(tracks: &[Track]) -> Edges {
         let mut ends = Vec::new();
         for (worker, track) in tracks.iter().enumerate() {
@@ -27,7 +27,7 @@ impl Edges {
         Edges(ends)
     }
 
-    /// The begin of the node to which the edge leads, if it was recorded.
+    /// The beginning of the node to which the edge leads, if it was recorded.
     pub fn end_of(&self, edge: &Event) -> Option<&Event> {
         let key = (edge.task, edge.time);
         let at = self.0.partition_point(|event| (event.task, event.time) < key);

@@ -146,7 +146,7 @@ impl Event {
         [self.time, word, self.task, self.function as u64]
     }
 
-    /// None: the words are not an event, because they were read while they were written.
+    /// None means that the words are not an event, because they were read while they were written.
     pub fn of(words: [u64; 4]) -> Option<Event> {
         let [time, word, task, function] = words;
         Some(Event {

@@ -91,7 +91,7 @@ impl Gzip {
         self.state
     }
 
-    /// Returns to an earlier state: what was added since then did not get into the file.
+    /// Returns to an earlier state: the text added since then did not get into the file.
     pub fn restore(&mut self, state: State) {
         self.state = state;
         self.compressor.restart();

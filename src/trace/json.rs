@@ -288,7 +288,7 @@ impl Text<'_> {
         nanos(begin.saturating_add(ticks)).saturating_sub(nanos(begin))
     }
 
-    /// Ends the innermost slice. False: none is open. (Its beginning may have been dropped.)
+    /// Ends the innermost slice. False if none is open. (Its beginning may have been dropped.)
     fn end(
         &mut self,
         worker: usize,

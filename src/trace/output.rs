@@ -50,7 +50,7 @@ struct Book {
     /// The checksum of the text before `end`, if the file is compressed.
     sum: Sum,
     runs: u64,
-    /// How many arrows the file has.
+    /// The number of arrows in the file.
     flows: u64,
     /// The time 0 of the file, in nanoseconds of `clock::nanos`.
     origin: u64,
@@ -97,7 +97,7 @@ fn no_memory(_: NoMemory) -> Errno {
     NO_MEMORY
 }
 
-/// How the text of a file ends.
+/// The end of the text of a file.
 const END: &str = "\n]\n";
 
 impl Output {
@@ -220,12 +220,12 @@ pub struct Stream {
     next: usize,
     /// The position of the next chunk, in bytes of the file.
     at: u64,
-    /// Stands behind a chunk that is not the last: an event, and the closing bracket.
+    /// The text behind a chunk that is not the last: an event, and the closing bracket.
     mark: Vec<u8>,
     error: Option<Errno>,
-    /// The next event is the first one of its array.
+    /// True if the next event is the first one of its array.
     is_first: bool,
-    /// A chunk of this run is in the file.
+    /// True if a chunk of this run is in the file.
     has_begun: bool,
     /// How long to wait for the reader of a FIFO.
     patience: Patience,

@@ -30,7 +30,7 @@ const WRITTEN: u32 = 2;
 pub struct Timeline {
     tracks: Box<[Track]>,
     workers: usize,
-    /// The tracks refer to it.
+    /// The data that all tracks share; the tracks refer to it.
     shared: Box<Shared>,
     begin: Moment,
     output: Output,

@@ -41,9 +41,9 @@ pub struct Observed {
     pub below: Cell<*const Observed>,
     id: u64,
     function: usize,
-    /// When the task was spawned or last woken.
+    /// The time at which the task was spawned or last woken.
     readied: Cell<u64>,
-    /// The worker that has spawned or woken it.
+    /// The worker that has spawned or woken the task.
     by: Cell<u16>,
     why: Cell<Why>,
     /// The track of the task's slice, and the number and the time of the slice's first event there.
@@ -106,7 +106,7 @@ impl Observed {
     }
 }
 
-/// Why the last worker has left a task's stack.
+/// The reason why the last worker has left a task's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     /// The worker has left a task that could continue.
@@ -133,7 +133,7 @@ pub struct Track {
     is_busy: Cell<bool>,
     /// The number of the next task that is spawned here.
     next: Cell<u64>,
-    /// When the queue's length was recorded last.
+    /// The time of the last record of the queue's length.
     sampled: Cell<u64>,
     /// The time of the latest event: see `now`.
     latest: Cell<u64>,
@@ -334,9 +334,9 @@ impl Track {
         left
     }
 
-    /// The worker has come to the stack of the task, which it may have left at `left`. If it has
-    /// since then done only tasks that were merged into one event, the track looks as if the task
-    /// had called them.
+    /// The worker has come to the stack of the task, which it may have left at `left`. If the
+    /// worker has since then done only tasks that were merged into one event, the track looks as if
+    /// the task had called them.
     pub fn come_back(&self, left: &Left, slice: &Observed) {
         let since = self.ring.end().wrapping_sub(left.at);
         let merged = self.ring.get(left.at + 1).filter(|event| event.kind == Kind::Merged);

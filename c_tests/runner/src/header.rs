@@ -206,8 +206,8 @@ struct Snippet {
     way: Way,
     gnu: bool,
     cpp: bool,
-    /// True: the compiler makes a program of it, and the test runs the program. False: the compiler
-    /// only reports errors and warnings.
+    /// True if the compiler makes a program of it, and the test runs the program. False if the
+    /// compiler only reports errors and warnings.
     linked: bool,
 }
 

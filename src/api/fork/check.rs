@@ -6,7 +6,7 @@ use crate::runtime::record::Worker;
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
 
-/// The mark of a forked descriptor. The other 48 bits: `forked_in`.
+/// The mark of a forked descriptor. The other 48 bits are those of `forked_in`.
 const FORKED: usize = 0x5ced << 48;
 const JOINED: usize = 2;
 

@@ -120,8 +120,8 @@ struct Store {
 }
 
 impl Store {
-    /// Adds a free stack of the store's size; returns it if the store has `most` stacks, or is
-    /// closed.
+    /// Adds a free stack of the store's size. Returns the stack if the store has `most` stacks, or
+    /// is closed.
     fn push(&self, stack: Stack, most: usize) -> Option<Stack> {
         if self.is_closed || self.free.count() >= most {
             return Some(stack);

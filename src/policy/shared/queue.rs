@@ -14,7 +14,7 @@ use crate::task::Task;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
-/// Which task of the queue is next.
+/// The order of a queue: the rule that says which task is next.
 pub trait Order: 'static {
     /// The end at which the next task is taken. A task that yields goes to the other end.
     const NEXT: End;
@@ -105,7 +105,7 @@ pub(super) struct SharedQueue {
     is_background_long: IsLong,
     /// The urgent tasks, and those whose blocking section has ended. They are next in every order.
     first: First,
-    /// They are last in every order: only `next_background` takes one.
+    /// The background tasks. They are last in every order: only `next_background` takes one.
     background: Background,
 }
 
@@ -222,7 +222,7 @@ impl SharedQueue {
         self.first.push_ended(task)
     }
 
-    /// Adds an urgent task. `urgent`: the hint of `queue::first`.
+    /// Adds an urgent task. `urgent` is the hint of `queue::first`.
     #[cold]
     pub(super) fn push_urgent(&mut self, task: Task, urgent: &AtomicUsize) -> Result<(), NoMemory> {
         self.first.push_urgent(task, urgent)?;
@@ -310,7 +310,7 @@ impl SharedQueue {
     }
 
     /// Takes the oldest task from outside that suits a relief, if it is among the first.
-    /// `urgent`: the hint of `queue::first`.
+    /// `urgent` is the hint of `queue::first`.
     pub(super) fn take_for_relief<P: Place>(&mut self, urgent: &AtomicUsize) -> Option<Task> {
         if let Some(task) = self.first.take_urgent_if(Self::suits_relief::<P>, MOST_LOOKS, urgent) {
             self.uncounted = self.uncounted.wrapping_add(1);

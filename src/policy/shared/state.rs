@@ -20,12 +20,12 @@ use std::time::Duration;
 pub struct Shared<L: Monitor, O: Order> {
     pub(super) monitor: L,
     pub(super) state: UnsafeCell<State>,
-    /// A word per worker, on which it sleeps in the middle of a task: AWAKE or WAITING.
+    /// For each worker, the word on which it sleeps in the middle of a task: AWAKE or WAITING.
     pub(super) joiner_words: Box<[Pad<Futex>]>,
     pub(super) guests: Guests,
     /// The number of queued tasks from outside. Written under the lock, read as a hint (Relaxed).
     pub(super) outside: Pad<AtomicUsize>,
-    /// The number of queued urgent tasks, as `outside`: see `queue::first`.
+    /// The number of queued urgent tasks, a hint like `outside`: see `queue::first`.
     pub(super) urgent: AtomicUsize,
     pub(super) rests: Rests,
     pub(super) limit: usize,

@@ -12,7 +12,7 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
-/// Which tasks in the deques of other workers a search takes.
+/// The tasks in the deques of other workers that a search takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Public tasks.
@@ -44,12 +44,12 @@ pub(super) enum Reach {
 /// the owner looks at each push while a worker searches. A flood of empty tasks on two workers took
 /// 12.9 ns a task instead of 9.4.)
 pub(super) struct Demands {
-    /// Until this time no owner is requested or raided.
+    /// No owner is requested or raided until this time.
     next: Instant,
     pause: Duration,
     /// True if the last step was a request.
     requested: bool,
-    /// Until this time no owner is asked.
+    /// No owner is asked until this time.
     next_ask: Instant,
     ask_pause: Duration,
 }
@@ -60,7 +60,7 @@ impl Demands {
         Demands { next, pause, requested: false, next_ask: next, ask_pause: pause }
     }
 
-    /// Which tasks the next search takes.
+    /// Tells which tasks the next search takes.
     pub(super) fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
         if MODEL {
             return Reach::Raid; // models have no clock

@@ -46,7 +46,7 @@ impl Eagerness {
     }
 
     /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
-    /// Returns true if the caller must ask both of them, and not the owner alone.
+    /// Returns true if the caller must ask both workers, and not the owner alone.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
         self.0[owner].is_eager.store(true, Ordering::Relaxed);

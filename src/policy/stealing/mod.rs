@@ -353,9 +353,9 @@ impl<D: Deque> Policy for Stealing<D> {
         while !awaited.over() && !self.surplus() && !self.injector.has_urgent() {
             let (waited, others) = (begun.elapsed(), self.waiting_awake());
             // A queued task is left to other workers that search, for as long as a suspension
-            // takes. If no worker searches, this one waits half as long. (Rejected: no wait, with
-            // which loops of 5 µs on 4 workers took 7.5 µs instead of 5.8; the whole wait, with
-            // which loops of 100 µs took 34 µs instead of 33.)
+            // takes. If no worker searches, this worker waits half as long. (Rejected: no wait,
+            // with which loops of 5 µs on 4 workers took 7.5 µs instead of 5.8; the whole wait,
+            // with which loops of 100 µs took 34 µs instead of 33.)
             let patience = match others {
                 _ if MODEL => Duration::ZERO,
                 0 => SUSPENSION / 2,

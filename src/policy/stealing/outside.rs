@@ -235,7 +235,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// An alarm has stopped the worker's loop. False: its deque is empty, so the worker searches.
+    /// Called when an alarm has stopped the worker's loop. False if its deque is empty, so that the
+    /// worker searches.
     #[cold]
     #[inline(never)]
     pub(super) fn heed_alarm(&self, stack: OnStack<'_, impl LoopStack>) -> bool {

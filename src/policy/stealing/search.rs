@@ -27,12 +27,12 @@ use std::time::Duration;
 /// next victim, because one of these threads may be preempted.
 const MOST_TRIES: u32 = if MODEL { 2 } else { 64 };
 
-/// The same if searches follow each other closely, when many thieves may contend. (64 attempts took
-/// up to 3 µs.)
+/// Like `MOST_TRIES`, if searches follow each other closely, when many thieves may contend. (64
+/// attempts took up to 3 µs.)
 const MOST_TRIES_OF_MANY: u32 = if MODEL { 2 } else { 4 };
 
-/// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
-/// the cost of waking a worker.
+/// The first and the longest wait of `Stealing::hold_back`. The first wait is some twenty times the
+/// cost of waking a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
@@ -58,14 +58,14 @@ pub(super) enum Until<'a> {
     Over(&'a dyn Awaited),
 }
 
-/// Which tasks of the injector a search takes.
+/// The tasks of the injector that a search takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Levels {
     /// Neither urgent nor background tasks: the caller may put the task into its deque.
     Normal,
     /// All but background tasks.
     Ready,
-    /// All; background tasks only if there is no other task, not even a private one.
+    /// All tasks; background tasks only if there is no other task, not even a private one.
     All,
 }
 
@@ -136,7 +136,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes a background task, after a search that has found nothing: see `search`. First raids
-    /// the victims, if that search has not.
+    /// the victims, if that search has not raided them.
     #[cold]
     #[inline(never)]
     fn search_background(

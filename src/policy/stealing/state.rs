@@ -133,7 +133,7 @@ impl<D: Deque> Stealing<D> {
         self.idle == Idle::Park
     }
 
-    /// How many workers wait for tasks and are awake. A hint.
+    /// The number of workers that wait for tasks and are awake. A hint.
     pub(super) fn waiting_awake(&self) -> usize {
         match self.idle {
             Idle::Park => self.sleepers.searching_awake(),

@@ -96,8 +96,8 @@ impl<M: Mode> PrivatePart for Split<M> {
 
     #[inline]
     fn is_asked(&self) -> bool {
-        // Relaxed: an owner that sees the null late publishes later. What was written before the
-        // null is read after the fences of the essay, 2.
+        // Relaxed: an owner that sees the null late publishes later. The writes before the null are
+        // read after the fences of the essay, 2.
         self.watched.lim.load(Ordering::Relaxed).is_null()
     }
 }

@@ -67,7 +67,7 @@ pub(super) const ABANDONED: *mut Slot = ptr::without_provenance_mut(usize::MAX);
 /// The value of a set `alarm`: each pop takes the slow path. No slot has this address.
 pub(super) const EACH: *mut Slot = ptr::without_provenance_mut(usize::MAX - 1);
 
-/// `M`: how the fences between the owner and the raiders are made.
+/// The deque. `M` is the kind of fence between the owner and the raiders.
 #[repr(C)]
 pub struct Split<M: Mode> {
     pub(super) own: Pad<Own>,
@@ -128,7 +128,7 @@ pub(super) struct Thieves {
     pub(super) owner_tries: AtomicBool,
 }
 
-/// Used by the owner alone, which changes it only under the lock.
+/// The fields that only the owner uses. It changes them only under the lock.
 pub(super) struct Seldom {
     pub(super) block: Block<Slot>,
     /// The most tasks that the deque may hold.

@@ -22,7 +22,7 @@ use std::ptr;
 
 const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
-/// How a child is made.
+/// The way in which a child is made.
 pub trait Birth: 'static {
     const IS_FORK: bool;
 }
@@ -94,7 +94,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             // SAFETY: in tail position of `finish`, as it requires.
             return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         }
-        let worker = fiber.worker(); // perhaps not that on which the child began
+        let worker = fiber.worker(); // perhaps not the worker on which the child began
         // SAFETY: the policy of the run is `P`, by the promise made to `call`.
         let deque = unsafe { worker.deque::<P::Deque>() };
         // A task must not return in a process made by fork. A deque that is abandoned there fails
@@ -243,8 +243,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         worker.call_at_once(unsafe { Self::task(f, closure) });
     }
 
-    /// `call`, when a look at the tasks from outside the run is due. If there are any, they run
-    /// first, and the child, which is queued as the youngest task, runs next.
+    /// Like `call`, when a look at the tasks from outside the run is due. If there are any, they
+    /// run first, and the child, which is queued as the youngest task, runs next.
     ///
     /// # Safety
     /// The contract of `call`.

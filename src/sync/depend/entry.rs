@@ -58,11 +58,11 @@ impl Whose {
     }
 }
 
-/// How many readers an entry has room for.
+/// The number of readers that an entry has room for.
 const ROOM: usize = 2;
-/// ... and a line for more of them.
+/// The number of readers that a line for more of them has room for.
 const MORE_ROOM: usize = 3;
-/// With more lines, those whose tasks have ended are given back.
+/// With more lines than this, the lines whose tasks have ended are given back.
 const FEW: u32 = 8;
 
 #[repr(C, align(64))]
@@ -76,7 +76,8 @@ pub struct Entry {
 #[repr(C, align(64))]
 struct More {
     next: *mut More,
-    /// In the first line: the number of lines, and the number at which they are looked through.
+    /// In the first line: the number of lines, and the number of lines at which they are looked
+    /// through.
     lines: u32,
     at_most: u32,
     readers: [Whose; MORE_ROOM],
@@ -89,7 +90,7 @@ impl Entry {
     pub const NEW: Entry =
         Entry { writer: Whose::NONE, readers: [Whose::NONE; ROOM], more: ptr::null_mut() };
 
-    /// Calls `take` with the tasks that a task must follow which writes, or only reads, here.
+    /// Calls `take` with the tasks that must precede a task which writes, or only reads, here.
     ///
     /// # Safety
     /// The table exists, and is locked.
@@ -150,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// `read`, if the places have been used.
+    /// Like `read`, if the places have been used.
     ///
     /// # Safety
     /// The contract of `read`.
@@ -182,8 +183,8 @@ impl Entry {
         }
     }
 
-    /// Gives back the lines all of whose tasks have ended. The next time is when there are twice as
-    /// many as remain, so that a reader costs a constant number of steps.
+    /// Gives back the lines all of whose tasks have ended. Lines are looked through again when
+    /// there are twice as many as remain, so that a reader costs a constant number of steps.
     ///
     /// # Safety
     /// The contract of `write`.

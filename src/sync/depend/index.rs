@@ -37,7 +37,8 @@ pub struct Index {
     slots: Block<Slot>,
     /// The number of runs is 2 to the power of this.
     bits: u32,
-    /// How many bits at the lower end of the addresses are not used for the place in a run.
+    /// The number of bits at the lower end of the addresses that are not used for the place in a
+    /// run.
     skipped: u32,
     used: usize,
 }
@@ -97,7 +98,8 @@ impl Index {
 
     /// Makes room for `n` more addresses. If `asks`, it leaves out the entries of which `is_over`
     /// is true, and passes them to `forget`. An entry that is over remains so. `soon` gets an entry
-    /// that `is_over` will get soon, and one that it will get even sooner; or null.
+    /// that `is_over` will get soon, and one that `is_over` will get even sooner; either may be
+    /// null.
     #[cold]
     #[inline(never)]
     pub fn make_room(
@@ -108,7 +110,7 @@ impl Index {
         is_over: impl Fn(*mut Entry) -> bool,
         mut forget: impl FnMut(*mut Entry),
     ) -> Result<(), NoMemory> {
-        // SAFETY: the block has so many slots, all of them written.
+        // SAFETY: the block has this many slots, all of them written.
         let slots =
             unsafe { std::slice::from_raw_parts_mut(self.slots.start(), self.slots.count()) };
         let mut count = n + self.used;
@@ -124,8 +126,8 @@ impl Index {
         let first = used().next().map_or(0, |slot| slot.address);
         let differ = used().fold(0, |differ, slot| differ | (slot.address ^ first));
         let skipped = if differ == 0 { self.skipped } else { differ.trailing_zeros() };
-        // At least three slots for each, so that as many addresses again are found before the next
-        // time.
+        // At least three slots for each address, so that the number of addresses can double before
+        // the next growth.
         let bits = (3 * count / RUN).max(1).ilog2() + 1;
         let fresh = Index::with(bits.max(FEW), skipped);
         let Ok(mut fresh) = fresh else {

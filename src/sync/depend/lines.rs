@@ -6,9 +6,9 @@ use crate::sys::region::Block;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// How many lines the first and the largest piece have: 4 KiB and 16 MiB. Each piece is 16 times as
-/// long as the one before, since the longest have huge pages: the page faults of small pages took a
-/// third of the time of tasks that were added before others ended.
+/// The numbers of lines of the first and the largest piece: 4 KiB and 16 MiB. Each piece is 16
+/// times as long as the one before, since the longest have huge pages: the page faults of small
+/// pages took a third of the time of tasks that were added before others ended.
 const FIRST: usize = 64;
 const LARGEST: usize = 1 << 18;
 

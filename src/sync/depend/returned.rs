@@ -85,7 +85,7 @@ impl Returned {
         self.live.fetch_or(LARGE, Ordering::Relaxed);
     }
 
-    /// The number of tasks that have not ended, or of some more. The caller holds the lock.
+    /// An upper bound of the number of tasks that have not ended. The caller holds the lock.
     pub fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed) / ONE
     }
@@ -95,7 +95,7 @@ impl Returned {
         self.live.load(Ordering::Acquire) < ONE // pairs with `give_back`
     }
 
-    /// Gives back the block of a task that has ended, and takes its count back. True: the caller
+    /// Gives back the block of a task that has ended, and takes its count back. True if the caller
     /// looks for the table, under the lock, and frees it if it is idle.
     ///
     /// # Safety

@@ -36,15 +36,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::Duration;
 
-/// The process's exit has begun: no resting thread ends any more. Relaxed: threads read it under
-/// the cache's lock, and it is written under that lock unless there is only one thread; `unload`
-/// comes after `at_exit` on the same thread.
+/// True if the process's exit has begun: no resting thread ends any more. Relaxed: threads read it
+/// under the cache's lock, and it is written under that lock unless there is only one thread;
+/// `unload` comes after `at_exit` on the same thread.
 #[unsafe(link_section = "sched_words")]
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// The library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then empties
-/// the cache under its lock; dropping a `RunThreads` puts its threads into the cache under the lock
-/// and then loads it. So either `unload` finds the threads, or the drop sees the store.
+/// True if the library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then
+/// empties the cache under its lock; dropping a `RunThreads` puts its threads into the cache under
+/// the lock and then loads it. So either `unload` finds the threads, or the drop sees the store.
 #[unsafe(link_section = "sched_words")]
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 

@@ -15,8 +15,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::Duration;
 
-/// How long a thread rests awake, if there are processors for it and for the threads of lower
-/// index: about as long as waking a sleeping thread takes.
+/// The time for which a thread rests awake, if there are processors for it and for the threads of
+/// lower index: about as long as waking a sleeping thread takes.
 const AWAKE: Duration = Duration::from_micros(50);
 
 /// The number of threads that rest until a run that has reserved them gives them a job, or ends. A
@@ -91,7 +91,8 @@ impl ThreadSlot {
         }
     }
 
-    /// The rest after a job. True: the thread got another job. False: it has no slot, and must end.
+    /// Rests after a job. Returns true if the thread got another job, and false if it has no slot,
+    /// and must end.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         self.rests.begin();
         let works = self.rest_noted(keep, awake);

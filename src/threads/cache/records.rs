@@ -21,7 +21,7 @@ pub struct Terms {
     pub(super) affinity: CallerAffinity,
     pub(super) float: FloatControl,
     pub(super) writes: WriteSignals,
-    /// How long to keep the threads after the run; None: they end with the run.
+    /// The time to keep the threads after the run. None if they end with the run.
     pub(super) keep: Option<Duration>,
     /// The most reliefs (see `relief`) that the run may have beside its workers' threads.
     pub(super) most_reliefs: usize,
@@ -71,10 +71,11 @@ pub(super) struct ThreadSlot {
     pub(super) affinity_changed: Cell<bool>,
     /// Written by the thread when it begins.
     pub(super) id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Used under the cache's lock, as is `until`: is the slot warm, is it spare, until when.
+    /// The three fields tell whether the slot is warm, whether it is spare, and until when. They
+    /// are used under the cache's lock.
     pub(super) is_warm: Cell<bool>,
     pub(super) is_spare: Cell<bool>,
-    /// The thread is in `rest`. Written by the thread.
+    /// Tells whether the thread is in `rest`. Written by the thread.
     pub(super) rests: Resting,
     pub(super) until: Cell<Instant>,
     pub(super) next_in_list: Cell<*const ThreadSlot>,
@@ -93,7 +94,7 @@ pub(super) struct ThreadCache {
     pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to end, and is not joined yet. See `ending`.
     pub(super) last_ended: Option<libc::pthread_t>,
-    /// How many ending threads are joining the thread that ended before them.
+    /// The number of ending threads that are joining the thread that ended before them.
     pub(super) joining: usize,
 }
 
@@ -202,10 +203,10 @@ impl ThreadCache {
     }
 }
 
-/// Why a worker gets no relief.
+/// The reason why a worker gets no relief.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NoRelief {
-    /// The run has as many as it may have.
+    /// The run has as many reliefs as it may have.
     AtLimit,
     /// There is no thread, or no memory for one.
     NoThread,

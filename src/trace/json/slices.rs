@@ -5,9 +5,9 @@ use crate::trace::event::Event;
 /// The slices of a track that have begun and not ended.
 #[derive(Default)]
 pub(super) struct Slices {
-    /// Their first events, the outermost first.
+    /// The first events of the slices, the outermost slice first.
     begun: Vec<Event>,
-    /// How many more slices are open, for which there was no memory.
+    /// The number of further open slices, for which there was no memory.
     more: usize,
 }
 

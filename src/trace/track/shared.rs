@@ -4,7 +4,7 @@ use crate::sys::processors::MOST_WORKERS;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 pub struct Shared {
-    /// How many workers have tasks.
+    /// The number of workers that have tasks.
     pub(super) busy: AtomicUsize,
     /// Tasks shorter than this many ticks are merged.
     pub(super) merge: u64,
@@ -30,7 +30,8 @@ impl Shared {
 /// JavaScript read a number as a double: beyond 53 bits they would confuse tasks.
 pub const WORKER_SHIFT: u32 = 40;
 
-/// The first number of the tasks from outside. Their upper bits are those after the last worker's.
+/// The first number of the tasks from outside. Their upper bits follow the last worker's upper
+/// bits.
 const OUTSIDE_ID: u64 = (MOST_WORKERS as u64) << WORKER_SHIFT;
 
 const _: () = assert!(OUTSIDE_ID < 1 << f64::MANTISSA_DIGITS);

@@ -60,7 +60,7 @@ pub struct Panel {
     pub x_names: Vec<String>,
     pub series: Vec<Series>,
     pub log: bool,
-    /// True: lines connect the points of a series. False: the medians are written beside them.
+    /// True if lines connect the points of a series. False if the medians are written beside them.
     pub lines: bool,
     /// The value of a line across the plot, if the axis reaches it.
     pub reference: Option<f64>,

@@ -64,7 +64,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 const STRIPES: usize = 64;
 
-/// None: there is no such way.
+/// None if there is no such way.
 pub fn flood<S: Hands>(bench: &Bench) -> Option<bool> {
     let (way, threads) = parse(bench, "group-1")?;
     let n = bench.n;
