@@ -29,10 +29,10 @@
 //! computations by work stealing", 1999; Y. He, C. Leiserson and W. Leiserson, "The Cilkview
 //! scalability analyzer", 2010.)
 //!
-//! The *burdened span* is the longest path if each step from one task to another costs what the
-//! move of a task to another worker costs, whether or not a task has moved there in this run. In
-//! kind `cont` a new task is called at once, and it is the rest of its spawner that may move. A
-//! path through a loop has two such steps for each halving: to the half, and back.
+//! The *burdened span* is the longest path if each step from one task to another costs as much as
+//! the move of a task to another worker, whether or not a task has moved there in this run. In kind
+//! `cont` a new task is called at once, and it is the rest of its spawner that may move. A path
+//! through a loop has two such steps for each halving: to the half, and back.
 //!
 //! The units of `sched_for` count as parallel, each as long as the average unit of its chunk,
 //! although a worker does the units of a chunk one by one.

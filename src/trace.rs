@@ -14,7 +14,7 @@
 //! | [`gzip`] | its compressed form |
 //!
 //! A run that is traced has rows of its own in the table of kinds (`table::Entry::observed`), whose
-//! functions record what happens. So other runs need not test for it when they spawn, fork, join or
+//! functions record the events. So other runs need not test for it when they spawn, fork, join or
 //! run a task.
 //!
 //! # Who touches what

@@ -1,4 +1,4 @@
-//! The cancellation of groups, and what it reaches.
+//! The cancellation of groups, and the waits that it reaches.
 //!
 //! A cancellation cuts off the waits with a deadline, and the sleeps, of the group's tasks, and of
 //! the tasks of each group for which such a task waits: its *line*. While a task of a group waits

@@ -4,9 +4,9 @@
 //! # The life of the pool
 //!
 //! The pool is a run that is held open, as in `api::pool`, with the settings of the environment.
-//! The program has no handle to it. Its workers idle as `SCHED_IDLE` says. It has the processors of
-//! the process (`sys::process_mask`), not those of the thread that uses it first, which may be
-//! pinned. Their number is read once: no later change adds workers to the run.
+//! The program has no handle to it. Its workers idle as `SCHED_IDLE` says. The pool has the
+//! processors of the process (`sys::process_mask`), not the processors of the thread that uses it
+//! first, which may be pinned. Their number is read once: no later change adds workers to the run.
 //!
 //! *In a child made by fork* there is no pool at first; the next use makes one
 //! (`runtime::default_worker`). The memory of the parent's pool is never freed there: the child has

@@ -1,7 +1,8 @@
 //! Tasks of a group that are ordered by what they read and write, as OpenMP's `depend` does: a task
-//! that reads at an address begins after the last task before it that writes there, and a task that
-//! writes begins after that one and after all that have read since. The order of the calls counts,
-//! not the order of the tasks. So the tasks have the effect of being called one after the other.
+//! that reads at an address begins after the last earlier task that writes there. A task that
+//! writes begins after the last earlier writer, and after all tasks that have read since. The order
+//! of the calls counts, not the order of the tasks. So the tasks have the effect of being called
+//! one after the other.
 //!
 //! `sync::depend` keeps the last task that writes at each address, and those that have read there
 //! since. A task is a node (`api::dag`) in a block of its group's table. It holds its run until it

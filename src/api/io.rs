@@ -3,10 +3,10 @@
 //! (`until_read` says when a read waits before its first try.) This is one file because all
 //! functions are such tries, with the same ways to wait.
 //!
-//! What the kernel's list refuses (regular files, which are always ready; everything, if epoll is
-//! denied) is used in a blocking section; where no section can be had (the kind serial has one
-//! thread, and the number of threads has a limit), a task that waits looks from time to time, and
-//! sleeps in between. A thread that is not in a task waits by poll(2).
+//! A descriptor that the kernel's list refuses (a regular file, which is always ready; any
+//! descriptor, if epoll is denied) is used in a blocking section. If no section can be had (the
+//! kind serial has one thread, and the number of threads has a limit), a task that waits looks from
+//! time to time, and sleeps in between. A thread that is not in a task waits by poll(2).
 //!
 //! The library does not know which thread's or process's write a read follows. To a race detector
 //! everything that was written before any write, accept or connect is ordered before every read

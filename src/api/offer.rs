@@ -39,7 +39,8 @@
 //! in this run, the worker makes offers, and the first of them wakes a sleeper (ski rental, as in
 //! `idle::Patience`). So a short loop after a pause is not slower than a serial one. Short loops
 //! that follow each other closely are together worth a wake-up. If such a loop takes longer than a
-//! wake-up, the worker tries one, and compares the time with that of the loop on one worker.
+//! wake-up, the worker tries a wake-up, and compares the time with the time of the loop on one
+//! worker.
 //!
 //! Rejected: to begin alone with an unknown body. Its first unit may be long, and all others would
 //! sleep until its end (c_tests/loops.c).

@@ -42,10 +42,10 @@
 //!
 //! *A claimed part is folded.* The exchange that closes the counter orders the claims: a helper
 //! whose addition comes before it has a number below `end`, and folds these parts before its task
-//! ends; one that comes later gets a number beyond all parts. The join of the offer waits for the
-//! helper's task, which joins those of the next helpers. So no further synchronisation is needed,
-//! and the counter's accesses are Relaxed. After a request to stop ([`stop`](super::stop)) claimed
-//! parts may be left out; then the leader does not look at their values.
+//! ends; a helper that comes later gets a number beyond all parts. The join of the offer waits for
+//! the helper's task, which joins the tasks of the next helpers. So no further synchronisation is
+//! needed, and the counter's accesses are Relaxed. After a request to stop ([`stop`](super::stop))
+//! claimed parts may be left out; then the leader does not look at their values.
 //!
 //! *A helper that is not needed.* An offer that the leader takes back has no effect. Under some
 //! kinds its task runs on top of the join; then the counter is closed, and the task does nothing.

@@ -1,13 +1,12 @@
-//! Waiting no longer than until a deadline, and no longer than until the cancellation of the
-//! caller's group.
+//! Waits that end at a deadline, or at the cancellation of the caller's group, at the latest.
 //!
 //! A task in such a wait has an entry (`deadline::Entry`) on its stack beside its node. When the
 //! deadline has come, or the wait is cut off, the node *expires* (`sync::node`), and the task
 //! resumes. It then takes its node out of the object that it has waited for. If the object has
 //! granted the node meanwhile, the wait has succeeded.
 //!
-//! A thread that is not in a task needs no entry: it sleeps no longer than until the deadline, and
-//! then lets its node expire itself.
+//! A thread that is not in a task needs no entry: it sleeps until the deadline at the latest, and
+//! then itself makes its node expire.
 //!
 //! [`cancel`](super::cancel) tells which waits a cancellation cuts off.
 

@@ -21,8 +21,8 @@
 //! # In debug builds
 //!
 //! `state` also has the timer's address, and a check sum of the function, its argument and the
-//! worker. So a copy of a timer is recognised, and a timer whose memory was used for something
-//! else. The wheel checks the links of the entry.
+//! worker. So a copy of a timer, and a timer whose memory was used for something else, are
+//! recognised. The wheel checks the links of the entry.
 //!
 //! # Orderings
 //!

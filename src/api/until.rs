@@ -1,5 +1,5 @@
-//! Locking a mutex, and waiting for a condition or a semaphore, no longer than until a deadline. See
-//! [`super::timed`].
+//! Locks of a mutex, and waits for a condition or a semaphore, that end at a deadline at the
+//! latest. See [`super::timed`].
 
 use crate::api::nodes::{WakeOrder, wait, wait_until};
 use crate::api::sync::{

@@ -18,10 +18,10 @@
 //!
 //! The object lies in the program's memory, which the program may free as soon as a waiter sees
 //! that the wait is over. So the thread that ends the wait does this by one atomic operation, its
-//! last access to that memory, and learns from the old value whom to wake. It may wake a worker
-//! that no longer waits, since worker records are never freed. To wake a thread it passes the
-//! address of the object to the kernel, which does not access the object. If the kernel then wakes
-//! no thread, or another one that sleeps on this address by then, no harm is done.
+//! last access to that memory, and learns from the old value which waiter to wake. It may wake a
+//! worker that no longer waits, since worker records are never freed. To wake a thread it passes
+//! the address of the object to the kernel, which does not access the object. If the kernel then
+//! wakes no thread, or another one that sleeps on this address by then, no harm is done.
 
 use crate::policy::{Awaited, Parts, UNAWAITED};
 use crate::runtime::beside;

@@ -1,5 +1,5 @@
-//! Deadlines: what is to happen at a time. Timers, tasks that sleep, and tasks that wait no longer
-//! than until a deadline each have an [`Entry`]. An entry lies in memory of its owner, so nothing is
+//! Deadlines: events that are to happen at a time. Each timer, each task that sleeps, and each task
+//! that waits with a deadline has an [`Entry`]. An entry lies in memory of its owner, so nothing is
 //! allocated.
 //!
 //! # State
@@ -16,10 +16,10 @@
 //! # Protocol
 //!
 //! An entry leaves its wheel once, under the lock: its owner takes it out (`remove`), or it is due
-//! or cut off, and then its `claim` is called under the same lock. A claim is short: it decides what
-//! is to be done. Then the entry notes that it is in no shard, which is the last access to it. The
-//! thread does what was decided when it has released the lock. So after `remove` has returned, no
-//! other thread uses the entry, whatever it has returned.
+//! or cut off, and then its `claim` is called under the same lock. A claim is short: it decides
+//! what is to be done. Then the entry notes that it is in no shard, which is the last access to it.
+//! The thread carries out the decision when it has released the lock. So after `remove` has
+//! returned, no other thread uses the entry, whatever it has returned.
 //!
 //! A thread may take a timer out while the timer's function, on another thread, adds it to another
 //! shard. So the entry's place is read twice: to find the lock, and under the lock. It changes from
@@ -29,10 +29,10 @@
 //! too late. The keeper stores `armed`, and then looks at all `next` once more before it sleeps.
 //! Between the store and the load of each side is a fence, so at least one sees the other.
 //!
-//! That alone is enough for every entry to be served in time. It takes two wake-ups: the keeper's,
-//! and the one of the worker that gets the task. So an idle worker that is about to sleep limits its
-//! sleep by `next`, and serves what is due by itself; it stores in `covered` that it will, so that
-//! no other idle worker does the same. The keeper then looks [`GRACE`] later. If that worker is woken
+//! That alone is enough for every entry to be served in time. It takes two wake-ups: of the keeper,
+//! and of the worker that gets the task. So an idle worker that is about to sleep limits its sleep
+//! by `next`, and serves the due entries itself. It stores this intention in `covered`, so that no
+//! other idle worker does the same. The keeper then looks [`GRACE`] later. If that worker is woken
 //! for something else meanwhile, the entry is served late by at most `GRACE`. Busy workers never
 //! look: there is no instruction for deadlines in their paths. The keeper puts a due task into the
 //! queue for tasks from outside, which have turns (`policy::turns`).
@@ -40,14 +40,14 @@
 //! # Tasks that were queued and must wait
 //!
 //! After entries were served, the keeper looks whether their tasks wait behind busy workers
-//! (`runtime::relief`), although an idle worker may have served them: it was idle then, but may take
-//! one of several tasks and compute for long. One word, `servings`, counts the threads that serve
-//! entries now, and how often a thread has done so. The keeper arms, and then loads this word. The
-//! time until which it sleeps comes from a look at `next` before a fence in `arm`. Suppose that this
-//! look does not find an entry any more. By the fences the keeper then sees that the thread which
-//! took the entry is counted as serving, and looks again soon; or that thread is done. Then the
-//! second number differs from the one that the keeper has seen before, or the keeper has looked since
-//! it saw that number. The load of the number acquires what that thread has queued.
+//! (`runtime::relief`), although an idle worker may have served them: it was idle then, but may
+//! take one of several tasks and compute for long. One word, `servings`, counts the threads that
+//! serve entries now, and how often a thread has done so. The keeper arms, and then loads this
+//! word. The time until which it sleeps comes from a look at `next` before a fence in `arm`.
+//! Suppose that this look does not find an entry any more. By the fences the keeper then sees that
+//! the thread which took the entry is counted as serving, and looks again soon; or that thread is
+//! done. Then the second number differs from the one that the keeper has seen before, or the keeper
+//! has looked since it saw that number. The load of the number acquires that thread's queued tasks.
 //!
 //! (Rejected: a flag beside the count, set before a thread leaves the count, and cleared by the keeper.
 //! The keeper may find the flag set and yet read a count from before. Then the flag alone orders the
@@ -57,10 +57,10 @@
 //!
 //! While an entry that is not *endless* is in a wheel, or a thread serves entries, a task may still
 //! be queued without any thread of the program. `may_act` tells so. A thread counts itself in
-//! `servings` before it takes entries out and until it has done what they decided. So an observer
-//! that finds no entry, and after a fence no serving thread, sees in the queues what was decided
-//! before. (Without its fence it could find that an owner has removed the last entry, and not see the
-//! thread which serves the last but one.)
+//! `servings` before it takes entries out, and until it has carried out their decisions. So an
+//! observer that finds no entry, and after a fence no serving thread, sees the results of earlier
+//! decisions in the queues. (Without its fence it could find that an owner has removed the last
+//! entry, and not see the thread which serves the last but one.)
 //!
 //! # Rejected
 //!

@@ -9,8 +9,8 @@
 //! entries. A slot of level 0 is a grain, and a slot of each level above is as long as all slots of
 //! the level below. `now` is the grain up to which the wheel has been turned. An entry lies at the
 //! level of the highest group of six bits in which its grain differs from `now`. So at each level
-//! all entries lie in slots ahead of `now`'s, and every entry of a lower level comes before those
-//! of a higher one.
+//! all entries lie in slots ahead of `now`'s, and every entry of a lower level comes before all
+//! entries of a higher level.
 //!
 //! When the wheel is turned to the beginning of a slot above level 0, the entries of that slot move
 //! to lower levels. An entry moves at most once per level. Most entries are removed before they are

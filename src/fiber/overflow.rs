@@ -9,9 +9,9 @@
 //! stack. During a run this is a mapping of the library's with a guard. It is as large as a
 //! thread's stack, since the program's own handlers with SA_ONSTACK also run there; without this
 //! library they would have the thread's stack. A program that handles SIGSEGV itself, or has an
-//! alternate stack, keeps both, and gets the signal. The handler reports what it knows, and then
-//! the signal has its default effect. Everything that the handler calls is async-signal-safe except
-//! for dladdr, which comes last and takes no lock while no library is being loaded.
+//! alternate stack, keeps both, and gets the signal. The handler reports its findings, and then the
+//! signal has its default effect. Everything that the handler calls is async-signal-safe except for
+//! dladdr, which comes last and takes no lock while no library is being loaded.
 
 use crate::fiber::stack::Stack;
 use crate::fiber::{limit, space, stack};

@@ -7,7 +7,7 @@
 //!  | guard | ......................... room, grows down <-- | StackRecord | offset |
 //! ```
 //! A stack is address space that is committed when it is touched ([`super::space`]). Its lowest
-//! pages are a guard. The *record* contains what the library knows of the stack. The *offset* is up
+//! pages are a guard. The *record* contains the library's data about the stack. The *offset* is up
 //! to some 2 KiB and differs from stack to stack, so that the busy ends of many stacks do not
 //! compete for the same places in a cache.
 //!

@@ -306,7 +306,7 @@ impl EventCount {
         &self.parkers[worker].last_waits
     }
 
-    /// Notes where the worker or guest with that index has taken a task.
+    /// Notes the queue from which the worker or guest of index `place` has taken a task.
     pub fn took(&self, place: usize, from: Source) {
         if let Some(worker) = self.parkers.get(place) {
             worker.last_waits.took(from);
@@ -594,8 +594,8 @@ impl EventCount {
             self.parkers[worker].word.store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
-            // with that of any other searcher that leaves. If this one comes first, the other
-            // searcher sees this sleeper; if it comes second, this searcher is the last one.
+            // with the subtraction of any other searcher that leaves. If this one comes first, the
+            // other searcher sees this sleeper; if it comes second, this searcher is the last one.
             let was = self.searching.fetch_sub(stopped, Ordering::SeqCst);
             was - stopped <= self.dozing.load(Ordering::Relaxed)
         })

@@ -193,7 +193,7 @@ impl LastWaits {
     }
 }
 
-/// The bits of `LastWaits` with that source.
+/// The bits of `LastWaits` that hold the source.
 const SOURCE: u8 = 0b1100;
 
 /// The queue from which a worker has taken a task.

@@ -3,8 +3,8 @@
 //! - A signal's handler. It cannot wake a task, since no function that does so may be called in a
 //!   handler; but it can end the process, or leave a wait by a jump. (Most programs handle SIGINT,
 //!   and nobody sends it.)
-//! - Another process: one that shares what is awaited (`inspect::shared_memory`), though the
-//!   objects of this library are for one process; or one that runs in this memory.
+//! - Another process: a process that shares the awaited object (`inspect::shared_memory`), though
+//!   the objects of this library are for one process; or a process that runs in this memory.
 //! - A signal that ends the process, if a thread outside all runs waits for just that.
 
 use crate::inspect::shared_memory;

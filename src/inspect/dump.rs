@@ -1,5 +1,5 @@
-//! The text on stderr: why it is written, each run with its workers, each waiting task with what it
-//! waits for and where, and the circles of tasks that wait for each other.
+//! The text on stderr: its reason, each run with its workers, each waiting task with its awaited
+//! object and its place, and the circles of tasks that wait for each other.
 
 use crate::deadline::FOREVER;
 use crate::fiber::trace::MOST;

@@ -1,5 +1,5 @@
 //! The known facts of each worker and each waiting task: the name of its function, its descriptor,
-//! and who could end its wait.
+//! and the tasks that could end its wait.
 
 use crate::inspect::objects::{Awaited, awaited};
 use crate::inspect::records::Records;

@@ -1,5 +1,6 @@
-//! What the library tells of a program that hangs: what each worker does, which tasks wait, for
-//! what, and where. Also what it shows while runs are in progress ([`live`]).
+//! The report of a program that hangs: the activity of each worker, and the waiting tasks with
+//! their awaited objects and their places. Also the line that is shown while runs are in progress
+//! ([`live`]).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -18,7 +19,7 @@
 //!
 //! An observer disturbs nobody: it holds the lock of a run or of the list of stacks only for
 //! moments, and reads what belongs to other threads as plain words, from memory that may be gone
-//! (`sys::peek`). So what it reads may not belong to one moment. It checks where a mixture would
+//! (`sys::peek`). So its readings may not belong to one moment. It checks where a mixture would
 //! mislead: it does not show the stack of a task that has continued (`runtime::wait_note`).
 
 pub mod deadlock;

@@ -1,5 +1,6 @@
 //! `SCHED_WATCHDOG`: shows the state of the process at SIGQUIT, and when no task of a run has ended
-//! for the given time although tasks are queued or wait. The thread is that of `threads::watcher`.
+//! for the given time although tasks are queued or wait. The watchdog's thread is the thread of
+//! `threads::watcher`.
 
 use crate::inspect::dump::{self, Title};
 use crate::inspect::walk::{SeenRun, walk};

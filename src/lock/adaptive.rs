@@ -1,4 +1,4 @@
-//! A lock whose waiters spin for a while and then sleep: that of the library's mutex
+//! A lock whose waiters spin for a while and then sleep: the lock of the library's mutex
 //! ([`super::three_states`]) with a spin before its first sleep. The spin is its only difference
 //! from a pthread mutex.
 //!

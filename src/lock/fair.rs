@@ -41,9 +41,9 @@
 //! # Rejected
 //!
 //! A ticket lock (D. Reed and R. Kanodia, 1979) with one futex: either each unlock wakes all
-//! sleepers to find the one whose turn it is, or the tickets share a few futexes, and some unlocks
-//! wake other threads in vain. Spinning before the sleep, as the kernel does for `os_unfair_lock`:
-//! it hides the effect to be compared.
+//! sleepers to find the sleeper whose turn it is, or the tickets share a few futexes, and some
+//! unlocks wake other threads in vain. Spinning before the sleep, as the kernel does for
+//! `os_unfair_lock`: it hides the effect to be compared.
 //!
 //! # Orderings
 //!

@@ -1,10 +1,10 @@
 //! Guests: threads that are not workers of a run, but work in it on their own calls.
 //!
-//! A run that is held open has places beyond those of its workers. A thread that calls a loop, a
-//! reduction or a sort from outside *comes* to a free place, works there as a worker does, on its
-//! own stack, and *goes* when its call is over. The place has a deque of its own, if the policy has
-//! a deque for each worker. (oneTBB reserves slots of an arena for such threads; in OpenMP the
-//! caller is thread 0 of its team.)
+//! A run that is held open has further places beside its workers' places. A thread that calls a
+//! loop, a reduction or a sort from outside *comes* to a free place, works there as a worker does,
+//! on its own stack, and *goes* when its call is over. The place has a deque of its own, if the
+//! policy has a deque for each worker. (oneTBB reserves slots of an arena for such threads; in
+//! OpenMP the caller is thread 0 of its team.)
 //!
 //! # States of a place
 //!
@@ -25,7 +25,7 @@
 //! # Tokens
 //!
 //! An idle worker finds the tasks of a LEFT place. But if all workers are busy, these tasks must
-//! wait no longer than other tasks from outside. So a place whose tasks nobody works on has a
+//! not wait for longer than other tasks from outside. So a place whose tasks nobody works on has a
 //! *token*: an entry in the line of the injector. A worker that takes the token *serves* the place:
 //! it takes the oldest task and, if the deque has more, queues the token again, behind all others.
 //! (With an entry for each task, a flood of spawns would take a lock for each.) The state's bit

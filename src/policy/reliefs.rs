@@ -6,9 +6,9 @@
 //! of the library comes to that place, and the system's scheduler shares the processors between it
 //! and the workers. It runs only tasks in the queue for tasks from outside that were suspended or
 //! are of timers, and, in kinds `steal` and `cont`, the tasks that these spawn; any other task that
-//! has not begun is left to the workers. (In the one queue of `lifo` and `fifo`, nothing tells who
-//! has spawned it.) While there are none, it is the poller (`idle::poller`). It leaves when a
-//! worker is idle, or when nothing has come for a while ([`QUIET`]).
+//! has not begun is left to the workers. (The one queue of `lifo` and `fifo` does not tell which
+//! thread has spawned a task.) While there are none, it is the poller (`idle::poller`). It leaves
+//! when a worker is idle, or when nothing has come for a while ([`QUIET`]).
 //!
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has

@@ -1,4 +1,4 @@
-//! When tasks from outside the run have their turn at a worker whose own tasks never end.
+//! The turns of tasks from outside the run, at a worker whose own tasks never end.
 //!
 //! A turn begins when a task from outside waits and the worker's own tasks have had [`TURN`] since
 //! the last turn. During the turn the worker runs the tasks from outside that wait at its

@@ -8,9 +8,9 @@
 //! - Each part has a *floor*, at first 0. Its *key* is its ticks and its floor together.
 //! - A function that has no part when all are in use takes the place of the part with the least
 //!   key. It begins with 0 ticks; its floor is that key.
-//! - What the replaced part had goes to the *rest*: what the path spends in functions without a
-//!   part. Only the number of tasks is stored for the rest. Its ticks are those of the path less
-//!   those of all parts.
+//! - The ticks of the replaced part are added to the *rest*: the time that the path spends in
+//!   functions without a part. Only the number of tasks is stored for the rest. Its ticks are the
+//!   path's ticks minus the ticks of all parts.
 //!
 //! So a part never has more ticks than the path spends in the function: the missing ones are in the
 //! rest. Four invariants hold; the report shows the bounds of the last two:

@@ -1,6 +1,6 @@
 //! The tasks that workers take before all others of the queue for all workers, which has them under
-//! its lock: the urgent ones, first in, first out, and behind them those whose blocking section has
-//! ended ([`ended`](super::ended)).
+//! its lock: the urgent ones, first in, first out, and behind them the tasks whose blocking section
+//! has ended ([`ended`](super::ended)).
 //!
 //! One count has the length of both lines, so a look that finds neither, which is the usual one,
 //! and the sums of the queue's own lengths cost no instruction for urgent tasks.

@@ -21,8 +21,8 @@
 //! A worker first takes the urgent tasks and those whose blocking section has ended
 //! ([`first`](super::first)). The background tasks ([`background`](super::background)) are taken
 //! only by a worker that asks for one. A task is *ready* if it is not a background task. Urgent and
-//! background tasks are new tasks, which the limit counts. `State::limit` is what they leave of it,
-//! so that a push compares one number.
+//! background tasks are new tasks, which the limit counts. `State::limit` is the part of the limit
+//! that they leave, so that a push compares one number.
 //!
 //! # Orderings
 //!

@@ -127,7 +127,7 @@ impl Length {
         self
     }
 
-    /// The same length, seen from something that contains the queue at this offset.
+    /// The same length, with offsets in an object that contains the queue at this offset.
     pub const fn within(self, at: usize) -> Length {
         let [first, second] = self.high;
         let high = [moved(first, at), moved(second, at)];

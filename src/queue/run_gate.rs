@@ -3,8 +3,8 @@
 //!
 //! # State
 //!
-//! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
-//! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
+//! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or the
+//! lock of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
 //! held open. `awaited`: how many threads wait for a rest. [`Rests`], beside that lock, counts the
 //! announced rests; waiting threads sleep on it. [`RestAwaited`] is the wait of one thread; it
 //! tells others whether the wait is over (`queue::run_waits`).

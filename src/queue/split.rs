@@ -69,8 +69,8 @@
 //! *alarm* brings the owner to its slow path, whether or not it has tasks: a task from outside the
 //! run waits (`policy::stealing::outside`). `alarm` is beyond all slots, and `split` is not below
 //! `alarm` until the owner removes it. So each pop and join takes the slow path, and the owner
-//! looks at what the alarm was set for. To thieves an alarm looks like a request, so they can raid
-//! an owner that computes.
+//! looks for the reason of the alarm. To thieves an alarm looks like a request, so they can raid an
+//! owner that computes.
 //!
 //! # The bad interleavings
 //!
@@ -109,9 +109,9 @@
 //!    owner may compute for long before it pops. So the owner looks for sleepers after it has
 //!    restored the task, as it does after a push (`Policy::restored`): it sees the sleeper, or the
 //!    sleeper sees the restored `bot`. A pop that an alarm stops also restores its task.
-//! 6. *The alarm for what the owner has seen already.* A thread writes what the alarm is for,
-//!    fences, finds an alarm set, and does not set another; the owner has just looked, seen
-//!    nothing, and removes that alarm. So the owner removes the alarm first, fences, and then
+//! 6. *The alarm for a reason that the owner has looked for already.* A thread writes the reason of
+//!    the alarm, fences, finds an alarm set, and does not set another; the owner has just looked,
+//!    seen nothing, and removes that alarm. So the owner removes the alarm first, fences, and then
 //!    looks. If the thread has found the alarm set, its fence comes before the owner's, and the
 //!    owner sees what it wrote.
 //!

@@ -3,7 +3,7 @@
 //!
 //! So one worker runs the program in its serial order, and a flood of spawns needs one stack and
 //! one slot of the queue, instead of a slot for each task. The deques, the search for tasks,
-//! sleeping, and the end of the run are those of kind `steal`. The tasks in the deques are
+//! sleeping, and the end of the run are the same as in kind `steal`. The tasks in the deques are
 //! continuations, which any worker can resume.
 //!
 //! Sources: E. Mohr, D. Kranz and R. Halstead, "Lazy task creation: a technique for increasing the

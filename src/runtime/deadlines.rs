@@ -2,11 +2,12 @@
 //!
 //! The keeper is the thread of `threads::watcher`. It has this duty from the first deadline in a
 //! run until the end of that run; so programs without deadlines have no thread for them. If the
-//! thread cannot be made, idle workers serve what is due, and busy ones when they become idle; idle
-//! workers then also look from time to time (`WITHOUT_KEEPER`) whether waits are to be cut off.
+//! thread cannot be made, idle workers serve the due entries, and busy workers do so when they
+//! become idle. Idle workers then also look from time to time (`WITHOUT_KEEPER`) whether waits are
+//! to be cut off.
 //!
-//! Threads outside of all runs that wait with a deadline need no entry: they sleep no longer than
-//! until then.
+//! Threads outside of all runs that wait with a deadline need no entry: they sleep until then at
+//! the latest.
 
 use crate::deadline::{Deadlines, Entry, FOREVER, Served};
 use crate::runtime::record::Worker;

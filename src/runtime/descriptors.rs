@@ -5,12 +5,13 @@
 //!
 //! # A wait
 //!
-//! Under the slot's lock, a task links its waiter, and has the kernel's list armed for what is wanted
-//! (`epoll_ctl`): one system call for each wait. So the library need not know whether a program has
-//! closed the descriptor meanwhile by close(2): then the kernel has removed it from its list, and
-//! says ENOENT, and the new owner of the number is added. Waiters of the former owner get EBADF.
-//! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
-//! this call, but a number that was closed by close(2) and opened anew would wait for ever.)
+//! Under the slot's lock, a task links its waiter, and arms the kernel's list for all awaited
+//! events (`epoll_ctl`): one system call for each wait. So the library need not know whether a
+//! program has closed the descriptor meanwhile by close(2): then the kernel has removed it from its
+//! list, and says ENOENT, and the new owner of the number is added. Waiters of the former owner get
+//! EBADF. (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers.
+//! They save this call, but a number that was closed by close(2) and opened anew would wait for
+//! ever.)
 //!
 //! A task runs some time after its event. Meanwhile `sched_close` may have closed the descriptor, and
 //! the number may have a new owner. So the later attempts (`unless_closed`) and waits of a call compare

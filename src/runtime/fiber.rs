@@ -280,7 +280,7 @@ impl Fiber {
     }
 
     /// True if `address` lies in the frame of a task that has returned. The same frame called that
-    /// task and now calls the caller: the frame of the loop, or that of `work_on_top`. Must be
+    /// task and now calls the caller: the frame of the loop, or the frame of `work_on_top`. Must be
     /// called before the caller calls its task.
     ///
     /// The address is compared with `calling_frame` and not with the stack pointer, since the

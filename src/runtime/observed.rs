@@ -1,5 +1,5 @@
-//! Observed runs: the functions of their rows, and what the runtime tells their watches.
-//! This is one file because each way to wrap a task has a counterpart that unwraps it.
+//! Observed runs: the functions of their rows, and the steps that the runtime reports to their
+//! watches. This is one file because each way to wrap a task has a counterpart that unwraps it.
 //!
 //! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE`,
 //! `SCHED_PROFILE` or `SCHED_WATCHDOG`, and for all runs of a process with a race detector

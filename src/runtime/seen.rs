@@ -1,5 +1,6 @@
 //! The functions by which observers on other threads read the records: a debugger, the watchdog,
-//! statistics, the search for a deadlock. None of them waits for the owner of what it reads.
+//! statistics, the search for a deadlock. None of them waits for the owner of the memory that it
+//! reads.
 
 use crate::fiber::stack::Stack;
 use crate::policy::{Place, TICK};

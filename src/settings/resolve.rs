@@ -1,6 +1,6 @@
-//! How the settings of a run follow from what the program and the user ask for. The environment is
-//! read at each start of a run and takes precedence over the program. The table of kinds says which
-//! values go together.
+//! The way from the requests of the program and the user to the settings of a run. The environment
+//! is read at each start of a run and takes precedence over the program. The table of kinds says
+//! which values go together.
 
 use crate::settings::config::Config;
 use crate::settings::environment;

@@ -1,4 +1,4 @@
-//! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that this does
+//! Names that resemble names of variables: a user who sets `SCHED_THREAD=2` learns that this does
 //! nothing.
 //!
 //! A name is a mistake if adding, removing or changing at most two letters turns it into a

@@ -1,9 +1,10 @@
-//! `SCHED_STATS=live`: a line on a terminal. Once a second it shows what the runs in progress do.
+//! `SCHED_STATS=live`: a line on a terminal. Once a second it shows the activity of the runs in
+//! progress.
 //!
-//! The line covers all runs in progress of the process. Its figures are those of the last second:
-//! the difference between two samples. When a run ends, it adds its sums to `ENDED`, so that it is
-//! not lost if it ends between two samples. For a moment the run is in neither sum, or not all its
-//! counters are seen; so a sample's sums count as no less than those of the previous sample.
+//! The line covers all runs in progress of the process. Its figures are for the last second: the
+//! difference between two samples. When a run ends, it adds its sums to `ENDED`, so that it is not
+//! lost if it ends between two samples. For a moment the run is in neither sum, or not all its
+//! counters are seen; so a sample's sums count as no less than the previous sample's.
 
 use crate::stats::bars;
 use crate::stats::{Phase, Times};

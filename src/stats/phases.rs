@@ -15,8 +15,8 @@
 //! `SCHED_STATS=live` reads the sums while the worker changes them. The owner writes `since` last.
 //! An observer reads `since` before and after the sums, and reads all again if `since` has changed.
 //! An owner that is interrupted between its stores can still mislead an observer, by one phase; so
-//! observers bound what they show. Rejected: a lock, or a count that is odd during a change. Both
-//! cost the owner more than a line that is drawn again after a second is worth.
+//! observers bound the values that they show. Rejected: a lock, or a count that is odd during a
+//! change. Both cost the owner more than a line that is drawn again after a second is worth.
 
 use crate::stats::{Phase, Times};
 use crate::sys::clock;

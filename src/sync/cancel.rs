@@ -1,4 +1,4 @@
-//! Whether a group is cancelled.
+//! The state of a group: cancelled or not.
 //!
 //! # Protocol
 //!

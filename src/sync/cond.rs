@@ -7,9 +7,9 @@
 //! until the waiter has woken.)
 //!
 //! A waiter links its node while it holds the mutex, and unlocks the mutex afterwards. A signaller
-//! has held the mutex while, or after, it changed what the waiters test. So either the signaller
-//! finds the node, or the waiter has seen the change. This makes it safe to look at the list
-//! without its lock, so that a signal without waiters costs one load.
+//! has held the mutex while, or after, it changed the condition that the waiters test. So either
+//! the signaller finds the node, or the waiter has seen the change. This makes it safe to look at
+//! the list without its lock, so that a signal without waiters costs one load.
 //!
 //! # Orderings
 //!

@@ -16,11 +16,12 @@
 //! cancelled, or that its own group's list has a note. So it requests a cut.
 //!
 //! The keeper and idle workers may cut, but one thread at a time: two threads that followed the
-//! notes of the same groups could each wait for a list that the other one has locked. `state` is 0
-//! only if each requested cut is done. A thread takes the request and the right to cut in one step.
-//! A thread that finds another one cutting leaves a new request to that thread. The cutting thread
-//! makes one cut and then has the keeper look again, since requests may come without end, and the
-//! thread has other work. Whoever requests a cut calls the keeper, so the keeper need not call itself.
+//! notes of the same groups could each wait for a list that the other thread has locked. `state` is
+//! 0 only if each requested cut is done. A thread takes the request and the right to cut in one
+//! step. A thread that finds another one cutting leaves a new request to that thread. The cutting
+//! thread makes one cut and then has the keeper look again, since requests may come without end,
+//! and the thread has other work. Whoever requests a cut calls the keeper, so the keeper need not
+//! call itself.
 //!
 //! # Orderings
 //!

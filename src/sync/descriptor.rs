@@ -1,11 +1,11 @@
 //! The library's knowledge of a descriptor for which tasks wait. Used under a lock.
 //!
 //! The kernel reports an event of an armed descriptor once, and then disarms it (EPOLLONESHOT). The
-//! waiters stand in one line, in the order in which they came. An event goes to the first waiter for
-//! each of its conditions; while others are left, the descriptor is armed again, and the kernel
-//! reports at once what is still true. So two tasks that read from the same descriptor are served
-//! one after the other, and none is woken in vain. A hang-up or an error goes to all waiters: it does
-//! not pass.
+//! waiters stand in one line, in the order in which they came. An event goes to the first waiter
+//! for each of its conditions. While other waiters are left, the descriptor is armed again, and the
+//! kernel reports at once the conditions that still hold. So two tasks that read from the same
+//! descriptor are served one after the other, and none is woken in vain. A hang-up or an error goes
+//! to all waiters: it does not pass.
 //!
 //! A number may get another descriptor: it was closed, and opened anew. `generation` counts the
 //! numbers' owners that are known to have gone; it is a part of the datum that the kernel stores,
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(served(descriptor.serve(IN | OUT), &all), [0, 2]);
         assert_eq!((all[0].ready(), all[2].ready()), (IN, OUT));
         assert_eq!(descriptor.wanted(), IN | OUT);
-        // SAFETY: it was linked above.
+        // SAFETY: the waiter was linked above.
         assert!(unsafe { descriptor.leave(&all[1]) });
         assert_eq!(served(descriptor.serve(OUT), &all), [3]);
         assert!(!descriptor.has_waiters());

@@ -33,9 +33,9 @@
 //! another thread *expires* the node: it replaces 0 or the name by 3, and wakes the task of that
 //! name. If the node was granted before, nothing happens. A granter that finds 3 wakes nobody. The
 //! waiter then takes its node out of the list under the list's lock. If the node is not in the list
-//! any more, a granter has unlinked it, and so the waiter has what it waited for: it makes the node
-//! wait again (`revive`), without a deadline, and gets the grant. So exactly one of the two ends the
-//! wait, and no grant is lost.
+//! any more, a granter has unlinked it, and so the wait has succeeded: the waiter makes the node
+//! wait again (`revive`), without a deadline, and gets the grant. So exactly one of the two ends
+//! the wait, and no grant is lost.
 //!
 //! A node with a deadline stores its predecessor, so that it can be unlinked from the middle of its
 //! list. Other nodes store none. A list with nodes of both kinds has functions of its own

@@ -1,14 +1,14 @@
 //! The edges of the order among tasks whose predecessors have not ended, for observers: which nodes
-//! wait, and for what. Only where this is asked for (`is_on`): a node knows the edges that lead
-//! from it, and not those that lead to it, and no list has the nodes that wait.
+//! wait, and for what. The library records them only on request (`is_on`), because a node knows the
+//! edges that lead from it but not the edges that lead to it, and no list has the nodes that wait.
 //!
 //! Rejected: to know this at all times, by a third word for the predecessor in each edge, and a
 //! list of the nodes that wait. A node would need 32 bytes more, and two operations under a lock.
 //!
 //! The edges are in [`SHARDS`] tables with open addressing, each under a lock. An edge is added
-//! before it can be released, and removed before the predecessor releases it, or when that has been
-//! found to have ended; so each edge in a table is one whose two nodes exist. If there is no
-//! memory, edges are missing.
+//! before it can be released. It is removed before the predecessor releases it, or when the
+//! predecessor was found to have ended. So the two nodes of each edge in a table exist. If there is
+//! no memory, edges are missing.
 
 use crate::lock::mutex::Mutex;
 use crate::settings;
@@ -115,7 +115,7 @@ impl Table {
         if self.number == 0 {
             return &mut [];
         }
-        // SAFETY: `grow` has allocated so many, all of them initialised.
+        // SAFETY: `grow` has allocated this many, all of them initialised.
         unsafe { slice::from_raw_parts_mut(self.places, self.number) }
     }
 

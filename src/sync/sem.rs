@@ -15,9 +15,9 @@
 //! Under the lock a task only links or unlinks. A unit must not be posted there: another task could
 //! take it, and free the semaphore, before the lock is released.
 //!
-//! The next holder of the lock sees what was written under it. Between the Release store that
-//! unlocks and the Acquire compare-and-swap that locks, only compare-and-swaps change the state,
-//! and they continue the release sequence.
+//! The next holder of the lock sees all writes under it. Between the Release store that unlocks and
+//! the Acquire compare-and-swap that locks, only compare-and-swaps change the state, and they
+//! continue the release sequence.
 //!
 //! # Rejected
 //!

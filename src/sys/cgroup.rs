@@ -1,4 +1,4 @@
-//! The CPU quota and the memory limit that bind this process: its cgroup's and those of all
+//! The CPU quota and the memory limit that bind this process: the limits of its cgroup and of all
 //! ancestors. A parent's limit binds its children, although only the parent's file shows it.
 //!
 //! ```text

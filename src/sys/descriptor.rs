@@ -47,7 +47,7 @@ impl fmt::Display for Kind {
 fn link_of(fd: c_int, buffer: &mut [u8; 64]) -> Option<&str> {
     let mut path = [0_u8; 64];
     write!(&mut path[..], "/proc/self/fd/{fd}\0").ok()?;
-    // SAFETY: the path ends with a zero byte, and there is room for so many bytes.
+    // SAFETY: the path ends with a zero byte, and there is room for this many bytes.
     let n = unsafe {
         libc::readlink(path.as_ptr().cast(), buffer.as_mut_ptr().cast::<c_char>(), buffer.len())
     };

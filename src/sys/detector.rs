@@ -1,10 +1,10 @@
 //! Tells the process's race detector which of the program's accesses are ordered.
 //!
 //! The detectors are ThreadSanitizer, for a program that was compiled for it, and valgrind's
-//! Helgrind and DRD. None of them understands what this library's atomic operations order. Each has
-//! two functions for that: everything that a thread has done before it *releases* an address is
-//! ordered before everything that a thread does after it *acquires* the same address. An address is
-//! only a name, and nothing is read there.
+//! Helgrind and DRD. None of them understands which accesses this library's atomic operations
+//! order. Each has two functions for that: everything that a thread has done before it *releases*
+//! an address is ordered before everything that a thread does after it *acquires* the same address.
+//! An address is only a name, and nothing is read there.
 //!
 //! | ordered | released | acquired |
 //! | --- | --- | --- |

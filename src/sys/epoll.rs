@@ -143,7 +143,7 @@ fn close(fd: c_int) {
 /// Takes the events that are there.
 fn look(list: c_int, events: &mut [Event; MOST]) -> Result<usize, Errno> {
     let (none, no_bytes): (*mut c_void, usize) = (ptr::null_mut(), 0);
-    // SAFETY: there is room for so many events.
+    // SAFETY: there is room for this many events.
     let found = unsafe {
         let at = events.as_mut_ptr();
         libc::syscall(libc::SYS_epoll_pwait, list, at, MOST as c_int, 0, none, no_bytes)
@@ -160,7 +160,7 @@ fn wait_precisely(
 ) -> Result<usize, Errno> {
     let (none, no_bytes): (*mut c_void, usize) = (ptr::null_mut(), 0);
     let mut limit = time::timespec(limit);
-    // SAFETY: there is room for so many events; the limit is a timespec.
+    // SAFETY: there is room for this many events; the limit is a timespec.
     let found = done(unsafe {
         let (at, most) = (events.as_mut_ptr(), MOST as c_int);
         libc::syscall(libc::SYS_epoll_pwait2, list, at, most, &raw const limit, none, no_bytes)

@@ -1,10 +1,10 @@
-//! The system calls for descriptors that never block, and those that may. None of them is a
-//! cancellation point.
+//! The system calls for descriptors: those that never block, and those that may block. None of them
+//! is a cancellation point.
 //!
 //! A socket is not blocked on by a flag of the call. Other descriptors are read and written with
-//! RWF_NOWAIT (Linux 4.14; pipes 6.4). Where the kernel does not know it, or a sandbox denies the
-//! call, O_NONBLOCK is set, which everybody sees who shares the open file description. A terminal
-//! is often shared with a shell, so its flag stays: it is used when it is ready, as the kernel says
+//! RWF_NOWAIT (Linux 4.14; pipes 6.4). If the kernel does not know it, or a sandbox denies the
+//! call, O_NONBLOCK is set, which affects all users of the open file description. A terminal is
+//! often shared with a shell, so its flag stays: it is used when it is ready, as the kernel says
 //! just before.
 
 use crate::sys::errno::{Errno, done};

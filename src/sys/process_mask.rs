@@ -1,5 +1,5 @@
 //! The processors that a process may use. A process has no affinity mask of its own: each thread
-//! has that of its creator, until it sets another one.
+//! has its creator's mask until it sets another one.
 
 use crate::sys::processors::Mask;
 use crate::sys::thread;

@@ -7,7 +7,7 @@
 //! (`sys::detector`). The upper 16 bits of a request's number are two letters, which name the tool
 //! that the request is for. DRD also obeys some of Helgrind's requests, and ends the process at the
 //! other ones. So the library makes a request only if the tool that runs is one that obeys it. The
-//! numbers are those of helgrind.h and drd.h, which never change them.
+//! numbers are from helgrind.h and drd.h, which never change them.
 
 const RUNNING: usize = 0x1001;
 const REGISTER: usize = 0x1501;

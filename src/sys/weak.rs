@@ -1,6 +1,6 @@
-//! Functions that the process may lack: those of a C++ runtime or of a sanitizer. The library
-//! refers to them by weak symbols, so it needs no build option for them. Where a function is missing,
-//! a call of it is replaced by a load and a comparison.
+//! Functions that the process may lack: functions of a C++ runtime or of a sanitizer. The library
+//! refers to them by weak symbols, so it needs no build option for them. Where a function is
+//! missing, a call of it is replaced by a load and a comparison.
 
 /// The function of that name and type, if the process has it.
 ///

@@ -173,7 +173,8 @@ fn hash(path: &[u8]) -> u64 {
 /// The end of the names of compressed files.
 const GZ: &[u8] = b".gz";
 
-/// The path with `.PID`, before `.gz` if it ends with that, and a zero byte. None means no memory.
+/// The path with `.PID` (before `.gz`, if the path ends with it) and a zero byte. None means no
+/// memory.
 fn name_in_child(path: &[u8], process: libc::pid_t) -> Option<Vec<u8>> {
     let (stem, end) = match path.strip_suffix(GZ) {
         Some(stem) => (stem, GZ),

@@ -1,4 +1,4 @@
-//! A worker's track: what the thread that occupies the worker records.
+//! A worker's track: the events that the thread that occupies the worker records.
 //!
 //! # Slices
 //!

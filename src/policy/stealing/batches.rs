@@ -22,7 +22,7 @@
 //!
 //! *No task is lost for want of room.* A thief makes room in its own deque before it takes tasks.
 //! An owner that moves tasks to the injector makes room there first, under the injector's lock. So
-//! locks are taken in one order: the injector's, then a deque's; never those of two deques.
+//! locks are taken in one order: the injector's, then a deque's; never the locks of two deques.
 //!
 //! *Turns.* Every task of the injector must get its turn. A batch moves tasks from the injector
 //! into the deque of a worker. If the worker pops the youngest task, tasks that spawn others

@@ -40,7 +40,8 @@
 //!
 //! A worker that dozes beside guests, or because its processor has other workers, is called, as if
 //! a processor were free. The task of a worker that waits without sleeping (`wait_awake`) is
-//! suspended at once. Guests take no urgent tasks, and reliefs only those of timers.
+//! suspended at once. Guests take no urgent tasks, and reliefs take only the urgent tasks of
+//! timers.
 //!
 //! # The price
 //!

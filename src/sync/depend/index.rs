@@ -1,13 +1,13 @@
 //! From the addresses of a table to their entries: a hash table with linear probing.
 //!
-//! The addresses are often those of adjacent blocks of equal size. Their common low bits do not
+//! The addresses often belong to adjacent blocks of equal size. Their common low bits do not
 //! distinguish them and are shifted out. Each aligned run of 8 of the numbers that are left has 8
 //! adjacent slots, which are two cache lines; so one lookup in 8 misses the cache. A multiplicative
 //! hash places the runs (D. E. Knuth, "The Art of Computer Programming", volume 3, 6.4). At most
 //! half of the slots are used.
 //!
-//! Nothing is taken out. When the slots are used up, they are made anew, twice as many, or as many,
-//! without the addresses whose tasks have ended.
+//! Nothing is taken out. When the slots are used up, a new array of the same or twice the length is
+//! made, without the addresses whose tasks have ended.
 
 use crate::sync::depend::entry::Entry;
 use crate::sys::memory::{self, NoMemory};

@@ -1,6 +1,6 @@
-//! The blocks of tasks that have ended, and the number of those that have not. A block goes from
-//! the thread that ran its task back to the table, in which only the holder of the table's lock
-//! takes blocks.
+//! The blocks of tasks that have ended, and the number of tasks that have not ended. A block goes
+//! from the thread that ran its task back to the table, in which only the holder of the table's
+//! lock takes blocks.
 //!
 //! ```text
 //! first   the blocks that came back, linked, the youngest first
@@ -12,8 +12,8 @@
 //! `enter` counts a task, under the lock. The thread that has run it calls `give_back`, without the
 //! lock: this pushes the block, and then takes the count back, which is the last access to the
 //! table. `take_all` swaps the whole list for an empty one, under the lock. (So reused addresses
-//! are no problem, as in `sync::dag`.) A table whose count is 0, seen under the lock, is used by
-//! nobody: all blocks have come back, and only `enter` would change that.
+//! are no problem, as in `sync::dag`.) A table whose count is 0, seen under the lock, is used by no
+//! thread: all blocks have come back, and only `enter` would change that.
 //!
 //! The thread that takes the count of a large table to 0 locks, looks the table up again, and frees
 //! it if the count is still 0. LARGE is in the word of the count, because a thread must learn both
