@@ -1,4 +1,4 @@
-/* allocations: what fails where there is no memory. */
+/* allocations: the calls that fail without memory. */
 #include "case.h"
 #include "alloc.h"
 #include "child.h"
@@ -164,7 +164,7 @@ CASE(block_no_memory)
  * allocate nothing, once the only worker has its queue and its stacks. An edge for which there is no memory is refused.
  * ctest: static debug
  * ctest: matrix idle=park threads=1 */
-enum { ROWS = 8, WIDTH = 3, LATER_RUNS = 20 }; /* a queue that has had a task has room for so many */
+enum { ROWS = 8, WIDTH = 3, LATER_RUNS = 20 }; /* a queue that was used has room for this many */
 
 static sched_graph graph = SCHED_GRAPH_INIT;
 static struct step {
@@ -210,7 +210,7 @@ static void graph_no_memory_root(void *closure, struct scheduler *s)
             struct step *here = &steps[row][i];
             CHECK_EQ(sched_node_init(&here->node, step, here), 0);
             CHECK_EQ(sched_graph_add(&graph, &here->node), 0);
-            for (int k = 0; k < 2 * WIDTH && k < row * WIDTH; k++) { /* those of the two rows before */
+            for (int k = 0; k < 2 * WIDTH && k < row * WIDTH; k++) { /* the two rows before */
                 sched_node *before = &steps[row - 1 - k / WIDTH][k % WIDTH].node;
                 if (k == 4) {
                     left = 0;
@@ -238,9 +238,9 @@ CASE(graph_no_memory)
     CHECK_EQ(sched_graph_destroy(&graph), 0);
 }
 
-/* pool_alloc: Each allocation of sched_pool_create fails in turn: it gives NULL, and ENOMEM, or
- * EAGAIN where it was for a thread; no thread is left and nothing hangs. When none fails the pool
- * works.
+/* pool_alloc: Each allocation of sched_pool_create fails in turn: the call returns NULL, with
+ * ENOMEM, or with EAGAIN if the allocation was for a thread; no thread is left and nothing hangs.
+ * When none fails the pool works.
  * ctest: matrix idle=park,nap deque=mutex,split threads=1,4 timeout=60 */
 /* One of them. */
 static int ran;
@@ -290,7 +290,7 @@ CASE(pool_alloc)
 }
 
 /* watchdog_no_memory: SCHED_WATCHDOG and SCHED_STATS=live in a process that has no more memory: at
- * SIGQUIT the watchdog says so, and the run goes on.
+ * SIGQUIT the watchdog says so, and the run continues.
  * ctest: env=SCHED_WATCHDOG=20ms env=SCHED_STATS=live timeout=60 */
 static sched_sem never = SCHED_SEM_INIT(0);
 

@@ -1,4 +1,4 @@
-/* aside.h: tasks that wait, and go on in another thread. C and C++. */
+/* aside.h: tasks that wait, and continue in another thread. C and C++. */
 #ifndef ASIDE_H
 #define ASIDE_H
 
@@ -49,7 +49,7 @@ static inline void wait_aside(struct scheduler *s)
     sched_join(&t, s);
 }
 
-/* A task with two ints: as aside_until_set with the first int; at its end it sets the second. */
+/* A task with two ints: like aside_until_set with the first int; at its end it sets the second. */
 static void aside_until_followed(void *closure, struct scheduler *s)
 {
     int *flags = (int *)closure;
@@ -71,8 +71,8 @@ static inline void leave_to_thief(struct scheduler *s)
     sched_join(&child, s);
 }
 
-/* Waits until the calling task goes on in another thread. With one worker, or if waiting tasks are not suspended, the
- * task stays on its thread: then it waits once. */
+/* Waits until the calling task continues in another thread. With one worker, or if waiting tasks
+ * are not suspended, the task stays on its thread: then it waits once. */
 static inline void change_thread(struct scheduler *s)
 {
     int here = thread_id();

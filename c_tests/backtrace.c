@@ -1,5 +1,5 @@
-/* In gdb the backtrace of a task shows its frames down to the first of its stack and no further, in one that has
- * waited as well; gdb finds no fault with it.
+/* In gdb the backtrace of a task shows its frames down to the first of its stack and no further.
+ * The same holds for a task that has waited. gdb reports no error.
  * ctest: timeout=60
  * ctest: env=SCHED_THREADS=1 timeout=60 */
 #include "aside.h"
@@ -13,7 +13,7 @@ __attribute__((noinline)) void breaks_here(int *at)
 __attribute__((noinline)) void inner_frame(int *at)
 {
     breaks_here(at);
-    __asm__ volatile("" ::: "memory"); /* so that it is no jump */
+    __asm__ volatile("" ::: "memory"); /* so that the call is not a jump */
 }
 
 static void task_frame(void *closure, struct scheduler *s)

@@ -111,7 +111,7 @@ static void last(void *closure, struct scheduler *s)
     hold(closure, s);
 }
 
-/* The caller's thread retires, and the run goes on. */
+/* The caller's thread retires, and the run continues. */
 static void caller_first(void *closure, struct scheduler *s)
 {
     block(0, s);
@@ -324,8 +324,8 @@ CASE(block_leave)
 }
 
 /* block_limit: A run has 512 threads beside those of its workers, or as many as SCHED_BLOCKING
- * says, no more: the next section is refused with EAGAIN, and nothing has changed; when others have
- * ended their sections, there are threads again. No thread to be had at all: the same.
+ * says, no more: the next section is refused with EAGAIN, and nothing has changed. When others have
+ * ended their sections, there are threads again. The same holds if no thread can be had at all.
  * ctest: timeout=60
  * ctest: timeout=60 env=SCHED_BLOCKING=7
  * ctest: timeout=60 env=SCHED_BLOCKING=1 env=SCHED_KIND=lifo
@@ -409,8 +409,8 @@ CASE(block_limit)
 }
 
 /* block_limit_line: When the limit of blocking sections refuses one, a line on standard error names
- * SCHED_BLOCKING and the limit, once in the life of the process. It is none of the program's
- * mistakes: the run goes on.
+ * SCHED_BLOCKING and the limit, once in the life of the process. This is not a mistake of the
+ * program: the run continues.
  * ctest: env=SCHED_BLOCKING=3
  * ctest: env=SCHED_BLOCKING=3 env=SCHED_KIND=fifo
  * ctest: env=SCHED_BLOCKING=1 env=SCHED_KIND=cont */
@@ -459,9 +459,10 @@ CASE(block_limit_line)
     CHECK_EQ(strchr(child.said, '\n') - child.said, (long)strlen(child.said) - 1);
 }
 
-/* block_nested: Sections within sections, and what is none: an end without a begin, callers that
- * are no tasks of the run, tasks of a run that a task in a section has started, and what the two
- * refuse. Both keep errno, also where the task goes on in another thread.
+/* block_nested: Sections within sections, and calls that make no section: an end without a begin,
+ * callers that are not tasks of the run, tasks of a run that a task in a section has started. Also
+ * the errors of the two functions. Both keep errno, also where the task continues in another
+ * thread.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
@@ -506,7 +507,7 @@ static void nests(struct scheduler *s)
     }
 }
 
-/* A thread that is none of the run's. */
+/* A thread that does not belong to the run. */
 static void *foreign(void *s)
 {
     for (int i = 0; i < 3; i++) {
@@ -533,7 +534,7 @@ APART void with_foreigner(struct scheduler *s)
     free(stack);
 }
 
-/* In a run within that of outer, s being a worker of its own. */
+/* In a run within outer's run; s is a worker of the inner run. */
 static void nested_inner(void *outer, struct scheduler *s)
 {
     CHECK_EQ(sched_block_end(outer), 0);
@@ -562,7 +563,7 @@ static void nested_task(void *closure, struct scheduler *s)
     nests(s);
     with_foreigner(s);
     start_inner(s);
-    CHECK_ERRNO(sched_block_end(s), EPERM); /* what the inner run has done was nothing */
+    CHECK_ERRNO(sched_block_end(s), EPERM); /* the inner run's calls have had no effect */
     begin(s);
     with_foreigner(s);
     start_inner(s);
@@ -591,7 +592,7 @@ CASE(block_nested)
 
 /* block_no_stack: There is memory for one task's stack only, which the first worker gets. The other
  * workers, and a thread that takes over a worker while a task blocks on that stack, run on their
- * threads' own stacks. One of them goes on with that task when its section has ended on a thread
+ * threads' own stacks. One of them continues with that task when its section has ended on a thread
  * without a worker.
  * ctest: matrix deque=mutex,split idle=park threads=1,2,4 env=SCHED_STACK=256M timeout=60 */
 enum { NO_STACK_TASKS = 20, NO_STACK_RUNS = 3 };
@@ -707,7 +708,7 @@ static void pool_waits(struct scheduler *s)
 static void in_another_run(void *closure, struct scheduler *s)
 {
     begin(s);
-    if (thread_id() == *(int *)closure) /* on another thread it would wait for who waits for it */
+    if (thread_id() == *(int *)closure) /* on another thread the wait would be a circle */
         pool_waits(s);
     end(s);
 }
@@ -743,7 +744,7 @@ CASE(block_pool)
          * another one; and those of the inner run may still rest. A thread lost in each round would exceed this. */
         CHECK(count_threads() <= most + POOL_TASKS);
     }
-    /* The workers' threads stay, also those whose workers have others. */
+    /* The workers' threads stay, also threads whose workers now have other threads. */
     struct patience p = patience_of(20);
     while (count_threads() > before + 2 * threads_of(2) && is_patient(&p))
         pause_us(10000);
@@ -770,7 +771,7 @@ static void short_sets(void *closure, struct scheduler *s)
     flag = 1;
 }
 
-/* Where there is one worker, it needs another thread for the task that sets the flag. */
+/* A single worker needs another thread for the task that sets the flag. */
 APART void short_waits(struct scheduler *s)
 {
     flag = 0;
@@ -800,7 +801,7 @@ static void empty(void *closure, struct scheduler *s)
     }
 }
 
-/* Of all lengths up to what a thread takes to come, beside each other. */
+/* Sections of all lengths, up to the time that a thread takes to come, beside each other. */
 static void short_some(void *closure, struct scheduler *s)
 {
     uint64_t x = (uintptr_t)closure + 1;
@@ -843,7 +844,7 @@ CASE(block_short)
     struct sched_param none = {.sched_priority = 0};
     CHECK_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
     for (int i = 0; i < SHORT_ATTEMPTS && stayed <= SECTIONS / 2; i++) {
-        pause_us(i * 10000); /* what others do may be over then */
+        pause_us(i * 10000); /* the work of the others may be over then */
         stayed = 0;
         run(2, empty);
     }
@@ -871,7 +872,7 @@ static double processor_time(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* For 100 ms at least, and until all others have begun to. */
+/* Sleeps for 100 ms at least, and until all others have begun to sleep. */
 static void sleep_sleeps(void *closure, struct scheduler *s)
 {
     begin(s);
@@ -945,7 +946,7 @@ static void stress_in_a_run(void *closure, struct scheduler *s)
     CHECK_TIMES(3, sched_spawn(stress_child, closure, s));
 }
 
-/* Some of the things, by the bits of what. */
+/* Does some of the actions, as the bits of `what` say. */
 APART void stress_some(uint64_t what, struct scheduler *s)
 {
     int sum = (int)(what % 97), before = sum;
@@ -1083,9 +1084,10 @@ CASE(block_turns)
         CHECK_EQ(got[i], asked[i]);
 }
 
-/* block_within: In a blocking section a task may do all that a thread may that is no worker: spawn,
- * fork and join, wait for groups, lock, loop, sort, yield, start runs, use pools; and afterwards
- * what a task may. What it forked before it may join within, and the other way round.
+/* block_within: In a blocking section a task may do everything that a thread which is not a worker
+ * may do: spawn, fork and join, wait for groups, lock, loop, sort, yield, start runs, use pools.
+ * Afterwards it may do what a task may. Tasks that it forked before the section it may join within
+ * the section, and vice versa.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=1,2,4 join=help

@@ -60,7 +60,7 @@ static void cancel_when_begun(int n, int round, struct scheduler *s)
     case 0:
         sched_group_cancel(&group);
         break;
-    case 1: /* some thread handles it; those of the library do not */
+    case 1: /* a thread of the program handles the signal; the library's threads do not */
         handled = 0;
         signal(SIGUSR1, on_signal);
 #ifdef __SANITIZE_THREAD__ /* a worker would handle it only when it calls a function that the tool knows */
@@ -307,7 +307,8 @@ CASE(cancel_leaves_waits)
     run(3, plain_root);
 }
 
-/* cancel_pool_wait: A task of a cancelled group that waits for a pool with a deadline fails with ECANCELED; the pool goes on.
+/* cancel_pool_wait: A task of a cancelled group that waits for a pool with a deadline fails with
+ * ECANCELED; the pool continues.
  * ctest: static debug
  * ctest: matrix few idle=park threads=2 */
 static void *cancels_when_begun(void *arg)

@@ -278,8 +278,8 @@ CASE(channel_until)
     everywhere(until_all);
 }
 
-/* channel_close: The close ends all waits, of senders and of receivers, tasks and threads, with deadlines and without. What is
- * in the channel can be received; then those that receive get EPIPE.
+/* channel_close: The close ends all waits, of senders and of receivers, tasks and threads, with
+ * deadlines and without. Elements in the channel can still be received; then receivers get EPIPE.
  * ctest: static debug
  * ctest: matrix */
 enum { WAITERS = 12 };
@@ -444,8 +444,9 @@ CASE(channel_line)
     run(1, line_root);
 }
 
-/* channel_errors: What the functions refuse. A channel is destroyed with its elements; with waiting tasks the process ends with
- * a message. The run of s may have ended, if the call need not wait.
+/* channel_errors: The errors of the functions. A channel is destroyed with its elements; with
+ * waiting tasks the process ends with a message. The run of s may have ended, if the call need not
+ * wait.
  * ctest: static debug
  * ctest: matrix few idle=park threads=2 */
 static void note_scheduler(void *at, struct scheduler *s)

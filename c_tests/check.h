@@ -1,4 +1,4 @@
-/* check.h: what every C test uses. Include it first.
+/* check.h: the common functions of all C tests. Include it first.
  *
  * A test passes by exiting 0, is skipped by exiting 77 after a line that says why, and
  * fails otherwise. CHECK and CHECK_EQ may be used in any thread. */
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Defines gcc's names for the sanitizers that a program is compiled with under clang, too. */
+/* Defines gcc's names for the sanitizers that a program is compiled with, also under clang. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__
@@ -52,8 +52,8 @@
             CHECK_EQ(call, 0);                                                \
     } while (0)
 
-/* The calling thread's errno. A compiler may keep the address of errno within a function, but a task may go on in
- * another thread; so tasks use these functions. */
+/* The calling thread's errno. A compiler may keep the address of errno within a function, but a
+ * task may continue in another thread; so tasks use these functions. */
 __attribute__((noinline, unused)) static int get_errno(void)
 {
     return errno;
@@ -116,8 +116,8 @@ static inline int kind_is(const char *kind)
     return strcmp(now ? now : "steal", kind) == 0;
 }
 
-/* What each kind can do. The runner finds it, and compiles its own table into the tests: c_tests/runner/src/kinds.rs. This
- * one is for a test that is compiled without the runner. */
+/* The abilities of each kind. The runner finds them, and compiles its own table into the tests:
+ * c_tests/runner/src/kinds.rs. This table is for a test that is compiled without the runner. */
 #ifndef CTEST_KINDS
 #define CTEST_KINDS "steal threads deques newest", "lifo threads newest", "fifo threads", "cont threads deques calls", \
                     "serial newest"
@@ -207,7 +207,7 @@ static inline struct patience patience_of(double seconds)
     return p;
 }
 
-/* To be called over and over: true until the time is up. */
+/* Called repeatedly: true until the time is up. */
 static inline int is_patient(struct patience *p)
 {
     double t = now(), passed = t - p->looked;

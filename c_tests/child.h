@@ -30,9 +30,10 @@ static inline int wait_for(pid_t pid)
     return status;
 }
 
-/* Reads more of what the child writes, and adds it to the *got bytes of child.said; false at the end. What has no room
- * there is read, too, so that the child never waits for its reader. It comes through an array of its own: compilers
- * cannot tell that a read to child.said + *got stays within child.said. */
+/* Reads more of what the child writes, and adds it to the *got bytes of child.said; false at the
+ * end. Text for which there is no room is also read, so that the child never waits for its reader.
+ * The text comes through an array of its own: compilers cannot tell that a read to child.said +
+ * *got stays within child.said. */
 static inline int read_said(int fd, size_t *got)
 {
     char part[4096];
@@ -101,8 +102,9 @@ static inline void in_child(void (*body)(void *), void *arg)
     child.status = wait_for(pid);
 }
 
-/* As in_child, for a body that has futex denied. The C library's own locks need futexes: if two threads want one at the
- * same moment, as in one of some hundred children, it ends the process with this message. Such a child shows nothing. */
+/* Like in_child, for a body that has futex denied. The C library's own locks need futexes: if two
+ * threads want one at the same moment, as in one of some hundred children, it ends the process with
+ * this message. Such a child shows nothing. */
 static inline void in_child_without_futex(void (*body)(void *), void *arg)
 {
     for (int tries = 0; tries < 10; tries++) {
@@ -129,7 +131,7 @@ static inline void check_child(const char *file, int line, int ok, const char *w
                 WIFEXITED(child.status) && WEXITSTATUS(child.status) == (code),      \
                 "exit with " #code)
 
-/* The child exited with 0. If the child was skipped, the test is skipped, too. */
+/* The child exited with 0. If the child was skipped, the test is also skipped. */
 #define CHECK_CHILD_PASSED()                                                         \
     do {                                                                             \
         if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)              \

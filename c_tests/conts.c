@@ -236,9 +236,9 @@ CASE(cont_flood)
         CHECK_EQ(status_kb("VmHWM"), FLOOD_MOST_KB);
 }
 
-/* cont_fork: Kind cont: a task that was made to go on, and has others of its run behind it in the
- * queue, returns in a child process that it made by fork. That ends with a message, and none of the
- * others goes on there.
+/* cont_fork: Kind cont: a task that was made to continue, and has others of its run behind it in
+ * the queue, returns in a child process that it made by fork. That ends with a message, and none of
+ * the others continues there.
  * ctest: debug
  * ctest: matrix with=calls threads=1 */
 enum { WAITERS = 3 };
@@ -284,7 +284,7 @@ CASE(cont_fork)
 }
 
 /* cont_late: Kind cont: a child that computes without touching the scheduler keeps its worker, and
- * the spawner goes on in another, which may have slept; also where membarrier is denied.
+ * the spawner continues in another, which may have slept; also where membarrier is denied.
  * ctest: matrix with=calls threads=2,4
  * ctest: matrix with=calls threads=2 args=fenced */
 enum { LATE_ROUNDS = 30 };
@@ -461,7 +461,7 @@ CASE(cont_refused)
 }
 
 /* cont_round: Kind cont: a child begins with its spawner's rounding mode, as if it were called, or
- * with the run's. The child keeps the mode with which it began. The spawner, which goes on after
+ * with the run's. The child keeps the mode with which it began. The spawner, which continues after
  * the child or on another worker, keeps its own mode. Where the two part, whatever runs next in the
  * child's place has the run's mode.
  * ctest: debug libs=m
@@ -493,7 +493,7 @@ static void round_root(void *closure, struct scheduler *s)
     CHECK_EQ(fesetround(FE_TONEAREST), 0);
 }
 
-/* Lasts until its spawner has gone on beside it. */
+/* Lasts until its spawner has continued beside it. */
 static void last_longer(void *closure, struct scheduler *s)
 {
     int mode = mode_now();

@@ -1,4 +1,4 @@
-/* copies: sched_spawn_copy and what it keeps. */
+/* copies: sched_spawn_copy and its copies. */
 #include "case.h"
 #include "marks.h"
 #include "child.h"
@@ -49,7 +49,7 @@ static void small(void *copy, struct scheduler *s)
 
 static void copy_root(void *closure, struct scheduler *s)
 {
-    unsigned char argument[SCHED_COPY_MAX + 1]; /* copied from an odd address, too */
+    unsigned char argument[SCHED_COPY_MAX + 1]; /* also copied from an odd address */
     for (long i = 0; i < COPY_N; i++) {
         unsigned char *from = argument + i % 2;
         size_t size = (size_t)(i % COPY_SIZES);
@@ -74,7 +74,7 @@ CASE(copy)
 }
 
 /* copy_anywhere: sched_spawn_copy with an s that is not the caller's own: another worker's, that of
- * the run around a nested one, and by threads that are no workers.
+ * the run around a nested one, and by threads that are not workers.
  * ctest: matrix threads=1,2,4 */
 enum { ANYWHERE_N = 300, INNER = 40, STRANGERS = 2, ANYWHERE_SIZES = 4, ALL = 2 * ANYWHERE_N + INNER * 2 + STRANGERS * ANYWHERE_N };
 
@@ -140,7 +140,7 @@ static void *anywhere_stranger(void *arg)
 static void anywhere_root(void *closure, struct scheduler *s)
 {
     outer = handed = s;
-    /* Alone, so that `handed` is of the run that goes on. */
+    /* Alone, so that `handed` is of the run that continues. */
     CHECK_EQ(sched_init(2, 4, inner_root, NULL), 0);
     handed = s;
     for (long i = 0; i < ANYWHERE_N; i++)
@@ -373,7 +373,7 @@ static void *memory_stranger(void *s)
     return NULL;
 }
 
-/* By a thread that is no worker. */
+/* By a thread that is not a worker. */
 static void flood_from_outside(void *closure, struct scheduler *s)
 {
     run_thread(memory_stranger, s);

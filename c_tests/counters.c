@@ -144,7 +144,7 @@ static void api_root(void *closure, struct scheduler *s)
     CHECK_TIMES(N, sched_spawn(api_leaf, NULL, s));
 }
 
-/* Those counted are done, and those done are counted but for a batch of each worker. */
+/* All counted tasks are done, and all done tasks are counted, but for a batch of each worker. */
 static void ask(void *closure, struct scheduler *s)
 {
     struct sched_stats stats;
@@ -194,7 +194,7 @@ static void on_terminal(int workers)
     end_on_terminal(begin_on_terminal("xterm", runs, &workers));
 }
 
-/* Whether a byte of the report is no plain text. */
+/* Whether a byte of the report is not plain text. */
 static int is_decorated(void)
 {
     for (const char *at = child.said; *at; at++)
@@ -257,7 +257,7 @@ static void body(void *which)
             close(fd);
     int before = descriptor_count();
     int failed = sched_init(2, 4, task, NULL) != 0 || descriptor_count() != before;
-    for (int fd = 0; fd < 3; fd++) /* whatever was open is still */
+    for (int fd = 0; fd < 3; fd++) /* all descriptors that were open still are */
         failed |= (fcntl(fd, F_GETFD) == -1) != ((long)which >> fd & 1);
     _exit(failed ? 3 : 0); /* there may be no stderr to say why */
 }
@@ -360,9 +360,9 @@ CASE(stats_file)
     CHECK_CHILD_SAID("\"tasks\":1,");
 }
 
-/* stats_live: SCHED_STATS=live: while a run goes on, a line on the terminal is drawn again and
- * again; it is erased before the report. SIGQUIT keeps its action. Where standard error shows no
- * more than text, there is the report alone, as with 1, and no thread for the line.
+/* stats_live: SCHED_STATS=live: while a run lasts, a line on the terminal is drawn again and again;
+ * it is erased before the report. SIGQUIT keeps its action. Where standard error shows no more than
+ * text, there is the report alone, as with 1, and no thread for the line.
  * ctest: sleeps
  * ctest: matrix deque=mutex,split idle=park threads=2 */
 static int wait_pipe[2];
@@ -403,7 +403,7 @@ static void live_live(void *waits)
 {
     setenv("SCHED_STATS", "live", 1);
     CHECK_EQ(sched_init(2, 64, live_root, waits), 0);
-    /* It was joined; the kernel may show it for a moment more. */
+    /* The thread was joined; the kernel may show it for a moment more. */
     for (struct patience p = patience_of(20); has_thread("sched/watch"); pause_us(1000))
         CHECK(is_patient(&p));
 }
@@ -597,7 +597,7 @@ static long time_of(const char *line)
     return seconds * 1000000000 + nanoseconds;
 }
 
-/* The sum of the phases in what follows. */
+/* The sum of the phases in the text from here on. */
 static long all_phases(const char *text)
 {
     long all = 0;
@@ -713,7 +713,7 @@ CASE(last_stats)
     struct sched_pool *pool = pool_of(4);
     CHECK_EQ(sched_pool_run(pool, last_stats_root, (void *)99), 0);
     CHECK_EQ(sched_last_stats(&last_stats_stats, sizeof last_stats_stats), 0);
-    CHECK(last_stats_stats.tasks != 100); /* it goes on */
+    CHECK(last_stats_stats.tasks != 100); /* the run has not ended */
     CHECK_EQ(sched_pool_destroy(pool), 0);
     CHECK_EQ(sched_last_stats(&last_stats_stats, sizeof last_stats_stats), 0);
     CHECK_EQ(last_stats_stats.tasks, 100);

@@ -1,4 +1,4 @@
-/* cpu.h: what an idle process uses. */
+/* cpu.h: the processor time of an idle process. */
 #ifndef CPU_H
 #define CPU_H
 

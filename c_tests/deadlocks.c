@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* deadlock: When no task can ever go on, the process ends and says for each task what it waits for,
- * who could end the wait, and where it waits; tasks that wait for each other in a circle are named
- * together.
+/* deadlock: When no task can ever continue, the process ends and says for each task what it waits
+ * for, who could end the wait, and where it waits; tasks that wait for each other in a circle are
+ * named together.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,spin threads=1,4 */
 /* Where a text stands in what the child said, or the test fails. */
@@ -55,7 +55,7 @@ static void only_main_waits(void *arg)
     sched_init(1, 100, wait_for_ever, NULL);
 }
 
-/* With this variable, or without any if it is NULL. */
+/* Checks with this variable, or without any if it is NULL. */
 static void check_all_ways(const char *variable)
 {
     in_child(all_ways, (void *)variable);
@@ -128,9 +128,9 @@ CASE(deadlock)
     }
 }
 
-/* deadlock_doubt: No task can go on, but something other than a thread of the process might help,
- * or the program does not want to be ended: the table in libsched(7), DIAGNOSTICS, row by row. The
- * text is written once, and the process continues.
+/* deadlock_doubt: No task can continue, but something other than a thread of the process might
+ * help, or the program does not want to be ended: the table in libsched(7), DIAGNOSTICS, row by
+ * row. The text is written once, and the process continues.
  * ctest: static sleeps timeout=60
  * ctest: matrix few kind=steal,lifo,cont,serial join=suspend idle=park threads=2 deque=split,mutex global=one overflow=grow */
 enum { LOOKS_MS = 2500 }; /* longer than two looks are apart */
@@ -230,7 +230,8 @@ static void cancelled_wait(void *arg)
     check_say("joined\n");
 }
 
-/* A task that waits in a blocking section sleeps with its thread, which is no thread outside. */
+/* A task that waits in a blocking section sleeps with its thread, which is not a thread from
+ * outside. */
 static void waits_in_section(void *closure, struct scheduler *s)
 {
     sched_block_begin(s);
@@ -353,17 +354,18 @@ CASE(deadlock_doubt)
 }
 
 /* deadlock_guests: A deadlock through the call of a guest (a thread outside that is in a loop of a
- * pool) is found, and the text names the call and what it waits for: a semaphore, also after tasks
- * that it has spawned have ended; another pool whose task waits for what the call holds; a run
- * within; workers that all wait for another pool, while the task that would wake them is queued.
- * The process continues if such a task can be run, and while another thread could still help.
+ * pool) is found, and the text names the call and the object of its wait: a semaphore, also after
+ * tasks that the call has spawned have ended; another pool, whose task waits for an object that the
+ * call holds; a run within; workers that all wait for another pool, while the task that would wake
+ * them is queued. The process continues if such a task can be run, and while another thread could
+ * still help.
  * ctest: static sleeps
  * ctest: matrix few join=suspend idle=park,nap threads=2 */
 APART void guests_nothing(void *closure, struct scheduler *s)
 {
 }
 
-/* --- what the guest's call does -------------------------------------------------------- */
+/* --- actions of the guest's call ------------------------------------------------------- */
 
 APART void guests_waits(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
@@ -536,7 +538,7 @@ CASE(deadlock_handler)
     nothing_left();
 }
 
-/* deadlock_none: A process whose tasks all wait, but that may go on, is left alone: a thread, a
+/* deadlock_none: A process whose tasks all wait, but that may continue, is left alone: a thread, a
  * blocking section, a task of another run or a signal comes after more than a second; or nothing
  * waits.
  * ctest: sleeps
@@ -945,9 +947,10 @@ CASE(deadlock_shared)
     CHECK_CHILD_ABORTED("deadlock: a task waits for ever");
 }
 
-/* deadlock_deadline: A process is not ended as deadlocked while a deadline or a timer is to come, and its deadlock is found
- * afterwards; waits and sleeps without end are no reason to go on. The text says what each task waits for. A thread that has
- * slept in a loop, and runs now, is not taken for one that sleeps.
+/* deadlock_deadline: A process is not ended as deadlocked while a deadline or a timer is to come,
+ * and its deadlock is found afterwards; waits and sleeps without end are no reason to continue. The
+ * text says what each task waits for. A thread that has slept in a loop, and runs now, is not taken
+ * for one that sleeps.
  * ctest: static debug sleeps timeout=60
  * ctest: matrix few kind=steal,lifo,cont,serial join=suspend idle=park threads=2 deque=split,mutex global=one overflow=grow */
 static sched_timer late_timer = SCHED_TIMER_INIT;

@@ -287,12 +287,13 @@ CASE(io_cancel)
 {
     make_pipe(never);
     run(2, cancel_root);
-    CHECK(cancelled_waits <= CANCELLED); /* those that had not begun did not */
+    CHECK(cancelled_waits <= CANCELLED); /* the waits that had not begun did not end */
     CHECK(cancelled_waits > 0 || shares_stack());
 }
 
-/* io_queue_full: A connection to a socket of the file system whose queue is full waits until there is room, until its
- * deadline, or until its group is cancelled; that of a thread outside, until its deadline.
+/* io_queue_full: A connection to a socket of the file system whose queue is full waits until there
+ * is room, until its deadline, or until its group is cancelled; a connection of a thread outside
+ * waits until its deadline.
  * ctest: static debug
  * ctest: matrix few join=suspend idle=park threads=1,2 */
 static struct sockaddr_un local;

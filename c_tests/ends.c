@@ -257,7 +257,7 @@ CASE(cancelled)
     }
 }
 
-/* cancel_spawn: A thread that is no worker may call sched_spawn with a request to cancel it
+/* cancel_spawn: A thread that is not a worker may call sched_spawn with a request to cancel it
  * pending: the task is accepted and run, and the run ends.
  * ctest: matrix deque=mutex,split,chaselev,sem idle=park,nap threads=1,4 */
 enum { CANCEL_SPAWN_ROUNDS = 5 };
@@ -379,7 +379,7 @@ CASE(thread_ends)
     }
 }
 
-/* suspend_leave: A task that has waited, and goes on in another thread perhaps, leaves as any:
+/* suspend_leave: A task that has waited, and continues in another thread perhaps, leaves as any:
  * exit, _exit, quick_exit, and fork with a run in the child; a message where it ends its thread, or
  * returns in the child.
  * ctest: static debug

@@ -1,4 +1,4 @@
-/* As in forgotten.c, in frames that no compiler has made smaller.
+/* Like forgotten.c, in frames that no compiler has made smaller.
  * ctest: static cflags=-O0,-U_FORTIFY_SOURCE
  * ctest: matrix idle=park threads=1 */
 #include "forgotten.h"

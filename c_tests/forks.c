@@ -111,8 +111,8 @@ CASE(fork_blocks)
 }
 
 /* fork_counted: SCHED_OVERFLOW=refuse: a fork that finds no room runs the child at once, also where
- * a thread forks that is no worker, one in a blocking section among them; the statistics count each
- * child once.
+ * a thread forks that is not a worker, one in a blocking section among them; the statistics count
+ * each child once.
  * ctest: debug
  * ctest: matrix overflow=refuse threads=1,2 */
 enum { FORKS = 40, COUNTED_QLEN = 2 };
@@ -146,7 +146,7 @@ static void counted_root(void *closure, struct scheduler *s)
     run_of = s;
     counted_forks(s);
     begin(s);
-    if (has_threads()) /* where nobody else is there to run what is queued */
+    if (has_threads()) /* where no other worker can run the queued tasks */
         counted_forks(s);
     pthread_t other = begin_thread(counted_thread, NULL);
     if (has_threads())
@@ -304,7 +304,7 @@ CASE(fork_deep)
 }
 
 /* fork_elsewhere: Forks and joins in other places than a task's own: with the s of another worker
- * of the run, from a thread that is no worker, in a run within a forked task, and there into the
+ * of the run, from a thread that is not a worker, in a run within a forked task, and there into the
  * outer run.
  * ctest: static debug
  * ctest: matrix refuse */
@@ -332,7 +332,7 @@ static void with_anothers(void *closure, struct scheduler *s)
     for (unsigned turns = 0; threads_of(4) > 1 && !shown;)
         spin(&turns);
     sched_join(&t, s);
-    if (!spawn_calls()) /* there the caller of sched_fork is who goes elsewhere */
+    if (!spawn_calls()) /* there the caller of sched_fork moves to another worker */
         CHECK((shown != s) == (threads_of(4) > 1));
     check_fib(shown);
     sched_fork(&t, show, NULL, shown); /* forked with one, joined with the other */
@@ -377,7 +377,8 @@ static void host(void *closure, struct scheduler *s)
         pause_us(50);
 }
 
-/* With others to run what the stranger forks, the run can be held open until it is through. */
+/* If other workers run the stranger's tasks, the run can be held open until the stranger has
+ * finished. */
 static void patient_host(void *closure, struct scheduler *s)
 {
     if (threads_of(4) == 1)
@@ -513,7 +514,7 @@ enum { FULL_N = 40, FULL_QLEN = 5 };
 
 static int refuse;
 
-/* What a child run at once forks finds no room either. */
+/* The tasks that a child forks which runs at once find no room either. */
 static void branch(void *closure, struct scheduler *s)
 {
     long i = (long)closure;
@@ -548,7 +549,7 @@ static void nest(void *closure, struct scheduler *s)
         return;
     sched_fork(&t, nest, (void *)(i + 1), s);
     if (threads_of(4) == 1 && spawn_calls())
-        CHECK_EQ(marks[2 * FULL_N - 1], 1); /* where there is no room, too, it has been called */
+        CHECK_EQ(marks[2 * FULL_N - 1], 1); /* also where there is no room, it has been called */
     sched_join(&t, s);
     CHECK_EQ(marks[i + 1], 1);
 }
@@ -773,7 +774,7 @@ CASE(fork_over)
  * ctest: static
  * ctest: matrix few without=calls idle=park threads=1 */
 static size_t page;
-static char *filling; /* what the words of the descriptor become; NULL: the descriptor is unmapped */
+static char *filling; /* the new words of the descriptor; NULL: the descriptor is unmapped */
 
 static void forgets(void *closure, struct scheduler *s)
 {

@@ -60,7 +60,7 @@ static void cancel_root(void *closure, struct scheduler *s)
 {
     as_new(s);
 
-    /* Before any of its tasks: none runs. The other group's do. */
+    /* Cancelled before any of its tasks: none runs. The other group's tasks run. */
     sched_group_cancel(&cancel_g);
     CHECK_EQ(sched_group_cancelled(&cancel_g), 1);
     CHECK_EQ(sched_group_cancelled(&other), 0);
@@ -86,7 +86,7 @@ static void cancel_root(void *closure, struct scheduler *s)
         CHECK_EQ(cancel_ran, 1);
     as_new(s);
 
-    /* From outside, while one runs that ends when it is told. */
+    /* From outside, while a task runs that ends on request. */
     begun = asked = 0;
     pthread_t thread = begin_thread(cancel_stranger, NULL);
     cancel_spawn(&cancel_g, asks, 1, s);
@@ -225,8 +225,8 @@ CASE(group_copy)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* group_elsewhere: A group waited for by a thread that is no worker, by two at a time, by a task of
- * another run; spawned into from outside and with another worker's s.
+/* group_elsewhere: A group waited for by a thread that is not a worker, by two at a time, by a task
+ * of another run; spawned into from outside and with another worker's s.
  * ctest: debug
  * ctest: matrix */
 enum { ELSEWHERE_N = 100, SLOW = 8 };
@@ -355,8 +355,8 @@ CASE(group_elsewhere)
     }
 }
 
-/* group_errors: What the functions of groups refuse, with EINVAL: NULL for g or f, and the s of a
- * run that has ended; nothing has changed then. NULL is no cancelled group.
+/* group_errors: The arguments that the functions of groups refuse with EINVAL: NULL for g or f, and
+ * the s of a run that has ended; nothing has changed then. NULL is no cancelled group.
  * ctest: static debug
  * ctest: matrix few idle=park threads=1,4 */
 static sched_group g = SCHED_GROUP_INIT;
@@ -422,7 +422,7 @@ CASE(group_init)
     CHECK_EQ(held.before + held.after, 3);
 }
 
-/* group_many: A group may have any number of tasks, spawned by who waits and by the tasks
+/* group_many: A group may have any number of tasks, spawned by the waiting task and by the tasks
  * themselves; waits may be repeated, and the group used anew; groups within a group's tasks are
  * groups of their own.
  * ctest: static debug

@@ -1,5 +1,6 @@
-/* A program compiled with stack protector and fortified functions works, where its tasks wait and go on in other
- * threads, too; and what these find on the stack of a task ends the process with their message.
+/* A program compiled with stack protector and fortified functions works, where its tasks wait and
+ * continue in other threads, too; and what these find on the stack of a task ends the process with
+ * their message.
  * ctest: cflags=-fstack-protector-all,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2
  * ctest: matrix few idle=park threads=1,4 */
 #include "child.h"
@@ -9,7 +10,8 @@ enum { DEEP = 9, TASKS = 1 << DEEP, ROOM = 64 };
 
 static volatile size_t beyond = 16; /* unknown to the compiler */
 
-/* Waits with a guarded frame on its stack, and returns through it on the thread that it went on in. */
+/* Waits with a guarded frame on its stack, and returns through it on the thread that it continued
+ * in. */
 static void tree(void *closure, struct scheduler *s)
 {
     long *n = closure, left = *n - 1, right = *n - 1;

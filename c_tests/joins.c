@@ -1,4 +1,4 @@
-/* joins: who waits in a join, and who runs meanwhile. */
+/* joins: waits in joins, and the tasks that run during the waits. */
 #include "case.h"
 #include "aside.h"
 #include "child.h"
@@ -26,7 +26,8 @@ enum { LINKS = 1000000 / SMALLER, LEFT = 1000, LOOK = 500 };
 static atomic_int chain_begun, chain_ended;
 static int maps;
 
-/* The library has had what mappings it takes: since the last look, LOOK links ago, it took no more. */
+/* True if the library has all the mappings that it takes: it has taken no more since the last look,
+ * LOOK links ago. */
 static int is_sated(void)
 {
     static int taken, last;
@@ -79,7 +80,7 @@ static void link_of(void *closure, struct scheduler *s)
         unsigned turns = 0;
         int before = chain_begun;
         sched_fork(&t, link_of, (void *)(intptr_t)(left - 1), s);
-        /* Somebody may take it meanwhile, and then this waits as well. */
+        /* Another worker may take it in between; then this task also waits. */
         while (chain_begun == before && ++turns < 200)
             ;
         sched_join(&t, s);
@@ -119,8 +120,8 @@ CASE(join_chain)
     CHECK((double)used.ru_maxrss < 0.6 * memory);
 }
 
-/* join_idle: Who waits for a child that sleeps, or for a group, costs next to nothing meanwhile, be
- * it a worker or a thread that is none.
+/* join_idle: A worker, or a thread that is not a worker, uses next to no processor time while it
+ * waits for a child that sleeps, or for a group.
  * ctest: sleeps
  * ctest: matrix with=deques deque=split,chaselev,mutex idle=park threads=2,8
  * ctest: matrix with=threads without=deques deque=mutex,spin idle=park threads=2,8 */
@@ -176,9 +177,9 @@ CASE(join_idle)
     }
 }
 
-/* join_migrate: A task that has waited may go on in another thread. It keeps its s, which is good
- * for all calls there, and its floating-point controls, which are no other task's: but in kind cont
- * its children's may be.
+/* join_migrate: A task that has waited may continue in another thread. It keeps its s, which is
+ * good for all calls there, and its floating-point controls, which are no other task's: but in kind
+ * cont its children's may be.
  * ctest: static debug libs=m
  * ctest: matrix with=threads deque=mutex,split,chaselev idle=park,nap threads=2,4,16
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
@@ -265,8 +266,8 @@ CASE(join_migrate)
 }
 
 /* join_starve: A task from outside has its turn while a worker waits, even if the tasks that the
- * worker runs meanwhile do not stop by themselves: here they go on until the task from outside, for
- * which the worker waits, has run. The same holds if such tasks come from outside together with
+ * worker runs meanwhile do not stop by themselves: here they continue until the task from outside,
+ * for which the worker waits, has run. The same holds if such tasks come from outside together with
  * that task; a worker may take all of them at once.
  * ctest: debug
  * ctest: matrix kind=serial,steal,cont threads=1,2
@@ -379,7 +380,7 @@ CASE(join_stats)
 /* help_idle: With SCHED_JOIN=help, waiting tasks cost nothing, even if there are many more of them
  * than workers. A worker does not go back and forth between tasks that wait: if it has nothing else
  * to do, it leaves them waiting, and it sleeps when all tasks wait. In the end another task, or a
- * thread that is no worker, ends the waits, and all tasks go on.
+ * thread that is not a worker, ends the waits, and all tasks continue.
  * ctest: sleeps
  * ctest: matrix with=deques deque=split,chaselev idle=park threads=2 join=help
  * ctest: matrix kind=steal deque=ring idle=park threads=2 join=help

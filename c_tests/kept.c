@@ -34,7 +34,7 @@ CASE(warm)
 }
 
 /* warm_fork: A child made by fork beside resting threads has none of them; its runs make their own,
- * and it ends by exit like any process. The parent's go on resting.
+ * and it ends by exit like any process. The parent's continue resting.
  * ctest: static
  * ctest: matrix idle=park deque=mutex,split threads=1,4 */
 static void end_child(void)
@@ -281,7 +281,7 @@ static void look(struct party *party, int i)
     CHECK(sigismember(&signals, SIGUSR1));
     CHECK(!sigismember(&signals, SIGPROF));
 
-    /* What is changed here is not seen by the next run. */
+    /* The next run does not see these changes. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGPROF);
     CHECK_EQ(pthread_sigmask(SIG_SETMASK, &signals, NULL), 0);
@@ -331,7 +331,7 @@ CASE(warm_takes_over)
 
 /* warm_time: SCHED_WARM says how long threads are kept: they end when it is over, without a further
  * call; with 0 they have ended, their thread-local data destroyed, when sched_init returns; a run
- * that wants none kept takes none and leaves alone those that rest.
+ * that keeps no threads takes none from the cache, and leaves the resting ones alone.
  * ctest: static
  * ctest: matrix idle=park deque=mutex,split threads=4 */
 static pthread_key_t key;
@@ -382,7 +382,7 @@ static void none_beside(void *arg)
         CHECK(second.thread[i] == (int)getpid() || !party_had(&first, second.thread[i]));
     CHECK(threads_become(first.guests));
     setenv("SCHED_WARM", "100ms", 1);
-    give_party(&second); /* takes those, and keeps them for less long */
+    give_party(&second); /* takes these threads, and keeps them for a shorter time */
     for (int i = 0; i < second.guests; i++)
         CHECK_EQ(party_had(&first, second.thread[i]), 1);
     CHECK(threads_become(1));

@@ -8,7 +8,8 @@
 #include "aside.h"
 #include <sched_tasks.h>
 
-/* mutex: A mutex excludes, also where its holder yields and goes on elsewhere; trylock never waits.
+/* mutex: A mutex excludes, also where its holder yields and continues elsewhere; trylock never
+ * waits.
  * ctest: static debug
  * ctest: matrix refuse
  * ctest: matrix idle=park join=help
@@ -146,7 +147,7 @@ static void mutex_holder_task(void *closure, struct scheduler *s)
     dig(i % 4 > 1 ? DEPTH : 0, 0, s);
     if (i % 7 == 0)
         end(s);
-    /* Who could not lock it has not locked it. */
+    /* The task that could not lock the mutex has not locked it. */
     if (sched_mutex_trylock(&mutex_holder_m) == 0)
         CHECK_EQ(sched_mutex_unlock(&mutex_holder_m), 0);
     CHECK_EQ(sched_mutex_lock(&mutex_holder_m, s), 0);
@@ -185,7 +186,7 @@ static void *mutex_holder_thread(void *s)
 static void mutex_holder_root(void *closure, struct scheduler *s)
 {
     of_outer = s;
-    CHECK_EQ(sched_init(1, MUTEX_HOLDER_TASKS, inners, NULL), 0); /* first: who waits in there keeps this worker */
+    CHECK_EQ(sched_init(1, MUTEX_HOLDER_TASKS, inners, NULL), 0); /* first: waits there keep this worker */
     spawn_all(MUTEX_HOLDER_TASKS, mutex_holder_task, s);
     pthread_t other = begin_thread(mutex_holder_thread, s);
     begin(s);
@@ -536,8 +537,8 @@ CASE(once)
     check_marks(ONCE_N);
 }
 
-/* sem: A semaphore of K lets K in at a time; units that nobody waits for are kept; one that is
- * freed by who has passed it is not touched any more.
+/* sem: A semaphore of K lets K in at a time; units that nobody waits for are kept; a semaphore that
+ * a task frees after it has passed is not touched any more.
  * ctest: static debug
  * ctest: matrix refuse
  * ctest: matrix idle=park join=help

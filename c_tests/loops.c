@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* for: sched_for: each number of the range is in exactly one part, in the order of numbers within a
- * part; with a grain the parts are those of so many numbers from lo on; what they wrote is seen
+ * part; with a grain the parts are those of this many numbers from lo on; what they wrote is seen
  * when it returns. Empty ranges, and ranges at the end of the type, too.
  * ctest: static
  * ctest: matrix refuse threads=1,4
@@ -77,7 +77,7 @@ CASE(for)
 }
 
 /* for_given_back: A loop whose body leaves tasks in the queue: the loop waits for units that it has
- * offered, its own worker gives them back, and the loop may go on with them on another worker,
+ * offered, its own worker gives them back, and the loop may continue with them on another worker,
  * which is then the owner. All units are done once, and so are all tasks.
  * ctest: debug matrix kind=steal deque=split,chaselev idle=park,spin threads=2,4 */
 enum { GIVEN_BACK_LOOPS = 2000 / SMALLER, UNITS = 24 };
@@ -346,7 +346,7 @@ static void compute(size_t turns)
     sink = x;
 }
 
-/* The turns of a number; those of all numbers are about TURNS. */
+/* The turns of a number. The turns of all numbers are about TURNS. */
 static size_t turns_of(const struct shapes_loop *loop, size_t number)
 {
     size_t n = loop->numbers, i = number - loop->first, mean = TURNS / n;
@@ -430,7 +430,7 @@ enum { LONG_US = 3000 }; /* longer than any wake-up that the library records */
 
 static atomic_int inside;
 
-/* Ends when so many are in it at the same time. */
+/* Ends when this many are in it at the same time. */
 static void meet(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     int all = *(int *)ctx;
@@ -519,7 +519,7 @@ static void refused(size_t size, const void *identity, void (*errors_body)(size_
     CHECK_ERRNO(sched_reduce_relaxed(0, 10, 1, size, identity, errors_body, combination, NULL, to, s), EINVAL);
 }
 
-/* In one of the two, or both; an empty range, too. */
+/* Negative numbers in one of the two arguments, or both; also an empty range. */
 static void negative(struct scheduler *s)
 {
     static const long bounds[][2] = {{0, -5}, {-5, 0}, {-5, -1}, {-1, -5}, {7, LONG_MIN}, {LONG_MIN, LONG_MAX}};
@@ -561,7 +561,7 @@ static void errors_root(void *closure, struct scheduler *s)
     CHECK_ERRNO(sched_sort(errors_array, 3, sizeof *errors_array, NULL, s), EINVAL);
     CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, NULL), EINVAL);
     CHECK_ERRNO(sched_sort(errors_array, 3, 0, errors_compare, NULL), EINVAL);
-    /* Nothing to do is no error. */
+    /* A call without work is not an error. */
     CHECK_EQ(sched_for(10, 10, 0, errors_body, NULL, s), 0);
     CHECK_EQ(sched_sort(NULL, 0, sizeof *errors_array, errors_compare, s), 0);
     CHECK_EQ(sched_sort(errors_array, 1, sizeof *errors_array, errors_compare, s), 0);
@@ -588,8 +588,8 @@ CASE(loops_errors)
 }
 
 /* loops_foreign: sched_for, sched_reduce and sched_sort with another worker's s, from a task; and
- * from a thread that is no worker, while the run goes on: the workers do it all, so a body finds
- * itself on one.
+ * from a thread that is not a worker, while the run continues: the workers do it all, so a body
+ * finds itself on one.
  * ctest: sleeps
  * ctest: matrix idle=park,nap threads=1,4 */
 enum { FOREIGN_N = 20000, STRANGERS = 3 };

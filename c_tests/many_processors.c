@@ -13,7 +13,7 @@
 
 enum { ROUNDS = 600 / SMALLER, UNITS = 48, DEPTH = 5, MEMBERS = 12 };
 
-/* In place of libc's. */
+/* Replaces libc's function. */
 long syscall(long number, ...)
 {
     static long (*real)(long, ...);

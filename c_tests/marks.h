@@ -14,7 +14,7 @@ static inline void mark(long i)
     CHECK_EQ(atomic_fetch_add_explicit(&marks[i], 1, memory_order_relaxed), 0);
 }
 
-/* As a task. */
+/* The function of a task that marks its number. */
 static inline void mark_number(void *i, struct scheduler *s)
 {
     mark((long)i);

@@ -1,4 +1,4 @@
-/* memories: what runs cost and leave. */
+/* memories: the memory that runs use and leave. */
 #include "case.h"
 #include "proc.h"
 #include "child.h"

@@ -9,8 +9,8 @@
 
 /* fatal: A process ends as it does without the library, by exit, _exit, quick_exit, abort, a fault
  * or a deadly signal: in a task, on the thread of the run's caller or another one, and in a thread
- * that is no worker, while workers compute, yield, wait and sleep. Nothing hangs, and the library
- * says nothing.
+ * that is not a worker, while workers compute, yield, wait and sleep. Nothing hangs, and the
+ * library says nothing.
  * ctest: static
  * ctest: matrix idle=park threads=4 timeout=60
  * ctest: matrix kind=steal,fifo deque=split,mutex idle=spin threads=2 timeout=60 */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 /* nested: sched_init inside a task is a run of its own; its tasks may also spawn into the outer
- * run, which goes on.
+ * run, which continues.
  * ctest: matrix
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 enum { OUTER = 3, INNER = 20 };
@@ -48,8 +48,8 @@ CASE(nested)
     check_marks(2 * OUTER * INNER + OUTER);
 }
 
-/* nested_deep: Runs within runs, 50 deep: each goes on while its task waits for the next, tasks of
- * each add to the one around it, and all are complete when they return.
+/* nested_deep: Runs within runs, 50 deep: each continues while its task waits for the next, tasks
+ * of each add to the one around it, and all are complete when they return.
  * ctest: static
  * ctest: matrix idle=park,spin deque=split,mutex threads=2 timeout=60
  * ctest: matrix kind=steal idle=park deque=split threads=1,4 timeout=60 */
@@ -79,7 +79,7 @@ CASE(nested_deep)
 }
 
 /* nested_null: A task of an outer run that is run on top of a task of an inner run may wait by
- * NULL: it goes on on its own run's thread, though the inner run has other workers that could
+ * NULL: it continues on its own run's thread, though the inner run has other workers that could
  * continue the stack on which it lies.
  * ctest: static debug
  * ctest: matrix with=threads without=calls idle=park threads=2
@@ -92,7 +92,7 @@ static struct sched_sem null_sem;
 static atomic_int null_waits, posts_begun;
 static pthread_t thread;
 
-/* Of the outer run, which has one worker. */
+/* A task of the outer run, which has one worker. */
 static void waits_by_null(void *unused, struct scheduler *s)
 {
     CHECK(pthread_equal(pthread_self(), thread));
@@ -102,7 +102,7 @@ static void waits_by_null(void *unused, struct scheduler *s)
     CHECK_EQ(sched_worker_index(s), 0);
 }
 
-/* Of the inner run, on its other worker. */
+/* A task of the inner run, on its other worker. */
 static void null_posts(void *unused, struct scheduler *s)
 {
     posts_begun = 1;
@@ -224,7 +224,7 @@ CASE(nested_wait_awake)
 }
 
 /* nested_waits: A task of an inner run, which a task of an outer run has started, waits by the
- * outer run's s for what another task of the inner run holds or does. That other task goes on
+ * outer run's s for what another task of the inner run holds or does. That other task continues
  * meanwhile, even if the two have only one thread. The same holds if the first task waits by the s
  * of a run beside its own.
  * ctest: static debug sleeps

@@ -672,7 +672,7 @@ static void clears_grid(struct grid *grid)
         grid->cells[i][0] = grid->cells[0][i] = (unsigned)i + 1;
 }
 
-/* With a group: as tasks; otherwise by calls. */
+/* With a group, as tasks; without a group, by calls. */
 static void sweeps_grid(struct grid *grid, sched_group *group, struct scheduler *s)
 {
     for (int sweep = 0; sweep < SWEEPS; sweep++) {

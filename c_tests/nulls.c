@@ -83,8 +83,8 @@ CASE(null_exit)
 }
 
 /* null_fork: fork() beside the default pool, busy or not, or in a task of it: the child makes its
- * own at the next use, and the parent's goes on. What waits in the child for the parent's tasks is
- * told that their run has ended.
+ * own at the next use, and the parent's continues. What waits in the child for the parent's tasks
+ * is told that their run has ended.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev idle=park,spin threads=1,4 */
 static sched_sem never = SCHED_SEM_INIT(0);
@@ -206,7 +206,7 @@ static void answer(void *closure, struct scheduler *s)
     CHECK(sched_barrier_wait(&both, NULL) >= 0);
 }
 
-/* Of the program's own threads, which keep their places in a section. */
+/* True in the program's own threads, which keep their places in a section. */
 static _Thread_local int is_outside;
 
 /* A task: NULL is its own run. */
@@ -232,7 +232,7 @@ static void within(void *closure, struct scheduler *s)
     CHECK_ERRNO(sched_block_end(NULL), EPERM);
 }
 
-/* The same, of a run with one worker within the caller's, if that is a task. */
+/* The same check in a run with one worker, within the caller's run if the caller is a task. */
 static void inner(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_worker_count(NULL), sched_worker_count(s));
@@ -338,7 +338,7 @@ CASE(null_main)
         pthread_join(threads[i], NULL);
 
     CHECK(sched_worker_count(NULL) >= threads_of(sched_default_threads())); /* and the places of guests */
-    CHECK_ERRNO(sched_worker_index(NULL), EINVAL); /* main is none of them */
+    CHECK_ERRNO(sched_worker_index(NULL), EINVAL); /* main is not a worker */
     sched_task_yield(NULL);
     CHECK_EQ(sched_block_begin(NULL), 0);
     CHECK_EQ(sched_block_end(NULL), 0);
@@ -348,7 +348,7 @@ CASE(null_main)
     CHECK((int)stats.tasks >= 2 * (31 + N));
     CHECK_EQ(stats.threads, threads_of(sched_default_threads()));
     if (sched_last_stats(&stats, sizeof stats) == 0)
-        CHECK_EQ(stats.threads, threads_of(1)); /* a run within a task of this thread's; the pool's goes on */
+        CHECK_EQ(stats.threads, threads_of(1)); /* a run within a task; the pool's run has not ended */
     else
         CHECK_EQ(errno, ENOENT);
 }
@@ -401,7 +401,7 @@ static void pinned_main(void *arg)
     run_thread(first_use, &pinned_all);
 }
 
-/* Main is pinned, too, and so is the thread. */
+/* Main and the thread are pinned. */
 static void all_pinned(void *arg)
 {
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sched_tasks.h>
 
-/* foreign: A thread that is no worker may spawn into a running scheduler: accepted and run, also
+/* foreign: A thread that is not a worker may spawn into a running scheduler: accepted and run, also
  * while the workers sleep.
  * ctest: matrix
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
@@ -33,7 +33,7 @@ static void *foreign_stranger(void *arg)
     return NULL;
 }
 
-/* Keeps the run going until the strangers are through, and burns nothing meanwhile. */
+/* Keeps the run open until the strangers have finished, without using processor time. */
 static void foreign_root(void *closure, struct scheduler *s)
 {
     shared_run = s;
@@ -108,7 +108,7 @@ CASE(foreign_end)
  * next one. The C library gives the new thread the memory of the last one, thread-local variables
  * included. No race is reported there.
  * ctest: matrix idle=park threads=1 */
-/* What orders the threads; race detectors do not see it. */
+/* The order of the threads, which race detectors do not see. */
 static atomic_int steps;
 
 static void step_to(int step)
@@ -173,8 +173,8 @@ CASE(foreign_memory)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 }
 
-/* foreign_turn: A task from a thread that is no worker has its turn, even while the run's own tasks
- * keep every queue busy. (Not in a lifo, where the youngest goes first by definition.)
+/* foreign_turn: A task from a thread that is not a worker has its turn, even while the run's own
+ * tasks keep every queue busy. (Not in a lifo, where the youngest goes first by definition.)
  * ctest: matrix kind=steal,fifo,serial,cont idle=park,spin threads=1,2,4 */
 static atomic_int turn;
 
@@ -356,7 +356,7 @@ CASE(guest_turn)
             pause_us(200);
         if (way / 2 == 0) {
             run_thread(ends, NULL);
-            while (turn_ran < TURN_SPAWNED) /* a wait for the group would run none of them: they are not this thread's */
+            while (turn_ran < TURN_SPAWNED) /* a wait for the group would not run them */
                 pause_us(200);
             CHECK_EQ(sched_group_wait(&left, s_of), 0);
         } else {
@@ -684,7 +684,7 @@ enum { TASKS = 64 };
 
 static atomic_int asleep, gave_up, overlap_ran;
 
-/* Sleeps until all others do. If one has slept for too long, none waits any more. */
+/* Sleeps until all others sleep. If one has slept for too long, none waits any more. */
 static void sleeper(void *closure, struct scheduler *s)
 {
     int all, none = 0;

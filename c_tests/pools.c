@@ -1,4 +1,4 @@
-/* pools: sched_pool_create and what a pool does. */
+/* pools: sched_pool_create and the work of a pool. */
 #include "case.h"
 #include "marks.h"
 #include "pool.h"
@@ -91,7 +91,7 @@ static atomic_int circle_ran, circle_refused;
 
 COUNTING_TASK(circle_count, circle_ran)
 
-/* What a chain of waits ends with. */
+/* The last wait of a chain. */
 enum how { BY_RUN, BY_WAIT, BY_DESTROY, WAYS };
 
 struct chain {
@@ -264,7 +264,7 @@ static void over(void)
     }
 }
 
-/* --- what is no circle ----------------------------------------------------------------- */
+/* --- waits without a circle ----------------------------------------------------------- */
 
 static struct scheduler *first;
 
@@ -404,8 +404,8 @@ CASE(pool_destroy)
     }
 }
 
-/* pool_errors: What the functions of a pool refuse: NULL, and what would wait for itself. A refusal
- * changes nothing.
+/* pool_errors: The calls that the functions of a pool refuse: with NULL, and calls that would wait
+ * for themselves. A refusal changes nothing.
  * ctest: matrix idle=park,spin deque=mutex,split threads=1,4 */
 static struct scheduler *outer; /* of the pool */
 static atomic_int shared_ran;
@@ -476,7 +476,7 @@ CASE(pool_exit)
 
 /* pool_fork: fork() beside a pool, or in a task of it: in the child the pool gives EINVAL, also
  * when runs of the child's have begun, and its destruction neither hangs nor harms; the child may
- * have a pool of its own, and the parent's goes on.
+ * have a pool of its own, and the parent's continues.
  * ctest: matrix deque=mutex,split,chaselev idle=park,spin threads=1,4 */
 static void check_dead(void)
 {
@@ -814,7 +814,7 @@ static void live(void *arg)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* A pool with the options says of itself what is wanted; threads 0: whatever. */
+/* A pool with the options reports the wanted settings; threads 0 means any number. */
 static void check_says(const char *kind, const char *deque, const char *idle, int threads)
 {
     options.size = sizeof options;
@@ -1019,7 +1019,7 @@ static void sizes(void)
     CHECK_NO_POOL(&big.now, EINVAL);
     big.now.size = SIZE_MAX;
     CHECK_NO_POOL(&big.now, EINVAL);
-    big.now.size = sizeof big.now; /* what follows is no member of the caller's struct */
+    big.now.size = sizeof big.now; /* the next bytes are not a member of the caller's struct */
     pool = sched_pool_create(&big.now);
     CHECK(pool != NULL);
     CHECK_EQ(sched_pool_destroy(pool), 0);
@@ -1247,7 +1247,7 @@ CASE(pool_tools)
     tools_hold = 0;
     CHECK_EQ(sched_pool_wait(pool), 0);
     CHECK_EQ(tools_ran, 50);
-    CHECK_EQ(sched_spawn(one, NULL, known), 0); /* the run goes on, though at rest */
+    CHECK_EQ(sched_spawn(one, NULL, known), 0); /* the run has not ended, though it is at rest */
     CHECK_EQ(sched_pool_destroy(pool), 0);
     CHECK_EQ(tools_ran, 51);
     CHECK_ERRNO(sched_spawn(one, NULL, known), EINVAL);
@@ -1278,7 +1278,7 @@ static void with_own_run(void *closure, struct scheduler *s)
     atomic_fetch_add(&shared_ran, 1);
 }
 
-/* To and fro. */
+/* A ball that two tasks throw to and fro. */
 static void ball(void *closure, struct scheduler *s)
 {
     long left = (long)closure;

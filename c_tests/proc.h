@@ -1,4 +1,4 @@
-/* proc.h: what a process holds: threads, descriptors, memory, mappings. */
+/* proc.h: the resources of a process: threads, descriptors, memory, mappings. */
 #ifndef PROC_H
 #define PROC_H
 

@@ -12,13 +12,13 @@
 #include <stdatomic.h>
 
 /* fork: fork() in a task, or beside a running scheduler: the child may sched_init anew, the
- * parent's s is EINVAL there, and the parent's run goes on unharmed. A child that returns from the
- * forked task aborts with a message.
+ * parent's s is EINVAL there, and the parent's run continues unharmed. A child that returns from
+ * the forked task aborts with a message.
  * ctest: matrix deque=mutex,split,chaselev idle=park,nap threads=1,4 */
 static struct scheduler *_Atomic running;
 static atomic_int forked_beside;
 
-/* What a child does with the run of its parent, and with one of its own. */
+/* The child's calls with its parent's run, and with a run of its own. */
 static void fork_from(struct scheduler *s)
 {
     pid_t pid = fork();
@@ -33,7 +33,7 @@ static void fork_from(struct scheduler *s)
     int status = wait_for(pid);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 9);
-    CHECK_EQ(sched_spawn(node, (void *)4, s), 0); /* the parent's run goes on */
+    CHECK_EQ(sched_spawn(node, (void *)4, s), 0); /* the parent's run continues */
 }
 
 static void in_task(void *deed)
@@ -193,7 +193,7 @@ CASE(fork_generations)
 }
 
 /* fork_process: fork(2) among forks: the child process may start runs of its own and fork there, in
- * the task itself, in a child of the task or beside tasks in flight; the parent's joins go on. A
+ * the task itself, in a child of the task or beside tasks in flight; the parent's joins continue. A
  * group of the parent's run cannot be waited for in the child.
  * ctest: debug
  * ctest: matrix idle=park threads=1,4 */
@@ -290,7 +290,7 @@ static void raw_fork_child(int way, int depth)
         in_forked(way, depth);
         _exit(7);
     }
-    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: it hung */
+    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: the child hung */
 }
 
 static void in_forked(int way, int depth)
@@ -340,7 +340,7 @@ CASE(fork_raw)
 
 /* fork_raw_task: In a child that a task makes by _Fork or clone, for which no fork handler is
  * called, the s of another worker gives EINVAL: the child has none of the workers. Its parent's run
- * goes on.
+ * continues.
  * ctest: static
  * ctest: matrix with=threads without=calls idle=park threads=2,4 */
 static struct scheduler *_Atomic other;
@@ -409,7 +409,7 @@ static void first(int depth)
         first(depth - 1);
         _exit(7);
     }
-    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: it hung */
+    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: the child hung */
     /* A thread cannot be made any more: the next child is of another namespace. */
 }
 
@@ -467,7 +467,7 @@ static void stats_body(void *arg)
             _exit(0);
         }
         int status = wait_for(pid);
-        CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
+        CHECK(!WIFSIGNALED(status)); /* SIGALRM: the child hung */
         CHECK_EQ(status, 0);
     }
     over = 1;

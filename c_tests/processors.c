@@ -37,7 +37,7 @@ static void allow(const char *processors)
         skip("the processors of a cpuset cannot be changed here");
 }
 
-/* In the test's own cpuset, with these processors. */
+/* Enters the test's own cpuset, with these processors. */
 static void enter(const char *processors)
 {
     allow(processors);
@@ -178,7 +178,7 @@ static void run(void (*body)(void *), void *processors)
 {
     in_child(body, processors);
     if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0)
-        remove_group(); /* what follows ends this process at once */
+        remove_group(); /* the next step ends this process at once */
     CHECK_CHILD_PASSED();
 }
 
@@ -228,7 +228,7 @@ static void remove_groups(void)
     rmdir(parent);
 }
 
-/* What a process that is put into the child group sees. */
+/* The number of processors that a process in the child group sees. */
 static int default_inside(void)
 {
     pid_t pid = fork();

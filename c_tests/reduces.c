@@ -66,7 +66,7 @@ static void permute(size_t lo, size_t hi, size_t grain, struct scheduler *s)
 /* --- the tree: a hash of the brackets ----------------------------------------------- */
 
 struct tree {
-    size_t lo, hi; /* what it stands for */
+    size_t lo, hi; /* the numbers that it stands for */
     uint64_t hash;
 };
 
@@ -342,7 +342,7 @@ enum { SPREAD_PARTS = 1000, LATE = 700, BESIDE = 7, LONG_US = 3000 };
 static atomic_int inside;
 static atomic_long done, spread_combinations;
 
-/* Ends when so many are in it at the same time. */
+/* Ends when this many are in it at the same time. */
 static void meet(size_t lo, size_t hi, void *into, void *ctx, struct scheduler *s)
 {
     int all = *(int *)ctx;

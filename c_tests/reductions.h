@@ -1,4 +1,4 @@
-/* reductions.h: what the tests of both reductions share. */
+/* reductions.h: the common part of the tests of both reductions. */
 
 #ifndef REDUCTIONS_H
 #define REDUCTIONS_H
@@ -28,7 +28,7 @@ static inline void join_bytes(void *into, const void *from, void *ctx)
         a[k] = (unsigned char)(a[k] + b[k]);
 }
 
-/* Values of so many bytes. The identity and what lies behind the result stay as they are. */
+/* Values of this many bytes. The identity and what lies behind the result stay as they are. */
 static inline void sized(reduction *reduce, size_t size, struct scheduler *s)
 {
     unsigned char *zero = calloc(1, size), *result = malloc(size + 1);

@@ -21,7 +21,7 @@ static void refuse_fill(void *closure, struct scheduler *s)
     refuse_accepted = refuse_limit;
 }
 
-/* With several, only that none is lost. */
+/* With several threads, checks only that no task is lost. */
 static void push(void *closure, struct scheduler *s)
 {
     for (int i = 0; i < 20000; i++) {
@@ -46,8 +46,8 @@ CASE(refuse)
 }
 
 /* refuse_suspended: SCHED_OVERFLOW=refuse, and tasks that wait: whenever one yields, is woken by a
- * semaphore, or is to go on after a join, the queues are as full as they can be made, and spawns
- * are refused; none of those that go on is.
+ * semaphore, or is to continue after a join, the queues are as full as they can be made, and spawns
+ * are refused; none of those that continue is.
  * ctest: matrix with=threads deque=mutex,split,ring,chaselev idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix with=threads deque=mutex,split idle=spin threads=1,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
@@ -92,7 +92,7 @@ static void suspended_child(void *closure, struct scheduler *s)
     intptr_t i = (intptr_t)closure;
     of[i].begun = 1;
     CHECK_EQ(sched_sem_wait(&of[i].sem, s), 0);
-    suspended_fill(s); /* who waits for this is to go on now */
+    suspended_fill(s); /* the waiting task is to continue now */
     of[i].over++;
 }
 
@@ -125,7 +125,7 @@ static void body(void *closure, struct scheduler *s)
 {
     intptr_t i = (intptr_t)closure;
     sched_task t;
-    if (!is_accepted(post, closure, s)) /* nor soon, perhaps: those that go on take room, too */
+    if (!is_accepted(post, closure, s)) /* nor soon, perhaps: continuing tasks also take room */
         CHECK_EQ(sched_sem_post(&of[i].sem), 0);
     sched_fork(&t, suspended_child, closure, s);
     while (!of[i].begun) /* without more tasks, which would be run before it */

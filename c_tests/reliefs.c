@@ -125,7 +125,8 @@ CASE(io_relief)
     CHECK_EQ(children, RELIEVED);
 }
 
-/* sleep_relief: A task that sleeps, or waits until a deadline, goes on although each worker is in a task that does not end before.
+/* sleep_relief: A task that sleeps, or waits until a deadline, continues although each worker is in
+ * a task that does not end before.
  * ctest: static debug
  * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
 static atomic_int woken_up, sleep_spinning;
@@ -208,7 +209,8 @@ CASE(timer_relief)
     CHECK_EQ(were_due, 2);
 }
 
-/* sleep_relief_same: Tasks that sleep until the same time all go on, although the first ones do not end before all have.
+/* sleep_relief_same: Tasks that sleep until the same time all continue, although the first ones do
+ * not end before all have.
  * ctest: static debug
  * ctest: matrix few with=threads join=suspend idle=park threads=1,2,4 global=one */
 enum { ROUNDS_SAME = 5 };

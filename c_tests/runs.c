@@ -1,4 +1,4 @@
-/* runs: sched_init and what a task sees of its run. */
+/* runs: sched_init and a task's view of its run. */
 #include "case.h"
 #include "marks.h"
 #include "proc.h"
@@ -313,8 +313,8 @@ CASE(serial)
 
 /* worker_index: sched_worker_index: each worker has a number of its own, less than
  * sched_worker_count. The number is the same for every s of the run. A pool counts the places of
- * threads from outside, too. A thread that is no worker has no number: it gets EINVAL, for NULL as
- * well. After the run both functions give EINVAL.
+ * threads from outside, too. A thread that is not a worker has no number: it gets EINVAL, for NULL
+ * as well. After the run both functions give EINVAL.
  * ctest: static
  * ctest: matrix */
 enum { WORKER_INDEX_MOST = 128, WORKER_INDEX_N = 400 };
@@ -389,7 +389,7 @@ CASE(worker_index)
     CHECK(wanted >= threads_of(4) && wanted <= WORKER_INDEX_MOST); /* and the places of threads from outside */
     CHECK_EQ(sched_pool_run(pool, worker_index_root, &pool), 0);
     CHECK_EQ(worker_index_ran, 2 * WORKER_INDEX_N);
-    CHECK_ERRNO(sched_worker_index(late), EINVAL); /* this thread is none of the pool's */
+    CHECK_ERRNO(sched_worker_index(late), EINVAL); /* this thread does not belong to the pool */
     CHECK_EQ(sched_worker_count(late), wanted);
     CHECK_EQ(sched_pool_destroy(pool), 0);
     CHECK_ERRNO(sched_worker_count(late), EINVAL);
@@ -397,8 +397,8 @@ CASE(worker_index)
 
 /* worker_values: A value for each worker, as the manual says to keep one: plain memory, which a
  * task finds by sched_worker_index after each call that spawns, forks, waits, yields or blocks, and
- * leaves before the next. No other task comes between, and nothing is lost, wherever the tasks go
- * on. Other calls leave the number as it is.
+ * leaves before the next. No other task comes between, and nothing is lost, wherever the tasks
+ * continue. Other calls leave the number as it is.
  * ctest: matrix
  * ctest: matrix with=deques idle=park threads=2,4 env=SCHED_WARM=0 */
 enum { WORKER_VALUES_N = 300 / SMALLER + 10, STEPS = 15 };
@@ -417,7 +417,7 @@ static sched_sem unawaited = SCHED_SEM_INIT(0); /* so that a unit is still there
 static sched_cond cond = SCHED_COND_INIT;
 static int sink;
 
-/* What the calling task does with its worker's part until its next call. */
+/* The calling task's use of its worker's part, until its next call. */
 static void use(struct scheduler *s)
 {
     int i = sched_worker_index(s);
@@ -666,8 +666,8 @@ CASE(batches)
     }
 }
 
-/* longjmp: longjmp to a setjmp of the same task, over suspension points, wherever the task goes on:
- * its variables are there.
+/* longjmp: longjmp to a setjmp of the same task, over suspension points, wherever the task
+ * continues: its variables are there.
  * ctest: matrix */
 enum { LONGJMP_TASKS = 20, LONGJMP_ROUNDS = 20 };
 
@@ -886,7 +886,7 @@ CASE(sigprof)
     struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     int is_wide = threads_of(4) > 1;
 
-    backtrace(frames, FRAMES); /* loads what it needs */
+    backtrace(frames, FRAMES); /* loads the libraries that it needs */
     CHECK_EQ(sigaction(SIGPROF, &action, NULL), 0);
     CHECK_EQ(setitimer(ITIMER_PROF, &every, NULL), 0);
     struct patience p = patience_of(40);
@@ -918,7 +918,7 @@ CASE(version)
     CHECK_EQ(SCHED_VERSION_NUMBER, major * 10000 + minor * 100 + patch);
 }
 
-/* registers: What a task has in registers is its own, whoever goes on with it after a spawn: its
+/* registers: What a task has in registers is its own, whoever continues with it after a spawn: its
  * child, another child that has waited, or a thief.
  * ctest: static debug libs=m
  * ctest: matrix
@@ -963,7 +963,7 @@ static void registers_leaf(void *closure, struct scheduler *s)
     registers_ended++;
 }
 
-/* In turn a child waits, one spawns, one lets that which waits go on, and one gives way. */
+/* In turn a child waits, one spawns, one lets that which waits continue, and one gives way. */
 static void registers_child(void *closure, struct scheduler *s)
 {
     volatile uint64_t seed = (uintptr_t)closure;

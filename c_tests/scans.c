@@ -52,7 +52,7 @@ static void join(struct stretch *left, const struct stretch *right)
 struct all {
     size_t lo, hi, grain;
     uint64_t *results;       /* of each number, inclusive and exclusive */
-    atomic_uchar *calls;     /* of each part: without a value before, 16 times: with one */
+    atomic_uchar *calls;     /* calls for each part: without a value before; times 16: with one */
     size_t combined;         /* the end of the parts that are combined */
 };
 
@@ -189,9 +189,9 @@ CASE(scan)
     scan_range(0, 10000, 0, 1, NULL); /* from main, in the default pool */
 }
 
-/* scan_same: the results of a scan of floating-point numbers are the same, bit for bit, under each kind, with any number
- * of workers, each time, in place or not; and each is as documented: the value before the part, combined with that of
- * the part's numbers so far.
+/* scan_same: the results of a scan of floating-point numbers are the same, bit for bit, under each
+ * kind, with any number of workers, each time, in place or not; and each is as documented: the
+ * value before the part, combined with the value of the part's numbers so far.
  * ctest: matrix threads=1,4
  * ctest: matrix idle=park threads=2,16 */
 enum { SAME = 30000 };

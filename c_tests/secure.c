@@ -23,7 +23,7 @@ static void task(void *closure, struct scheduler *s)
     __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
 }
 
-/* What the program does, in both cases. */
+/* The work of the program, in both cases. */
 static int body(void)
 {
     if (sched_init(2, 4, task, NULL) != 0)

@@ -21,7 +21,7 @@ struct texts {
     const char *text, *then; /* then: behind the first; NULL: nothing */
 };
 
-/* Reads what the library says until the text has come, or nothing more comes for so long. */
+/* Reads what the library says until the text has come, or nothing more comes for this time. */
 static inline int reads(const char *text, int ms)
 {
     struct pollfd input = {from_stderr, POLLIN, 0};

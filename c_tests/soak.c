@@ -56,7 +56,7 @@ static void rounds(double seconds, uint64_t seed, int all, enum size size)
     }
 }
 
-/* What all rounds leave behind: nothing. Threads that are kept for the next run end after their time. */
+/* All rounds leave nothing behind. Threads that are kept for the next run end after their time. */
 static void check_flat(void)
 {
     CHECK_EQ(descriptor_count(), descriptors);

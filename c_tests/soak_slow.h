@@ -86,7 +86,8 @@ struct copied {
     unsigned char rest[SCHED_COPY_MAX - 16];
 };
 
-/* As tree_node; the argument is a copy, of a size that its number says, and is changed by the task. */
+/* Like tree_node; the argument is a copy, of a size that its number says, and is changed by the
+ * task. */
 static void copy_node(void *closure, struct scheduler *s)
 {
     struct copied *me = closure;
@@ -206,7 +207,7 @@ static const struct waits {
     const char *name;
     taskfunc f;
     uint64_t most; /* turns */
-    int needs_all; /* none ends before all have begun */
+    int needs_all; /* no wait ends before all have begun */
 } waits[] = {
     {"mutex", mutex_task, 100, 0}, {"cond", cond_task, 20, 1}, {"sem", sem_task, 100, 0},
     {"barrier", barrier_task, 20, 1}, {"yield", yield_task, 200, 0}, {"block", block_task, 1, 0},

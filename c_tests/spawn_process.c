@@ -1,6 +1,6 @@
-/* vfork, posix_spawn and system in a task, beside others: each child runs and is waited for, the run goes on, and no
- * descriptor is left. A program that a task starts has the signal mask of the task's thread, as libsched(7) says, unless
- * the task gives it another one.
+/* vfork, posix_spawn and system in a task, beside others: each child runs and is waited for, the
+ * run continues, and no descriptor is left. A program that a task starts has the signal mask of the
+ * task's thread, as libsched(7) says, unless the task gives it another one.
  * ctest: static
  * ctest: matrix kind=steal,lifo,cont,serial deque=split,mutex idle=park threads=1,4 */
 #include "child.h"
@@ -15,7 +15,8 @@ extern char **environ;
 
 static char program[PATH_MAX];
 
-/* What the started program is: one that has a run of its own. Its status is the argument, or 99 if SIGTERM is blocked. */
+/* The started program, which has a run of its own. Its status is the argument, or 99 if SIGTERM is
+ * blocked. */
 static void count(void *closure, struct scheduler *s)
 {
     __atomic_add_fetch((int *)closure, 1, __ATOMIC_RELAXED);

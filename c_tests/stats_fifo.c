@@ -1,6 +1,6 @@
-/* SCHED_STATS_FILE that is no plain file. A FIFO with a reader and a character device take the statistics. Where a FIFO
- * does not take them, or that nobody reads, a socket and a folder, they go to stderr behind a line that says why, and the
- * run is as without the variable.
+/* SCHED_STATS_FILE that is not a plain file. A FIFO with a reader and a character device take the
+ * statistics. Where a FIFO does not take them, or that nobody reads, a socket and a folder, they go
+ * to stderr behind a line that says why, and the run is as without the variable.
  * ctest: static
  * ctest: */
 #include "proc.h"
@@ -76,7 +76,7 @@ static void set(const char *file)
     setenv("SCHED_STATS_FILE", file, 1);
 }
 
-/* That there was a line, and the statistics. */
+/* Checks that there was a line, and the statistics. */
 static void on_stderr(void)
 {
     CHECK_CHILD_SAID("SCHED_STATS_FILE=");

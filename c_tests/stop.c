@@ -6,7 +6,7 @@
 
 enum { ENOUGH = 100, NUMBERS = 1000 };
 
-static const size_t endless = PTRDIFF_MAX; /* a loop of so many parts does not end by itself */
+static const size_t endless = PTRDIFF_MAX; /* a loop of this many parts does not end by itself */
 static atomic_long parts, stops;
 
 static void reset(void)

@@ -28,7 +28,7 @@ struct both {
     sched_group *of_outer;
 };
 
-/* In the inner run: forks, groups and yields there, and waits for the outer's. */
+/* A task of the inner run: forks, groups and yields there, and waits for the outer run's tasks. */
 static void inside(void *closure, struct scheduler *s)
 {
     struct both *both = closure;
@@ -110,8 +110,8 @@ CASE(suspend_nested)
 }
 
 /* suspended_many: 100,000 tasks, divided by SMALLER, that wait at once: each on a stack of its own,
- * in less than 1 GB, and all go on. Where the address space, or the number of mappings, ends before
- * that, a task that waits runs others on top of it, and none is lost.
+ * in less than 1 GB, and all continue. Where the address space, or the number of mappings, ends
+ * before that, a task that waits runs others on top of it, and none is lost.
  * ctest: matrix kind=steal deque=split idle=park threads=1,2 timeout=120
  * ctest: env=SCHED_STACK=64K timeout=120
  * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space
@@ -214,7 +214,7 @@ __attribute__((noinline)) static int count_here(int more)
         CHECK_EQ(count_here(0), count_);                                                           \
     } while (0)
 
-/* In kind serial. */
+/* Checks the thread in kind serial. */
 #define ONE_THREAD() CHECK(has_threads() || thread_id() == caller)
 
 static void filler(void *closure, struct scheduler *s)
@@ -335,7 +335,7 @@ static void suspension_points_root(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(waits_cond, NULL, s), 0);
     }
     for (int round = 0; round < 3; round++)
-        sched_task_yield(s); /* to those that are to wait */
+        sched_task_yield(s); /* lets the tasks run that are to wait */
     ONE_THREAD();
     add_fillers(s);
     looks(s);
@@ -349,7 +349,7 @@ static void suspension_points_root(void *closure, struct scheduler *s)
     ONE_THREAD();
 }
 
-/* Where the tasks of the pool are not those of the run. */
+/* Checks where the tasks of the pool are not the tasks of the run. */
 static void with_pools(void *closure, struct scheduler *s)
 {
     pools(s);

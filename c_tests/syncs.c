@@ -148,7 +148,8 @@ static void errors_root(void *closure, struct scheduler *s)
 CASE(sync_errors)
 {
     run(2, errors_root);
-    /* The run has ended: what need not wait is done, the rest refused, and nothing changed. */
+    /* The run has ended: a call that need not wait succeeds, the others are refused, and nothing
+     * has changed. */
     CHECK_EQ(sched_mutex_lock(&m, errors_ended), 0);
     CHECK_ERRNO(sched_mutex_lock(&m, errors_ended), EINVAL);
     CHECK_ERRNO(sched_cond_wait(&c, &m, errors_ended), EINVAL);
@@ -159,8 +160,8 @@ CASE(sync_errors)
     CHECK_ERRNO(sched_barrier_wait(&two, errors_ended), EINVAL);
 }
 
-/* sync_foreign: Threads that are no workers use mutex, condition, semaphore and barrier with tasks:
- * they sleep.
+/* sync_foreign: Threads that are not workers use mutex, condition, semaphore and barrier with
+ * tasks: they sleep.
  * ctest: matrix idle=park,nap
  * ctest: matrix idle=park threads=2 join=help */
 enum { THREADS = 3, FOREIGN_TASKS = 5, FOREIGN_ROUNDS = 30, BOTH = THREADS + FOREIGN_TASKS };
@@ -211,7 +212,7 @@ static void foreign_root(void *closure, struct scheduler *s)
         CHECK_EQ(pthread_create(&threads[i], NULL, thread, NULL), 0);
     for (int i = 0; i < THREADS * FOREIGN_ROUNDS; i++) {
         CHECK_EQ(sched_sem_post(&ping), 0);
-        CHECK_EQ(sched_sem_wait(&pong, s), 0); /* no task else: the run goes on for this one */
+        CHECK_EQ(sched_sem_wait(&pong, s), 0); /* no task else: the run continues for this one */
     }
     spawn_all(FOREIGN_TASKS, task, s);
 }
@@ -268,7 +269,7 @@ static void gives(void *closure, struct scheduler *s)
     CHECK_EQ(sched_sem_post(&handed), 0);
 }
 
-/* In a run of its own, on top of a task: waits as a task of either. */
+/* A task of a run of its own, on top of another run's task: waits as a task of either run. */
 static void within(void *closure, struct scheduler *s)
 {
     struct outer *outer = closure;
@@ -276,7 +277,7 @@ static void within(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(gives, NULL, s), 0);
         CHECK_EQ(sched_sem_wait(&handed, s), 0);
         if (sched_worker_index(outer->s) < 0)
-            continue; /* on a thread of this run's; the other run may have none but the one below */
+            continue; /* the other run may have no thread but the one below */
         CHECK_EQ(sched_spawn(gives, NULL, outer->s), 0);
         CHECK_EQ(sched_sem_wait(&handed, outer->s), 0); /* its stack is covered: it helps */
         CHECK_EQ(sched_mutex_lock(&m, outer->s), 0);

@@ -1,4 +1,4 @@
-/* threads: how many there are, and what they are called. */
+/* threads: their number and their names. */
 #include "case.h"
 #include "child.h"
 #include "seccomp.h"
@@ -7,7 +7,7 @@
 #include "proc.h"
 #include <stdatomic.h>
 
-/* threads_missing: Threads that cannot be created: the run goes on with those that could,
+/* threads_missing: Threads that cannot be created: the run continues with those that could,
  * completes, and the statistics say how many are missing.
  * ctest: timeout=60
  * ctest: matrix deque=mutex idle=park threads=4 */
@@ -36,7 +36,7 @@ static void none_at_all(void *arg)
     run();
 }
 
-/* As another user, with so many threads allowed beside the caller's. */
+/* Runs as another user, with this many threads allowed beside the caller's. */
 static void only(void *more)
 {
     struct rlimit limit = {1 + (rlim_t)(long)more, 1 + (rlim_t)(long)more};

@@ -312,8 +312,9 @@ CASE(timer_race)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* timer_fork: The child of a fork in a task, or beside a pool, has none of the timers and sleeping tasks of its parent: its
- * own runs end without them, and its timers and sleeps work. The parent's go on.
+/* timer_fork: The child of a fork in a task, or beside a pool, has none of the timers and sleeping
+ * tasks of its parent: its own runs end without them, and its timers and sleeps work. The parent's
+ * continue.
  * ctest: static debug
  * ctest: matrix few idle=park threads=2 */
 static struct timed forked[3];

@@ -17,7 +17,7 @@
  * ctest: matrix few idle=park threads=2 join=help */
 enum { SPIN_US = 300 / SMALLER + 100, PROFILE_ATTEMPTS = 200, DISTURBED = 3, BURDEN = 1000 * SPIN_US };
 
-/* What the tasks have measured, in nanoseconds. The memory is shared with the child. */
+/* The measurements of the tasks, in nanoseconds. The memory is shared with the child. */
 static struct found {
     _Atomic long work, span, burdened, unit, computations;
 } *found;
@@ -39,8 +39,8 @@ static void add(struct path *path, long ns)
     path->burdened += ns;
 }
 
-/* The path goes on in a new task, which may move to another worker. In kind cont the new task is called at once, and the
- * rest of its spawner may move. */
+/* The path continues in a new task, which may move to another worker. In kind cont the new task is
+ * called at once, and the rest of its spawner may move. */
 static struct path branch(struct path *path)
 {
     struct path there = *path;
@@ -75,7 +75,7 @@ static void spawned(double *since)
         *since = now();
 }
 
-/* What the task has done since then. */
+/* The task's work since then. */
 static long rest(double since)
 {
     long ns = (long)(1e9 * (now() - since));

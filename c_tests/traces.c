@@ -58,7 +58,7 @@ static void *read_late(void *pipe_of)
 {
     int pipe = *(int *)pipe_of;
     wait_until_full(pipe);
-    usleep(100000); /* meanwhile the child is about to end */
+    usleep(100000); /* in the meantime the child is about to end */
     struct pollfd readable = {pipe, POLLIN, 0};
     for (;;) {
         int last = __atomic_load_n(&is_over, __ATOMIC_ACQUIRE);
@@ -281,7 +281,7 @@ static int gzip_run(void)
     return sched_init(2, 16, gzip_first_function, NULL);
 }
 
-/* Decompresses the file, whose text is an array of the events of so many runs. */
+/* Decompresses the file, whose text is an array of the events of this many runs. */
 static void read_runs(const char *file, int runs)
 {
     char command[128];
@@ -536,7 +536,8 @@ static void wanders(void *unused)
     CHECK_EQ(unlink(name) | unlink("other.json") | unlink("trace.json") | unlink("stats"), 0);
 }
 
-/* As cat(1) does: opens the FIFO, which waits for a writer, and reads to the end. Returns when it sleeps there. */
+/* Does what cat(1) does: opens the FIFO, which waits for a writer, and reads to the end. Returns
+ * when it sleeps there. */
 static pid_t begin_reader(const char *to)
 {
     int ends[2];

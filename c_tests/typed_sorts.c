@@ -28,7 +28,7 @@ SCHED_SORT(sort_pairs, pair, a->key < b->key)
 SCHED_SORT(sort_large, sort_typed_large, a->key < b->key)
 SCHED_SORT(sort_strings, const char *, strcmp(*a, *b) < 0)
 
-/* What does not depend on the order. */
+/* A sum that does not depend on the order. */
 static uint64_t mixed(uint64_t x)
 {
     x *= 0x9e3779b97f4a7c15;

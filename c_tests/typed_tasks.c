@@ -8,7 +8,8 @@
 
 /* typed: sched_typed.h: tasks with arguments and results, by value; of 1 to 8 parameters, without a
  * result, and of functions that call each other; joined in both orders; from inside and outside of
- * tasks; among sched_fork, sched_spawn, and waits after which a task may go on in another thread.
+ * tasks; among sched_fork, sched_spawn, and waits after which a task may continue in another
+ * thread.
  * ctest: static debug
  * ctest: matrix few threads=1,2,4,16 */
 enum { TYPED_FORKED = 1000, LEAVES = 4096 / SMALLER };

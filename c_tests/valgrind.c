@@ -1,5 +1,5 @@
-/* Tasks that wait, under valgrind: it finds nothing, however near the stacks lie; and it does find what a
- * task on such a stack does wrong. Threads of the library are no leak.
+/* Tasks that wait, under valgrind: it reports nothing, however near the stacks lie, but it reports
+ * an error of a task on such a stack. Threads of the library are not a leak.
  * ctest: timeout=120
  * ctest: env=SCHED_STACK=64K timeout=120
  * ctest: env=SCHED_STACK=64K env=SCHED_KIND=lifo timeout=120 */

@@ -223,9 +223,9 @@ CASE(values_once)
 }
 
 /* typos: A SCHED_* variable whose name is within two letters of one that there is: the first run
- * names both on one line of stderr, later ones do not, and all go on without it. So for a variable
- * that other versions have, and this has not. Other names are other programs', and not worth a
- * word.
+ * names both on one line of stderr, later ones do not, and all continue without it. So for a
+ * variable that other versions have, and this has not. Other names are other programs', and not
+ * worth a word.
  * ctest: static
  * ctest: */
 static const char *const typos[][2] = {
@@ -305,7 +305,7 @@ CASE(typos)
 }
 
 /* help: SCHED_HELP=1 prints every variable that does something, with the values in force, and the
- * run goes on.
+ * run continues.
  * ctest: static
  * ctest: matrix deque=mutex,split,chaselev,ring idle=park threads=2 */
 static const char *const variables[] = {

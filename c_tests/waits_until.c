@@ -700,7 +700,8 @@ CASE(until_nested)
     CHECK_EQ(nested_slept, 4 * 5 + 1);
 }
 
-/* until_stopped: A process that is stopped for a while, and continued, goes on with all that has become due.
+/* until_stopped: A process that is stopped for a while, and continued, continues with all that has
+ * become due.
  * ctest: static debug sleeps
  * ctest: matrix few idle=park,spin threads=1,4 */
 static void stopped_sleeper(void *closure, struct scheduler *s)

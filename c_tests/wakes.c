@@ -1,4 +1,4 @@
-/* wakes: who is woken, and who sleeps. */
+/* wakes: wake-ups, and sleeps. */
 #include "case.h"
 #include "few_wakes.h"
 #include "fenced.h"

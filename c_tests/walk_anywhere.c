@@ -1,6 +1,7 @@
-/* A handler of a signal may walk the stack from any instruction of the library, as a profiler's does: here from every
- * single one of those that a thread executes while its tasks spawn, fork, join, yield, wait and go on, on their stacks
- * and between them. (The processor's trap flag raises SIGTRAP after each instruction.)
+/* A handler of a signal may walk the stack from any instruction of the library, as a profiler's
+ * does: here from every single one of those that a thread executes while its tasks spawn, fork,
+ * join, yield, wait and continue, on their stacks and between them. (The processor's trap flag
+ * raises SIGTRAP after each instruction.)
  * ctest: matrix deque=split,chaselev,mutex idle=park threads=1 timeout=120
  * ctest: matrix kind=steal,lifo deque=split,mutex idle=park threads=1 join=help timeout=120 */
 #include "check.h"
@@ -74,7 +75,7 @@ static void use_all(struct scheduler *s)
 
 static void task(void *closure, struct scheduler *s)
 {
-    use_all(s); /* what is done for the first time only is long, and makes stacks */
+    use_all(s); /* the first time takes long, and makes stacks */
     step();
     use_all(s);
     run_freely();
@@ -84,7 +85,7 @@ int main(void)
 {
     void *frames[FRAMES];
     struct sigaction action = {.sa_handler = on_step};
-    backtrace(frames, FRAMES); /* loads what it needs */
+    backtrace(frames, FRAMES); /* loads the libraries that it needs */
     CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
     CHECK_EQ(sched_init(1, 16, task, NULL), 0);
     CHECK_EQ(ran, 10);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 /* watchdog: SCHED_WATCHDOG: the state is shown once when no task has ended for that time and a task
- * waits or is queued, and at SIGQUIT; the run goes on. It is not shown while nothing waits. A
+ * waits or is queued, and at SIGQUIT; the run continues. It is not shown while nothing waits. A
  * handler of the program's for SIGQUIT is kept.
  * ctest: static sleeps
  * ctest: matrix few */

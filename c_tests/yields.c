@@ -184,7 +184,7 @@ CASE(yield_many)
     }
 }
 
-/* yield_starve: With one worker, a task that yields goes on however many others come: each task
+/* yield_starve: With one worker, a task that yields continues however many others come: each task
  * here spawns the next and yields.
  * ctest: matrix kind=steal,fifo,serial threads=1 */
 enum { STARVE_MOST = 20000 };

@@ -531,9 +531,10 @@ detail::if_range<R, T> parallel_reduce(R &&all, T identity, Body &&body, Combine
                                        ::scheduler *s = nullptr)
 { return parallel_reduce(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
 
-/* As parallel_reduce, but the combinations depend on the course of the run: there is one T, and another one for each
- * part that another worker takes. The result may differ a little if combine is only nearly associative. Cost: that of
- * parallel_for, an allocation for each T, and a call of combine for each T but the first. */
+/* Like parallel_reduce, but the combinations depend on the course of the run: there is one T, and
+ * another one for each part that another worker takes. The result may differ a little if combine is
+ * only nearly associative. Cost: that of parallel_for, an allocation for each T, and a call of
+ * combine for each T but the first. */
 template <class I, class J, class T, class Body, class Combine>
 detail::if_positions<I, J, T> parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine,
                                                   size_t grain = 0, ::scheduler *s = nullptr)

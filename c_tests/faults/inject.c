@@ -287,7 +287,7 @@ WRAP(int, pthread_getattr_np, (pthread_t id, pthread_attr_t *to), (id, to), ATTR
 WRAP(int, pthread_attr_init, (pthread_attr_t *to), (to), ATTRIBUTES, error_of)
 WRAP(int, pthread_key_create, (pthread_key_t *key, void (*end)(void *)), (key, end), KEY, error_of)
 
-/* To take a value away cannot fail. */
+/* The removal of a value cannot fail. */
 int pthread_setspecific(pthread_key_t key, const void *value)
 {
     NEXT(pthread_setspecific)
@@ -438,7 +438,7 @@ static int which_of(long number, long second)
     }
 }
 
-/* The same call may be one of two: as a part of a group, and alone. */
+/* The same call may be counted in two ways: as a part of a group, and alone. */
 static int also_of(long number)
 {
     return number == SYSTEM_EPOLL_PWAIT2 ? EPOLL_WAIT2 : number == SYS_preadv2 || number == SYS_pwritev2 ? NOWAIT : -1;

@@ -1,4 +1,4 @@
-/* inject.h: what a program asks of inject.so, which it is started with (LD_PRELOAD).
+/* inject.h: the interface of inject.so for the program that is started with it (LD_PRELOAD).
  *
  * A *call* is a function of the C library, or a system call behind syscall(2). Only the calls that the code of libsched
  * makes are counted, and fail; C_ALLOC counts the allocations that the C library makes for itself. */
@@ -64,7 +64,7 @@ enum fault_call {
     NOWAIT, FAULT_CALLS
 };
 
-/* What the library holds, as its calls say. */
+/* The resources that the library holds, according to its calls. */
 struct fault_held {
     long blocks;      /* of memory, from malloc */
     long mapped;      /* bytes, without the stacks of tasks if SCHED_STACK is 128K */
@@ -75,7 +75,7 @@ struct fault_held {
 struct fault_interface {
     /* From now on, of these calls the first `skip` succeed, and the next `times` fail with that errno. */
     void (*arm)(enum fault_call call, int error, long skip, long times);
-    /* From now on none fails. Returns how many have failed. */
+    /* From now on no call fails. Returns how many calls have failed. */
     long (*disarm)(void);
     /* How many of these calls there were since `arm`. */
     long (*seen)(enum fault_call call);

@@ -1,4 +1,4 @@
-/* What the scenes are made of: jobs, calls that may fail, and loops. */
+/* The parts of the scenes: jobs, calls that may fail, and loops. */
 #include "scene.h"
 
 struct outcome *outcome;

@@ -1,4 +1,5 @@
-/* What the sweeps of faults and of limits have in common: the process of a point, and what its end means. */
+/* The common part of the sweeps of faults and of limits: the process of a point, and the meaning of
+ * its end. */
 #include "point.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -73,7 +74,7 @@ void run_process(void (*body)(void *), void *arg, struct end *end)
     close(fd);
 }
 
-/* --- what became of it ------------------------------------------------------------ */
+/* --- the end of the process ------------------------------------------------------- */
 
 static const char *const documented_ends[] = {
     "libsched: deadlock: ", /* no memory for stacks: tasks lie on top of each other */

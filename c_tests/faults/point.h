@@ -1,5 +1,6 @@
-/* point.h: a point of a sweep is a process of its own that plays a scene under one kind while something fails. What
- * became of it is told by its status, by what it said, and by the report, which lies in memory that it shares. */
+/* point.h: a point of a sweep is a process of its own that plays a scene under one kind while
+ * something fails. Its end is described by its status, by its output, and by the report, which lies
+ * in memory that it shares. */
 #ifndef POINT_H
 #define POINT_H
 
@@ -9,7 +10,7 @@
 enum { KINDS = 5 };
 extern const char *const kinds[KINDS];
 
-/* What the process of a point reports. */
+/* The report of the process of a point. */
 struct report {
     struct outcome outcome;
     long failed;             /* calls that were made to fail */
@@ -18,7 +19,7 @@ struct report {
     atomic_int round;
 };
 
-/* That of the point that this process plays, or waits for. */
+/* The report of the point that this process plays, or waits for. */
 extern struct report *report;
 
 /* Memory that a process shares with its children. */
@@ -37,16 +38,18 @@ void run_process(void (*body)(void *), void *arg, struct end *end);
 enum result { NO_EFFECT, ERRORS, FEWER, MESSAGE, RESULTS };
 extern const char *const words[RESULTS];
 
-/* What the point shows; RESULTS if it is wrong. `also` is a further message with which a process may end, or NULL. */
+/* The result of the point; RESULTS if it is wrong. `also` is a further message with which a process
+ * may end, or NULL. */
 enum result judge(const struct end *end, const char *also);
 
-/* In a word, what is wrong with a process that is judged so. */
+/* A word for the fault of a process with this result. */
 const char *wrong_end(const struct end *end);
 
 enum { HELD_BLOCKS = 1, HELD_MAPPED = 2, HELD_DESCRIPTORS = 4, HELD_THREADS = 8 };
 
-/* Calls play(arg) `rounds` times in each of several parts. Returns of what one more is held after each round, except
- * for those in `exempt`. Caches may grow for some time, but not by each round. */
+/* Calls play(arg) `rounds` times in each of several parts. Returns the resources of which one more
+ * is held after each round, except for the resources in `exempt`. Caches may grow for some time,
+ * but not by each round. */
 int grows(void (*play)(void *), void *arg, int rounds, int exempt);
 
 /* The number of the kind, or of the scene; ends the process if there is none. */

@@ -1,7 +1,8 @@
 /* scene.h: the scenes that the sweep plays. A scene uses a part of the interface, checks that each accepted task runs
  * exactly once, and leaves nothing open. Calls that may fail are made by DONE.
  *
- * Each file calls those above it alone: parts.c, foreign.c, whole.c, talk.c, scenes.c, point.c, and sweep.c or ../limits. */
+ * Each file calls only the files before it: parts.c, foreign.c, whole.c, talk.c, scenes.c, point.c,
+ * and sweep.c or ../limits. */
 #ifndef SCENE_H
 #define SCENE_H
 
@@ -18,7 +19,7 @@ struct scene {
 extern const struct scene scenes[];
 extern const int scene_count;
 
-/* What the calls of a scene did. */
+/* The outcome of the calls of a scene. */
 struct outcome {
     atomic_int errors;  /* calls that returned -1, with a documented errno */
     atomic_int missing; /* the most workers of a run that got no thread */
@@ -30,7 +31,7 @@ extern struct outcome *outcome;
 enum phase {
     STRICT,  /* nothing fails: no call of the library may */
     ONCE,    /* a single call fails: the library's call that fails succeeds when it is repeated */
-    LASTING, /* from some call on, all fail: the scene does without what it does not get */
+    LASTING, /* from some call on, all fail: the scene does without the refused resources */
 };
 
 extern enum phase phase;
@@ -63,7 +64,7 @@ struct job {
 
 /* A job that has not been used since `check_jobs`. */
 struct job *new_job(void);
-/* As a task: the job has run. */
+/* The function of a task: the job has run. */
 void run_job(void *job, struct scheduler *s);
 /* All jobs have run as often as they should. */
 void check_jobs(void);
@@ -79,13 +80,13 @@ void talk(void);
 enum { LOOP_ELEMENTS = 3000 };
 void use_loops(int *array, struct scheduler *s);
 
-/* A thread of the program, which supplies what tasks wait for. Begins before anything fails. */
+/* A thread of the program, which does what tasks wait for. It begins before anything fails. */
 void begin_foreign(void);
 void meet_foreign(struct scheduler *s);
 /* Waits for a unit that the thread supplies. */
 void wait_foreign(struct scheduler *s);
 
-/* Notes how many threads the run that has ended, or that of s, lacked. */
+/* Notes how many threads the run that has ended, or the run of s, lacked. */
 void note_missing(struct scheduler *s);
 
 #endif

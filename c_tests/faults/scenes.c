@@ -52,7 +52,7 @@ static void default_pool(void)
         pause_us(20);
 }
 
-/* Queues beyond what is kept ready, and stacks: of so many tasks some wait. */
+/* Longer queues than are kept ready, and stacks: some of this many tasks wait. */
 enum { FLOOD = 20000, MAPPED = 600000, WAITING = 40, CROWD = 20000 };
 
 static atomic_long flooded;
@@ -114,8 +114,8 @@ static void crowd(void)
     flood_of(CROWD, WAITING);
 }
 
-/* Runs that write all that a run can write, which is no reason to fail; the files have relative names, and later runs begin
- * in a folder where nobody can write. */
+/* Runs that write all files that a run can write; an error in a file does not fail the run; the
+ * files have relative names, and later runs begin in a folder where nobody can write. */
 static void files(void)
 {
     setenv("SCHED_STATS", "json", 1);

@@ -20,7 +20,7 @@ static const struct fault {
 };
 
 enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 160,
-    LEAKS_OF = 5, LEAKS_OF_ALL = 32, /* of so many points one looks for leaks */
+    LEAKS_OF = 5, LEAKS_OF_ALL = 32, /* one of this many points looks for leaks */
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100,
     DENSE = 64, THINNER = 16 }; /* see to_next */
@@ -32,7 +32,7 @@ struct series {
 
 static struct series all[MOST_SERIES];
 
-/* What all processes of the sweep count. */
+/* The counts of all processes of the sweep. */
 struct totals {
     atomic_int next, stopped_at; /* series */
     atomic_long points[FAULT_COUNT][RESULTS], wrong, processes;
@@ -106,7 +106,7 @@ static void play_point(void *arg)
     play(series, STRICT, 0);
 }
 
-/* --- what became of it ------------------------------------------------------------- */
+/* --- the ends of the processes ----------------------------------------------------- */
 
 static enum result run_point(const struct series *series, long skip, int rounds, struct end *end)
 {
@@ -134,8 +134,8 @@ static int sweep_point(const struct series *series, long skip, int rounds)
     enum result result = run_point(series, skip, rounds, &end);
     if (result == RESULTS)
         say_wrong(series, skip, rounds, &end, wrong_end(&end));
-    /* Caches have grown, or more than that. What a busy machine holds at once grows by a stack now and then, of which
-     * a part of so many rounds has less than a page a round. */
+    /* Caches have grown, or more than that. What a busy machine holds at once grows by a stack now
+     * and then, of which a part of this many rounds has less than a page a round. */
     for (int longer = 40; rounds > 1 && result != RESULTS && report->grows; longer *= 4) {
         run_point(series, skip, longer, &end);
         if (longer == LONG_ROUNDS && report->grows) {
@@ -209,7 +209,7 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
                     all[n++] = (struct series){kind, scene, fault, lasting, calls};
                 }
         }
-    /* In some order that is always the same: if the sweep is stopped, it has tried something of everything. */
+    /* In a fixed random order: if the sweep is stopped, it has tried something of everything. */
     uint64_t x = 88172645463325252u;
     for (int i = n - 1; i > 0; i--) {
         int other = (int)(next_random(&x) % (uint64_t)(i + 1));

@@ -21,10 +21,10 @@ static int own[ENDS], others[ENDS];
 static atomic_int state;
 enum { IDLE, ASKED, READY, OVER };
 
-/* What tasks ask the partner for: to call, to close a descriptor, to cancel their group. */
+/* The requests of tasks to the partner: to call, to close a descriptor, to cancel their group. */
 static atomic_int wants_call, wants_close, wants_cancel;
 static sched_group cancelled = SCHED_GROUP_INIT;
-static struct sockaddr_in called, address; /* what the partner connects to, and what the tasks do */
+static struct sockaddr_in called, address; /* the partner's and the tasks' targets */
 static int partners_listener;
 
 /* --- the partner ----------------------------------------------------------------- */

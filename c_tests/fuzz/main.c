@@ -1,6 +1,7 @@
-/* main.c: runs the programs of files, and prints for each how many tasks it had. A program that does not do what
- * predict.c says ends the process with status 1; the one that was running is the one after the last that was printed.
- * Usage: fuzz [-r REPEAT] [-t THREADS] FILE...   SCHED_* variables are the settings. */
+/* main.c: runs the programs of files, and prints for each how many tasks it had. A program whose
+ * results differ from predict.c's ends the process with status 1; the program that was running
+ * follows the last one that was printed. Usage: fuzz [-r REPEAT] [-t THREADS] FILE...   SCHED_*
+ * variables are the settings. */
 #include "program.h"
 
 static char *text_of(const char *path)

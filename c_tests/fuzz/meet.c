@@ -7,7 +7,7 @@
 
 struct meeting {
     sched_sem gate;
-    size_t count; /* of those that meet; of a pipe, whether both sides are there: written before the gate opens */
+    size_t count; /* tasks that meet; in a pipe, whether both sides are there. Written at the gate */
     /* sem */
     sched_sem units;
     atomic_size_t inside;
@@ -23,7 +23,7 @@ struct meeting {
     /* channel */
     struct sched_channel *channel;
     atomic_size_t sent, received, senders;
-    /* stream: as channel, but */
+    /* stream: like channel, but */
     int ends[2];
 };
 

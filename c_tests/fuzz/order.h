@@ -1,5 +1,5 @@
-/* order.h: what the numbers of the statement `order` say, for its execution and for its prediction. Nothing here calls the
- * library. */
+/* order.h: the meaning of the numbers of the statement `order`, for its execution and for its
+ * prediction. Nothing here calls the library. */
 #ifndef ORDER_H
 #define ORDER_H
 
@@ -11,7 +11,7 @@ enum by { BY_NODES, BY_ADDRESSES, BY_GRAPH, ORDERS };
 struct shape {
     int block[MOST_BLOCKS];         /* of the task at each place */
     unsigned before[MOST_BLOCKS];   /* bits: the places of its predecessors in the last run */
-    unsigned at_first[MOST_BLOCKS]; /* of them, those that are predecessors in each run */
+    unsigned at_first[MOST_BLOCKS]; /* the number of these that are predecessors in each run */
     size_t runs;
 };
 
@@ -61,7 +61,8 @@ static inline unsigned before_in_run(const struct shape *shape, int place, size_
     return run + 1 < shape->runs ? shape->at_first[place] : shape->before[place];
 }
 
-/* What the task at a place leaves, from the value of its block and from what its predecessors have left. */
+/* The value that the task at a place leaves, from the value of its block and from its predecessors'
+ * values. */
 static inline uint64_t left_at(uint64_t value, unsigned before, const uint64_t *left)
 {
     for (int i = 0; i < MOST_BLOCKS; i++)
@@ -74,13 +75,13 @@ static inline uint64_t left_at(uint64_t value, unsigned before, const uint64_t *
 
 enum { CELLS = 4, MOST_USES = 5 };
 
-/* What a task does with a cell; perhaps it uses a cell twice. */
+/* A use of a cell by a task, which may use a cell twice. */
 struct use {
     size_t cell;
     int reads, writes;
 };
 
-/* Those of the task of a block; their number. */
+/* Writes the uses of the task of a block; returns their number. */
 static inline int uses_of(const struct statement *now, int block, struct use *use)
 {
     int n = (int)(drawn(now, USES, (size_t)block) % (MOST_USES + 1));

@@ -55,7 +55,8 @@ static const char *skip_blanks(const char *at)
     }
 }
 
-/* Where a statement stands: whether it must be a leaf, and which mutexes the task may still lock. */
+/* The place of a statement: whether it must be a leaf, and which mutexes the task may still lock.
+ * */
 struct place {
     int in_leaves;
     size_t first_mutex;

@@ -132,7 +132,7 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         return path + predict_loop(now, now->n[0], path, totals);
     case REDUCE:
         return predict_reduction(now->n[0], path);
-    case SORT: /* compares with what it sorts */
+    case SORT: /* compares with the sorted numbers */
         return path;
     case BARRIER:
         for (int i = 0; i < now->blocks; i++) {

@@ -69,10 +69,11 @@
  *   task that creates them opens a gate only when the last of them is queued. The creator itself waits for nothing
  *   before, and the number of those that meet is the number of those that were accepted.
  *
- * A cycle has no arrow of the last sort, since it would have to go on from a task that needs only holders of higher
- * mutexes. Along the other arrows the time of the beginning grows. So there is no cycle, and some task can go on. A
- * worker is there to do so: a thread of a run is kept only by another run or pool that a task waits for, whose tasks
- * began later, too, and use none of the objects of the run around: each run has mutexes of its own.
+ * A cycle has no arrow of the last sort, since it would have to continue from a task that needs
+ * only holders of higher mutexes. Along the other arrows the time of the beginning grows. So there
+ * is no cycle, and some task can continue. A worker is there to do so: a thread of a run is kept
+ * only by another run or pool that a task waits for, whose tasks began later, too, and use none of
+ * the objects of the run around: each run has mutexes of its own.
  *
  * # What is checked
  *
@@ -131,7 +132,8 @@ static inline const struct block *block_of(const struct statement *now, size_t i
     return &now->block[i % (unsigned)now->blocks];
 }
 
-/* What each thread of `foreign` does by itself: a loop that comes to each block several times, a sort, a reduction. */
+/* The work that each thread of `foreign` does by itself: a loop that comes to each block several
+ * times, a sort, a reduction. */
 static inline struct range foreign_loop(const struct statement *now)
 {
     return (struct range){3 * (unsigned)now->blocks, now->n[1] % 2};
@@ -143,7 +145,7 @@ enum { FOREIGN_SORTED = 500, FOREIGN_TERMS = 100 };
 struct block *parse(const char **text);
 void free_program(struct block *program);
 
-/* What a program does as a whole. */
+/* The totals of a program. */
 struct totals {
     atomic_size_t tasks; /* that have begun */
     atomic_ullong sum;   /* of the values of tasks that nobody waits for */
@@ -171,17 +173,18 @@ void check_context(struct context *run);
 /* A task of a program. */
 struct task {
     const struct block *block;
-    uint64_t path; /* where it is in the program: what its value depends on */
+    uint64_t path; /* its place in the program, on which its value depends */
     struct context *run;
     struct totals *totals;
     struct meeting *with; /* of tasks that meet */
     size_t rounds;
     uint64_t value;
-    int begun, ended; /* not atomic: what orders them is what is tested */
+    int begun, ended; /* not atomic: the order of these accesses is under test */
 };
 
 struct task task_of(const struct block *block, uint64_t path, const struct task *parent);
-/* As tasks of the library: for a task that somebody waits for, for a copy, and for one whose memory is its own. */
+/* Functions of tasks of the library: for an awaited task, for a copy, and for a task with its own
+ * memory. */
 void run_awaited(void *task, struct scheduler *s);
 void run_copied(void *task, struct scheduler *s);
 void run_alone(void *task, struct scheduler *s);
@@ -253,7 +256,7 @@ static inline uint64_t value_of_map(struct map map)
     return mix(map.a + mix(map.b));
 }
 
-/* Of the items of a pipe, the sum of the values. */
+/* The sum of the values of the items of a pipe. */
 static inline uint64_t value_of_items(uint64_t path, size_t n)
 {
     uint64_t sum = 0;

@@ -13,7 +13,7 @@ static void spawn_copy(const struct statement *now, uint64_t path, struct task *
         run_copied(&new, s);
 }
 
-/* A task of the run around this one, which goes on while this one does. */
+/* A task of the run around this one, which continues while this one does. */
 static void spawn_up(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
 {
     struct context *outer = task->run->outer;

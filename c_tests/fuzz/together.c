@@ -101,7 +101,7 @@ static int workers_of(struct scheduler *s)
     return (int)stats.threads;
 }
 
-/* Whether so many tasks may compute until others have begun: at least one worker does not. */
+/* Whether this many tasks may compute until others have begun: at least one worker does not. */
 static int may_compute(struct context *run, int tasks, struct scheduler *s)
 {
     if (sched_worker_index(s) < 0)
@@ -128,7 +128,7 @@ uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *t
     for (int i = 0; i < now->blocks; i++) {
         member[i] = (struct member){task_of(&now->block[i], part(path, i), task), &gang};
         if (!accepted(sched_group_spawn(&group, run_member, &member[i], s))) {
-            gang.computes = 0; /* else the refused task would wait here for those that are not spawned yet */
+            gang.computes = 0; /* else this would wait for tasks that are not spawned yet */
             run_member(&member[i], s);
         }
     }

@@ -20,7 +20,7 @@
  * folder. */
 #define KEPT_CALLS(X) X(exit) X(exit_group) X(rt_sigreturn) X(restart_syscall) X(clock_nanosleep) X(chdir)
 
-/* What other processors have in place of some. */
+/* The calls of other processors in place of some of these. */
 #define CALLS_ELSEWHERE(Y) Y(ppoll) Y(readlinkat) Y(getpgid)
 
 /* Calls that some processors lack. */

@@ -6,7 +6,7 @@
 
 struct call {
     const char *name;
-    long number; /* -1 where there is none */
+    long number; /* -1 if there is none */
 };
 
 #define X(name) {#name, SYS_##name},
@@ -72,7 +72,7 @@ static const char *allow_listed(long unused)
 
 const struct limit only_listed = {.name = "seccomp: all but the listed calls kill", .apply = allow_listed, .flags = CONFINES | FITS};
 
-/* What the C library says where it cannot do without a call. */
+/* The message of the C library if it cannot do without a call. */
 static const char *end_without(const char *call)
 {
     return strcmp(call, "rseq") == 0 ? "rseq registration failed"

@@ -1,10 +1,11 @@
 /* The sweep of limits: plays each scene under each kind in a process of its own from which the system withholds
  * something. `limits` alone lists the arguments.
  *
- * In its process the scene is played three times: twice under the limit, in a process that has not used the library yet
- * and in one that has, and once when the limit is lifted, when every call has to succeed. A limit that binds one thread
- * and those that it makes binds a thread that plays the first two; the first thread plays the last. What cannot be
- * lifted stays. Then, for some, the play under the limit is repeated: what is held must not grow each time. */
+ * In its process the scene is played three times: twice under the limit, in a process that has not
+ * used the library yet and in one that has, and once when the limit is lifted, when every call has
+ * to succeed. A limit that binds one thread and those that it makes binds a thread that plays the
+ * first two; the first thread plays the last. A limit that cannot be lifted stays. Then, for some
+ * points, the play under the limit is repeated: the held resources must not grow each time. */
 #include "limits.h"
 #include <dirent.h>
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ struct point {
     int kind, scene, limit, rounds;
 };
 
-/* What all processes of the sweep count. */
+/* The counts of all processes of the sweep. */
 struct totals {
     atomic_int next;
     atomic_long points[MOST_LIMITS][CLASSES], processes;
@@ -70,8 +71,9 @@ static void set(const char *(*how)(long))
         skip(why);
 }
 
-/* What a refused call leaves behind by itself. Without getpid the confined thread seems to be of another process than
- * those that are not confined, and leaves alone what these hold, as a forked child does. */
+/* The resources that a refused call leaves behind by itself. Without getpid the confined thread
+ * seems to be of another process than those that are not confined, and leaves alone what these
+ * hold, as a forked child does. */
 static int exempt(void)
 {
     static const char *const maps[] = {": munmap:", ": mremap:", ": getpid:"};
@@ -150,7 +152,7 @@ static void share_report(void)
     setenv("LIMITS_REPORT", text, 1);
 }
 
-/* --- what became of it ------------------------------------------------------------- */
+/* --- the ends of the processes ----------------------------------------------------- */
 
 /* A message with which the process may end. Where there is no memory for stacks, tasks lie on top of each other: too
  * deep, if there are as many as in the largest scene. */

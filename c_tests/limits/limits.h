@@ -1,4 +1,4 @@
-/* limits.h: what the system may withhold from a process, each as a row of a table. */
+/* limits.h: resources that the system may withhold from a process, each as a row of a table. */
 #ifndef LIMITS_H
 #define LIMITS_H
 
@@ -7,7 +7,7 @@
 enum flags {
     FITS = 1,     /* no call of the library may fail */
     SHOWS = 2,    /* some point has another outcome than to be done all the same, or the limit has no effect */
-    CONFINES = 4, /* in force for a thread and those that it makes, and never lifted */
+    CONFINES = 4, /* in force for a thread and the threads that it makes, and never lifted */
     KILLS = 8,    /* the kernel may end the process */
     AT_START = 16, /* in force before the foreign thread is made; not lifted */
     MUTE = 32      /* no memory for the handler that says that a stack has overflowed */

@@ -62,14 +62,14 @@ static const char *become_nobody(long unused)
                ? NULL : "root cannot become another user here";
 }
 
-enum { OWN_THREADS = 2 }; /* that of main, and the foreign one */
+enum { OWN_THREADS = 2 }; /* the main thread, and the foreign one */
 
 static const char *limit_threads(long more)
 {
     return set_limit(RLIMIT_NPROC, (rlim_t)(OWN_THREADS + more));
 }
 
-/* What is mapped from now on is locked, and counts. */
+/* Memory mapped from now on is locked, and counts. */
 static const char *limit_locked(long most)
 {
     if (mlockall(MCL_FUTURE | MCL_ONFAULT) != 0)

@@ -81,7 +81,7 @@ fn in_order(jobs: &[Job]) -> Vec<&Job> {
         found.sort_by(|one, other| other.limit.total_cmp(&one.limit));
         found
     };
-    // The runs that sleep go on beside all other jobs, so their programs are built first.
+    // The runs that sleep continue beside all other jobs, so their programs are built first.
     let mut order = longest_first(&|job| job.builds && asleep.contains(&job.program));
     order.extend(longest_first(&|job| job.builds && !asleep.contains(&job.program)));
     let checks = longest_first(&|job| !job.builds && !built.contains(&job.program));

@@ -4,10 +4,10 @@
 //! - Each task begins once, and no two of its slices overlap.
 //! - Each arrow has two ends, the second one not before the first, at the begin of a slice. A task
 //!   that another worker has spawned has an arrow from there.
-//! - A task waits and goes on in turn, with the same kind of wait at both ends.
-//! - A task that begins a blocking section goes on after its end; if that is on another track, an
+//! - A task waits and continues in turn, with the same kind of wait at both ends.
+//! - A task that begins a blocking section continues after its end; if that is on another track, an
 //!   arrow leads there.
-//! - A task that goes on on another track than the one it was on has an instant `migrate` there,
+//! - A task that continues on another track than the one it was on has an instant `migrate` there,
 //!   which says so. There are no others.
 //! - No more workers are busy than there are.
 //! - No whole number has more than 53 bits: viewers in JavaScript would take several for one.
@@ -32,7 +32,7 @@ const SKEW: f64 = 1.0;
 /// A run and a worker.
 type At = (u64, u64);
 
-/// When and where the blocking sections of a task begin, and when and where it goes on.
+/// When and where the blocking sections of a task begin, and when and where it continues.
 type Sections = [Vec<(f64, At)>; 2];
 
 /// A slice: the name, the run and the task, and where and when it is. The task is known at its end.
@@ -60,9 +60,9 @@ struct Replay {
     /// Of each number, the ends of the task's life, and of its waits there: when, whether it ends, and
     /// whether it is a wait.
     lives: BTreeMap<String, Vec<(f64, bool, bool)>>,
-    /// Of each task, where and when a blocking section begins, and where it goes on.
+    /// Of each task, where and when a blocking section begins, and where it continues.
     sections: BTreeMap<(u64, u64), Sections>,
-    /// The instants `migrate`: the task, where and when it goes on, and where it was before.
+    /// The instants `migrate`: the task, where and when it continues, and where it was before.
     migrates: BTreeMap<((u64, u64), At, u64), u64>,
     workers: BTreeMap<u64, u64>,
     most_busy: BTreeMap<u64, u64>,

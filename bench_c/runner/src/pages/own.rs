@@ -134,8 +134,8 @@ impl Options<'_> {
         let text =
             text.context("it used no libsched that writes statistics: is it linked with it?")?;
         let stats = Stats::parse(&text)?;
-        // The statistics do not say when a run began: several runs may have gone on at the same time,
-        // and then the library was in charge for less than their sum.
+        // The statistics do not say when a run began: several runs may have continued at the same
+        // time, and then the library was in charge for less than their sum.
         let more = [
             ("tasks", stats.tasks as f64),
             ("runs", stats.runs as f64),

@@ -26,7 +26,7 @@ struct Node {
     depth: usize,
 }
 
-/// SHA-1 of a message of so many words, few enough for one block.
+/// SHA-1 of a message of this many words, few enough for one block.
 fn sha1<const N: usize>(message: [u32; N]) -> [u32; 5] {
     const START: [u32; 5] = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0];
     let mut w = [0u32; 80];

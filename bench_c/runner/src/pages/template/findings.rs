@@ -236,7 +236,7 @@ impl Source {
         listed(&kinds.iter().filter_map(one).collect::<Vec<_>>())
     }
 
-    /// How many ns a task of so many iterations takes.
+    /// How many ns a task of this many iterations takes.
     pub fn length(&self, grain: &str, threads: &str) -> String {
         let cal = ["lifo", "fifo", "steal", "cont"].iter().find_map(|kind| {
             let case = self.data.find(&format!("lab grain {kind} {threads} data={grain}"))?;
