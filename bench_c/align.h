@@ -16,7 +16,7 @@ struct align {
     size_t cells;
 };
 
-/* The last cell of block (i, j), both from 1 on; those of a block 0 are zero. */
+/* The last cell of block (i, j); i and j count from 1. The cells of a block 0 are zero. */
 static inline float *align_block(const struct align *al, long i, long j)
 {
     long row = i < al->blocks ? i * al->rows : al->n, column = j < al->blocks ? j * al->rows : al->n;
@@ -70,7 +70,7 @@ static inline struct align align_new(const struct bench *b)
     return al;
 }
 
-/* True if the table is that of one block. */
+/* True if the table equals the table of one block. */
 static inline int align_right(const struct align *al, uint64_t *sum)
 {
     *sum = 0;

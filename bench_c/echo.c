@@ -34,7 +34,7 @@ static struct connection {
 static int open_connections = CONNECTIONS;
 static int is_io, is_beside;
 static long n;
-static sem_t begins; /* the run of the server does */
+static sem_t begins; /* posted when the run of the server begins */
 static atomic_int left;
 static atomic_llong computed_ns; /* processor time of the computing tasks */
 static long answered, wrong; /* answers */

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         bench_refuse(&b, b.data, "it is %s", about.data);
     long tasks, right = fib_answer(b.n, &tasks);
     if (counters)
-        tasks = 2 * tasks - 1; /* the leaves are tasks, too */
+        tasks = 2 * tasks - 1; /* the leaves are also tasks */
 
     for (int r = 0; r < b.repetitions; r++) {
         struct call call = {b.n, -1};

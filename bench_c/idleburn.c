@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 static long milliseconds, slept; /* slept: how long, by the task's clock */
-static double burnt;             /* processor seconds meanwhile */
+static double burnt;             /* processor seconds during the sleep */
 static int workers;
 static atomic_int here;
 

@@ -219,7 +219,7 @@ static inline void bench_spin(double seconds)
 
 enum { WAKEUP_PATIENCE = 20 }; /* seconds until a task that does not start is given up */
 
-/* What the asking and the answering thread share. */
+/* The data that the asking and the answering thread share. */
 struct wakeup {
     long n;
     double *latency; /* seconds, one a round; rounds are numbered from 1 */

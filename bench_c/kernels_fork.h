@@ -123,7 +123,7 @@ enum {
     KNAPSACK_ITEMS = 24,
     KNAPSACK_PREFIX = 10,
     KNAPSACK_ATTEMPTS = 1 << KNAPSACK_PREFIX,
-    KNAPSACK_POLL = 6, /* an attempt asks whether it is still wanted when so many items are left */
+    KNAPSACK_POLL = 6, /* an attempt asks whether it is wanted when this many items are left */
 };
 
 struct knapsack {

@@ -16,7 +16,7 @@
 
 #include "measure.h"
 
-/* What becomes of the results of the iterations. */
+/* The use of the results of the iterations. */
 enum loops_way { LOOPS_STORED, LOOPS_ADDED };
 
 struct loops {
@@ -111,7 +111,7 @@ __attribute__((noinline, aligned(64), unused)) static void loops_range(struct lo
         loops_iteration(l, i);
 }
 
-/* The same for iterations whose results are added up. */
+/* The result of an iteration, in loops whose results are added up. */
 static inline uint64_t loops_result(const struct loops *l, size_t i)
 {
     return bench_turns(l->start, l->turns[i]);

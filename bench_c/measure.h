@@ -251,7 +251,7 @@ static inline void bench_field(struct bench *b, const char *name, double value)
     snprintf(b->extra + used, sizeof b->extra - used, " %s=%.6g", name, value);
 }
 
-/* The same for a word. */
+/* Like bench_field, for a word. */
 static inline void bench_word(struct bench *b, const char *name, const char *word)
 {
     size_t used = strlen(b->extra);
@@ -300,7 +300,7 @@ static inline void bench_lcg(int *a, long n)
     }
 }
 
-/* The same for an array in any order. A sort must not change it. */
+/* A checksum of an array in any order. A sort must not change it. */
 static inline uint64_t bench_multiset(const int *a, long n)
 {
     uint64_t sum = 0;

@@ -27,7 +27,7 @@ static struct {
     long entered[MOST];
     uint64_t sum;
 } shared;
-/* How many sections have begun. Whoever waits reads it before. */
+/* The number of sections that have begun. A task or thread reads it before it waits. */
 static atomic_long begun;
 
 static void lock(struct scheduler *s)

@@ -78,7 +78,8 @@ static void first_task(void *closure, struct scheduler *s)
         adds_nodes(s);
 }
 
-/* Of a point: the first edge to a successor, the number of predecessors that are not computed, and the edges to it. */
+/* The lists of a point: the first edge to a successor, the number of predecessors that are not
+ * computed, and the edges to the point. */
 struct lists {
     struct lists_edge { struct lists *to; struct lists_edge *next; } *after, edges[2];
     int before;

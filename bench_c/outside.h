@@ -105,7 +105,7 @@ static inline void outside_run(struct bench *b, int threads, void (*f)(long lo, 
 
 enum { SPARSE_WORK = 10, SPARSE_PAUSE = 200, SPARSE_PATIENCE = 20 }; /* us, us, s */
 
-/* On a line of its own. */
+/* A job on a cache line of its own. */
 struct sparse_job {
     double handed, started, ended;
     uint64_t result;
@@ -132,7 +132,7 @@ static inline void sparse_clear(void)
     sparse.ended = 0;
 }
 
-/* What a job does. */
+/* The work of a job. */
 static inline void sparse_job(struct sparse_job *job)
 {
     job->started = bench_now();
@@ -194,7 +194,7 @@ enum { BESIDE_BODY = 1000, BESIDE_LOOP = 20, BESIDE_PAUSE = 1000 }; /* us */
 enum { BESIDE_PARTS = 16, BESIDE_ALONE = 100 };                      /* of a loop; loops */
 
 static struct {
-    long bodies, body_turns; /* those of the job */
+    long bodies, body_turns; /* the bodies of the job */
     unsigned char *seen;     /* of each body, how often it was done */
     long part_turns;
     uint64_t parts[BESIDE_PARTS][8]; /* of main's loops, on lines of their own */

@@ -40,7 +40,7 @@ static inline size_t phases_length(const struct phases *p)
     return (size_t)p->work * 1000;
 }
 
-/* Of n phases: their parts or their elements. */
+/* The number of parts, or of elements, of n phases. */
 static inline long phases_elements(const struct phases *p, long n)
 {
     return n * (phases_are_sums(p) || phases_are_sorts(p) ? (long)phases_length(p) : (long)PHASE_PARTS);

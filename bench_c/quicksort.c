@@ -181,7 +181,8 @@ static double schedule(int processors)
     return now;
 }
 
-/* For -s, after a run of `tasks` tasks on the same data. True if this pass has sorted the data, too. */
+/* For -s, after a run of `tasks` tasks on the same data. True if this pass has also sorted the
+ * data. */
 static int critical_path(struct bench *b, long n, long tasks)
 {
     size_t size = (size_t)tasks * sizeof *steps;

@@ -16,7 +16,8 @@ enum lu_kind { LU_DIAGONAL, LU_RIGHT, LU_BELOW, LU_INNER };
 
 struct lu_step {
     enum lu_kind kind;
-    /* What it reads: two blocks of an inner step, none of the diagonal's; and what it changes. */
+    /* The blocks that the task reads: two blocks of an inner step, none of the diagonal's; and the
+     * block that it changes. */
     double *left, *above, *block;
 };
 

@@ -48,7 +48,7 @@ static void first_task(void *closure, struct scheduler *s)
     sched_sem_post(&turn[0]);
 }
 
-/* --- what the kernel gives --------------------------------------------------------- */
+/* --- the kernel's means ------------------------------------------------------------ */
 
 static sem_t bare[TASKS];
 

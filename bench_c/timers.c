@@ -26,7 +26,7 @@ static sched_timer *pending;
 static double *late;
 static atomic_int stop;
 static atomic_long ran;
-/* Of the last repetition. */
+/* The tasks of the last repetition. */
 static atomic_long tasks;
 static atomic_int arrived;
 
@@ -36,7 +36,7 @@ static void never(void *closure, struct scheduler *s)
     atomic_fetch_add(&ran, 1);
 }
 
-/* Some time in the 16 s that begin in an hour: the order of the deadlines is that of no queue. */
+/* A random time in the 16 s that begin in an hour, so that the deadlines come in no order. */
 static sched_time some_time(uint64_t *random)
 {
     *random = bench_mix(*random + 1);

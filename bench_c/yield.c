@@ -54,7 +54,7 @@ static void calls(void *closure)
             call(i);
 }
 
-/* --- what the kernel and libc give ------------------------------------------------- */
+/* --- the means of the kernel and libc ---------------------------------------------- */
 
 static void *thread(void *closure)
 {
@@ -97,7 +97,8 @@ static void make(int i, ucontext_t *next)
 static void contexts(void *closure)
 {
     (void)closure;
-    /* The first context ends first, and continues the other, which has made its last turn and then ends, too. */
+    /* The first context ends first, and continues the other, which has made its last turn and then
+     * also ends. */
     make(0, &context[1]);
     make(1, &back);
     if (swapcontext(&back, &context[0]) != 0)

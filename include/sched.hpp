@@ -52,7 +52,7 @@ inline bool whole(int result, const char *call) { return result == 0 || (was_sto
 /* True if a call has succeeded before its deadline. */
 inline bool in_time(int result, const char *call)
 { return result == 0 || (error() == ETIMEDOUT ? false : (fail(call), false)); }
-template <class R, class P> sched_time nanoseconds(std::chrono::duration<R, P> time) /* rounded up; what is too long is forever */
+template <class R, class P> sched_time nanoseconds(std::chrono::duration<R, P> time) /* rounded up; too long a time means forever */
 {
     double seconds = std::chrono::duration<double>(time).count();
     if (seconds < -9.2e9) return -SCHED_FOREVER;
@@ -173,7 +173,8 @@ template <class I, class J> inline constexpr bool are_positions = /* two numbers
 template <class I, class J, class R> using if_positions = std::enable_if_t<are_positions<I, J>, R>;
 template <class C, class R>
 using if_range = std::enable_if_t<!position<std::remove_cv_t<std::remove_reference_t<C>>>::value, R>;
-/* An array is a range, and also an iterator: what a scan writes to, and what adds, tell which one is meant. */
+/* An array is a range, and also an iterator: the output and the operation of a scan tell which one
+ * is meant. */
 template <class Op, class R> using if_operation = std::enable_if_t<!position<Op>::value, R>;
 template <class I, class J, class Out, class R>
 using if_scan = std::enable_if_t<are_positions<I, J> && position<Out>::value && !std::is_integral_v<Out>, R>;
@@ -215,9 +216,9 @@ template <class At, class Body> inline constexpr bool by_block =
     !std::is_invocable_v<Body &, typename element<At>::type> && std::is_invocable_v<Body &, At, At>;
 } // namespace detail
 
-/* Calls f() as the first task of a run with `workers` workers (0: sched_default_threads()), and returns its value when
- * all tasks of the run have ended. Rethrows the first exception that left f or a task of spawn. Cost: that of
- * sched_init. */
+/* Calls f() as the first task of a run with `workers` workers (0: sched_default_threads()), and
+ * returns its value when all tasks of the run have ended. Rethrows the first exception that left f
+ * or a task of spawn. Cost: that of sched_init. */
 template <class F> auto run(int workers, F &&f)
 {
     detail::root here;
@@ -233,9 +234,10 @@ template <class F> auto run(int workers, F &&f)
 }
 template <class F> auto run(F &&f) { return run(0, f); }
 
-/* Adds the task f(), for which run waits. In other runs and pools nothing waits for it, and an exception that leaves f
- * calls std::terminate. If spawn throws, there is no task, and f may have been moved. Cost: that of sched_spawn_copy,
- * and an allocation if f is not trivially copyable or has more than SCHED_COPY_MAX bytes. */
+/* Adds the task f(), for which run waits. In other runs and pools nothing waits for it, and an
+ * exception that leaves f calls std::terminate. If spawn throws, there is no task, and f may have
+ * been moved. Cost: that of sched_spawn_copy, and an allocation if f is not trivially copyable or has
+ * more than SCHED_COPY_MAX bytes. */
 template <class F> void spawn(F &&f, ::scheduler *s = nullptr)
 {
     detail::add(detail::spawned<std::decay_t<F>>{std::forward<F>(f)}, "sched_spawn",
@@ -244,16 +246,16 @@ template <class F> void spawn(F &&f, ::scheduler *s = nullptr)
 
 /* When a task begins: before all others that are queued, or when a worker finds nothing else. See sched_spawn_at(3). */
 enum class level { normal = SCHED_NORMAL, urgent = SCHED_URGENT, background = SCHED_BACKGROUND };
-/* As spawn, for a task of this level. Cost: that of sched_spawn_at, and an allocation. */
+/* Like spawn, for a task of this level. Cost: that of sched_spawn_at, and an allocation. */
 template <class F> void spawn_at(level at, F &&f, ::scheduler *s = nullptr)
 {
     detail::add_owned(detail::spawned<std::decay_t<F>>{std::forward<F>(f)}, "sched_spawn_at",
                       [=](auto... a) { return sched_spawn_at(static_cast<int>(at), a..., s); });
 }
 
-/* Calls f() here, and g() here or on another worker. When both have ended, returns nothing, the value of the one that
- * has a value, or a std::pair of both (by value). If both throw, rethrows f's exception. Cost: that of sched_fork and
- * sched_join. */
+/* Calls f() here, and g() here or on another worker. When both have ended, returns nothing, the
+ * value of the one that has a value, or a std::pair of both (by value). If both throw, rethrows f's
+ * exception. Cost: that of sched_fork and sched_join. */
 template <class F, class G> auto fork_join(F &&f, G &&g, ::scheduler *s = nullptr)
 {
     detail::outcome<std::remove_reference_t<G>> other{g, {}, {}};
@@ -265,10 +267,11 @@ template <class F, class G> auto fork_join(F &&f, G &&g, ::scheduler *s = nullpt
     else if constexpr (g_has_value) return std::move(*other.value);
 }
 
-/* Until when a call waits: a time of a clock of std::chrono, or a duration from now on. A time of steady_clock is exact,
- * since that is the library's clock; that of another clock is converted once. If the time has passed, the call does not
- * wait. The calls that take a deadline, and the sleeps, throw std::system_error with std::errc::operation_canceled if the
- * group of the calling task is cancelled: sched_group_cancel(3). */
+/* The end of a call's wait: a time of a clock of std::chrono, or a duration from now on. A time of
+ * steady_clock is exact, since that is the library's clock; a time of another clock is converted
+ * once. If the time has passed, the call does not wait. The calls that take a deadline, and the
+ * sleeps, throw std::system_error with std::errc::operation_canceled if the group of the calling
+ * task is cancelled: sched_group_cancel(3). */
 struct deadline {
     sched_time at;
     template <class R, class P> deadline(std::chrono::duration<R, P> time)
@@ -354,7 +357,8 @@ class group : detail::fixed {
 public:
     explicit group(::scheduler *in = nullptr) noexcept : s(in) {}
     ~group() { sched_group_wait(&tasks, s), drop(); }
-    /* As sched::spawn, for the group. sched_group_spawn says who may call it, and when. */
+    /* Like sched::spawn, for the group. sched_group_spawn says which callers may call it, and
+     * when. */
     template <class F> void spawn(F &&f)
     {
         using plain = task<std::decay_t<F>>;
@@ -378,8 +382,8 @@ public:
     bool wait_until(deadline end)
     {
         int result = sched_group_wait_until(&tasks, end.at, s);
-        /* If this group was cancelled and no task is left, the cancellation is for wait to report. Otherwise the
-         * caller's own group is cancelled. */
+        /* If this group was cancelled and no task is left, wait reports the cancellation. Otherwise
+         * the caller's own group is cancelled. */
         if (result != 0 && detail::error() == ECANCELED && !cancelled() && sched_group_wait_until(&tasks, 0, s) == 0)
             return cancel(), true;
         return detail::in_time(result, "sched_group_wait_until");
@@ -457,10 +461,12 @@ public:
             else return std::tuple{add(one)...};
         }, made);
     }
-    /* Calls the function of each node once, after those of all its predecessors, and returns when all have ended. The
-     * first exception that leaves one cancels the rest of this run, and is rethrown. False: the run was cancelled, by
-     * cancel or by std::errc::operation_canceled in a node. Throws std::system_error with
-     * std::errc::resource_deadlock_would_occur if nodes wait for each other in a circle. Cost: that of sched_graph_run. */
+    /* Calls the function of each node once, after the functions of all its predecessors, and
+     * returns when all have ended. The first exception that leaves a function cancels the rest of
+     * this run, and is rethrown. Returns false if the run was cancelled, by cancel or by
+     * std::errc::operation_canceled in a node. Throws std::system_error with
+     * std::errc::resource_deadlock_would_occur if nodes wait for each other in a circle. Cost:
+     * that of sched_graph_run. */
     bool run(::scheduler *s = nullptr)
     {
         if (runs.exchange(true)) throw std::system_error(EBUSY, std::generic_category(), "sched_graph_run");
@@ -475,10 +481,10 @@ public:
     void dot(std::FILE *file) { detail::check(sched_graph_dot(&native, file), "sched_graph_dot"); }
 };
 
-/* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for the elements of a
- * range, in any order. A body of two arguments is called for blocks: body(lo, hi), numbers or iterators. Returns false
- * if a body has called sched::stop. After that, or after an exception, some calls are left out. grain and the cost are
- * those of sched_for. */
+/* Calls body(i) for the numbers first to last - 1, or body(*i) for the iterators, or body(x) for
+ * the elements of a range, in any order. A body of two arguments is called for blocks: body(lo,
+ * hi), numbers or iterators. Returns false if a body has called sched::stop. After that, or after
+ * an exception, some calls are left out. grain and the cost are as in sched_for. */
 template <class I, class J, class Body>
 detail::if_positions<I, J, bool> parallel_for(I first, J last, Body &&body, size_t grain = 0, ::scheduler *s = nullptr)
 {
@@ -533,8 +539,8 @@ detail::if_range<R, T> parallel_reduce(R &&all, T identity, Body &&body, Combine
 
 /* Like parallel_reduce, but the combinations depend on the course of the run: there is one T, and
  * another one for each part that another worker takes. The result may differ a little if combine is
- * only nearly associative. Cost: that of parallel_for, an allocation for each T, and a call of
- * combine for each T but the first. */
+ * only nearly associative. Cost: that of parallel_for, an allocation for each T, and a call of combine
+ * for each T but the first. */
 template <class I, class J, class T, class Body, class Combine>
 detail::if_positions<I, J, T> parallel_reduce_relaxed(I first, J last, T identity, Body &&body, Combine &&combine,
                                                   size_t grain = 0, ::scheduler *s = nullptr)
@@ -579,8 +585,9 @@ detail::if_range<R, T> parallel_reduce_relaxed(R &&all, T identity, Body &&body,
 { return parallel_reduce_relaxed(std::begin(all), std::end(all), std::move(identity), body, combine, grain, s); }
 
 namespace detail {
-/* sched_scan, whose values are numbers of parts: the sum of each part, and the value before it, are in two tables, so that
- * a T need not be trivially copyable. before: the value before the first part; nothing: there is none. */
+/* Does sched_scan with values that are numbers of parts: the sum of each part, and the value before
+ * it, are in two tables, so that a T need not be trivially copyable. before is the value before the
+ * first part, or empty. */
 template <bool inclusive, class T, class I, class J, class Out, class Op>
 Out scan(I first, J last, Out to, std::optional<T> start, Op &op, size_t grain, ::scheduler *s)
 {
@@ -649,13 +656,14 @@ template <class At, class = void> struct value_type { using type = At; };
 template <class At> struct value_type<At, std::enable_if_t<!std::is_integral_v<At>>> { using type = typename std::iterator_traits<At>::value_type; };
 } // namespace detail
 
-/* As std::inclusive_scan and std::exclusive_scan: write for each number, or for each element at iterators, the sum of all
- * elements up to it, or of init and all elements before it, to to, to + 1 and so on, and return the end of the results.
- * to may be first. op(a, b) returns a T or changes a; it must be associative, and need not be commutative. T is the type
- * of the elements, or that of init, to which the elements are converted. The calls of op depend only on the range and on
- * grain (0: at most 1024 parts), not on workers, so that sums of floating-point numbers are the same each time. After an
- * exception some results have been written. Cost: that of sched_scan, and two calls of op for each element; for each part
- * two std::optional<T>. */
+/* Like std::inclusive_scan and std::exclusive_scan. For each number, or each element at iterators,
+ * they write the sum of all elements up to it, or of init and all elements before it, to `to`, `to`
+ * + 1 and so on, and return the end of the results. `to` may be first. op(a, b) returns a T or
+ * changes a; it must be associative, and need not be commutative. T is the type of the elements, or
+ * the type of init, to which the elements are converted. The calls of op depend only on the range
+ * and on grain (0: at most 1024 parts), not on workers, so that sums of floating-point numbers are
+ * the same each time. After an exception some results have been written. Cost: that of sched_scan; also
+ * two calls of op for each element, and two std::optional<T> for each part. */
 template <class I, class J, class Out, class Op = std::plus<>>
 detail::if_scan<I, J, Out, Out> inclusive_scan(I first, J last, Out to, Op op = {}, size_t grain = 0, ::scheduler *s = nullptr)
 {
@@ -674,9 +682,9 @@ detail::if_range<R, detail::if_operation<Op, Out>> exclusive_scan(R &&all, Out t
                                                                   ::scheduler *s = nullptr)
 { return exclusive_scan(std::begin(all), std::end(all), to, std::move(init), std::move(op), grain, s); }
 
-/* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is unspecified, and the
- * elements that comp was called for may be moved from. Cost: that of std::sort; one worker makes the first partition,
- * two the next, and so on. */
+/* Sorts as std::sort does: in place, not stable, O(n log n). After an exception the order is
+ * unspecified, and the elements that comp was called for may be moved from. Cost: that of std::sort; one
+ * worker makes the first partition, two the next, and so on. */
 template <class It, class Comp = std::less<>>
 detail::if_positions<It, It, void> sort(It first, It last, Comp comp = {}, ::scheduler *s = nullptr)
 {
@@ -701,14 +709,15 @@ template <class R, class Comp = std::less<>>
 detail::if_range<R, void> sort(R &&all, Comp comp = {}, ::scheduler *s = nullptr)
 { sort(std::begin(all), std::end(all), std::move(comp), s); }
 
-/* Sorts as std::stable_sort does: equal elements keep their order. It needs memory for as many elements, or throws
- * std::bad_alloc. After an exception of comp elements may be moved from. Cost: that of a merge sort, whose merges are
- * divided, too, and two moves of each element for each halving of a long range. */
+/* Sorts as std::stable_sort does: equal elements keep their order. It needs memory for as many
+ * elements, or throws std::bad_alloc. After an exception of comp elements may be moved from. Cost:
+ * that of a merge sort whose merges are also divided, and two moves of each element for each halving of
+ * a long range. */
 template <class It, class Comp = std::less<>>
 detail::if_positions<It, It, void> stable_sort(It first, It last, Comp comp = {}, ::scheduler *s = nullptr)
 {
     using T = typename std::iterator_traits<It>::value_type;
-    constexpr std::ptrdiff_t alone = 4096; /* so many elements are not worth a task */
+    constexpr std::ptrdiff_t alone = 4096; /* this many elements are not worth a task */
     auto less = [&](const T &a, const T &b) { return comp(a, b); };
     auto merge = [&](auto &self, auto a, auto a_end, auto b, auto b_end, auto to) -> void {
         auto n = a_end - a, m = b_end - b;
@@ -725,7 +734,7 @@ detail::if_positions<It, It, void> stable_sort(It first, It last, Comp comp = {}
         fork_join([&] { self(self, a, a_middle, b, b_middle, to); },
                   [&] { self(self, a_middle, a_end, b_middle, b_end, to_middle); }, s);
     };
-    /* Sorts what is at `at`, and leaves it there or at `other`. */
+    /* Sorts the elements at `at`, and leaves them there or at `other`. */
     auto part = [&](auto &self, auto at, auto other, std::ptrdiff_t n, bool there) -> void {
         if (n <= alone) {
             std::stable_sort(at, at + n, less);
@@ -750,7 +759,7 @@ detail::if_range<R, void> stable_sort(R &&all, Comp comp = {}, ::scheduler *s = 
 /* These four have the names of the standard library's classes, but a task that waits is suspended. Tasks of all runs,
  * and threads without a run, may use them. The C functions take native. Cost: an atomic operation if there is nothing
  * to wait for. */
-struct mutex : detail::fixed { /* as std::timed_mutex: for std::lock_guard, std::unique_lock and std::scoped_lock */
+struct mutex : detail::fixed { /* like std::timed_mutex: for std::lock_guard, std::unique_lock and std::scoped_lock */
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
     bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }
@@ -822,7 +831,7 @@ template <class T> class channel : detail::fixed {
             auto element = std::make_unique<T>(std::forward<V>(value));
             T *pointer = element.get();
             int error = send(&pointer) == 0 ? 0 : detail::error();
-            if (error == 0) element.release(); /* it belongs to the receiver, who may have deleted it */
+            if (error == 0) element.release(); /* it belongs to the receiver, which may have deleted it */
             else if constexpr (std::is_rvalue_reference_v<V &&> && std::is_move_assignable_v<T>) value = std::move(*element);
             return status(error, call);
         }
@@ -882,15 +891,15 @@ public:
     void close() noexcept { sched_channel_close(native); }
 };
 
-/* Spawns a task at a given time: sched_timer(3). The destructor cancels the timer, and waits until its function, if it
- * has been spawned, has ended; so the function itself must not destroy the timer, but may spawn a task that does. An
- * exception that leaves the function is treated as that of a task of spawn. Cost of a start: an allocation more than in
- * C. */
+/* Spawns a task at a given time: sched_timer(3). The destructor cancels the timer, and waits until
+ * its function, if it has been spawned, has ended; so the function itself must not destroy the
+ * timer, but may spawn a task that does. An exception that leaves the function is treated as in a
+ * task of spawn. Cost of a start: an allocation more than in C. */
 class timer : detail::fixed {
     struct call { virtual ~call() = default; };
     sched_timer native = SCHED_TIMER_INIT;
     ::scheduler *const s;
-    mutex lock; /* protects what follows */
+    mutex lock; /* protects the next members */
     condition_variable ended;
     call *last = nullptr; /* exists while the timer is pending */
     size_t calls = 0;     /* pending or running */
@@ -945,7 +954,7 @@ struct block_guard : detail::fixed { /* a section that may block its thread, and
 };
 
 namespace detail {
-template <class V> struct promise : fixed { /* what a task and its future share; the last of them deletes it */
+template <class V> struct promise : fixed { /* shared by a task and its future; the last owner deletes it */
     std::atomic<int> owners{2};
     sched_sem ended = SCHED_SEM_INIT(0);
     std::optional<V> value;
@@ -1009,8 +1018,9 @@ public:
     explicit pool(const sched_options &options) : native(made(options)) {}
     ~pool() { sched_pool_destroy(native); }
     ::scheduler *scheduler() const noexcept { return sched_pool_scheduler(native); } /* the last argument elsewhere */
-    /* Adds the task f(), from any thread, and returns the future of its value. The future need not be used. Cost: that
-     * of sched_pool_submit, and one allocation, or two if f is not trivially copyable. */
+    /* Adds the task f(), from any thread, and returns the future of its value. The future need not
+     * be used. Cost: that of sched_pool_submit, and one allocation, or two if f is not trivially
+     * copyable. */
     template <class F> auto submit(F &&f)
     {
         using result = decltype(std::declval<std::decay_t<F> &>()());

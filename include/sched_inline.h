@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* For sched_typed.h. s is the s of a task. Returns the worker that the calling task runs on if this
- * worker is in the run of s, otherwise s. */
+/* For sched_typed.h only. s is the s of a task. Returns the worker that the calling task runs on if
+ * this worker is in the run of s, otherwise s. */
 struct scheduler *sched_inline_current(struct scheduler *s);
 
 #ifdef __cplusplus

@@ -22,8 +22,8 @@ namespace sched {
 class descriptor {
     int fd = -1;
 public:
-    descriptor() noexcept = default; /* of none */
-    explicit descriptor(int own) : fd(own) { if (own < 0) detail::fail("sched::descriptor"); } /* -1, as of socket: throws errno */
+    descriptor() noexcept = default; /* owns no descriptor */
+    explicit descriptor(int own) : fd(own) { if (own < 0) detail::fail("sched::descriptor"); } /* -1, as from socket: throws errno */
     descriptor(descriptor &&from) noexcept : fd(from.release()) {}
     descriptor &operator=(descriptor &&from) noexcept { return descriptor(std::move(from)).swap(*this), *this; }
     ~descriptor() { if (fd >= 0) sched_close(fd); }
@@ -33,7 +33,7 @@ public:
     explicit operator bool() const noexcept { return fd >= 0; }
     void close() { detail::check(sched_close(release()), "sched_close"); } /* throws what the destructor would ignore */
 };
-struct any_descriptor { /* the argument of the functions: a number, or one that is owned */
+struct any_descriptor { /* the argument of the functions: a number, or an owned descriptor */
     int fd;
     any_descriptor(int number) noexcept : fd(number) {}
     any_descriptor(const descriptor &owned) noexcept : fd(owned.get()) {}

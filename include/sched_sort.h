@@ -372,8 +372,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return left + (size_t)f##_is_before_(&first, &kept, equals);                               \
     }                                                                                              \
                                                                                                    \
-    /* Exchanges the elements v[low[i]] with the elements end[-1 - high[i]], i < n, n > 0. Not     \
-     * pair by pair, but in one cycle, which copies each element once. */                          \
+    /* Exchanges the elements v[low[i]] with the elements end[-1 - high[i]], i < n, n > 0, in one  \
+     * cycle instead of pair by pair: this copies each element once. */                            \
     SCHED_TYPED_FN_ void f##_exchange_some_(T *v, const unsigned char *low, T *end,                \
                                             const unsigned char *high, size_t n)                   \
     {                                                                                              \
@@ -388,7 +388,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         *(end - 1 - high[i]) = kept;                                                               \
     }                                                                                              \
                                                                                                    \
-    /* As divide_cheap_, but copies only elements that change sides. Blocks at both ends are       \
+    /* Like divide_cheap_, but copies only elements that change sides. Blocks at both ends are     \
      * compared without branches, so that the processor fetches several elements at a time. */     \
     SCHED_TYPED_FN_ size_t f##_divide_large_(T *v, size_t n, const T *pivot, int equals)           \
     {                                                                                              \

@@ -79,7 +79,7 @@ SCHED_TYPED_FN_ int sched_stable_levels_(size_t n, size_t size)
     return (levels + 1) & ~1;
 }
 
-/* Memory for n objects of this size, and its aligned start. NULL: there is no memory. */
+/* Memory for n objects of this size, and its aligned start. NULL if there is no memory. */
 SCHED_TYPED_FN_ void *sched_stable_room_(size_t n, size_t size, size_t align, void **start)
 {
     char *room;
@@ -456,7 +456,8 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
             SCHED_CALL(f##_move_, v, room, n);                                                     \
     }
 
-/* The stable sort by pointers: `by` is what SCHED_STABLE_PARTS_ defined for const T *. */
+/* The stable sort by pointers: `by` is the function that SCHED_STABLE_PARTS_ defined for const T
+ * *. */
 #define SCHED_STABLE_BY_POINTERS_(f, by, T)                                                        \
     SCHED_VOID_TASK(f##_point_, const T **, pointers, const T *, v, size_t, n)                     \
     {                                                                                              \

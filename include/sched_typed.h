@@ -65,8 +65,8 @@
 #endif
 #include "sched_inline.h"
 
-/* ThreadSanitizer sees the orderings of the library's functions, but not those of this header's
- * loads and stores. */
+/* ThreadSanitizer sees the orderings of the library's functions, but not the orderings of this
+ * header's loads and stores. */
 #if defined __SANITIZE_THREAD__
 #define SCHED_TYPED_INLINE_ 0
 #elif defined __has_feature
@@ -96,9 +96,9 @@
 #define SCHED_TYPED_LIKELY_(condition) (condition)
 #endif
 
-/* Where a frame believes that it runs: a worker of its run, and the end of that worker's queue (0:
- * unknown, or a queue of another layout). Both may be outdated. s is not NULL: if there is no
- * worker, since no pool can be made, it is a dummy worker that nobody owns. */
+/* The place where a frame believes that it runs: a worker of its run, and the end of that worker's
+ * queue (0: unknown, or a queue of another layout). Both may be outdated. s is not NULL: if there
+ * is no worker, since no pool can be made, it is a dummy worker that nobody owns. */
 struct sched_at_ {
     struct scheduler *s;
     size_t end;
@@ -118,7 +118,8 @@ SCHED_TYPED_FN_ struct scheduler *sched_typed_self_(struct scheduler *s)
 
 #if SCHED_TYPED_INLINE_
 
-/* The end of the queue that the calling thread owns as worker s; 0: it owns none, or s is NULL. */
+/* The end of the queue that the calling thread owns as worker s; 0 if it owns none, or s is
+ * NULL. */
 SCHED_TYPED_FN_ size_t sched_typed_end_(struct scheduler *s)
 {
     return sched_is_own_(s) ? SCHED_GET_(SCHED_GET_(s, SCHED_LAYOUT_DEQUE), SCHED_LAYOUT_BOT) : 0;
@@ -169,7 +170,7 @@ SCHED_TYPED_FN_ struct sched_at_ sched_typed_at_(struct scheduler *s)
     return at;
 }
 
-/* Fork and join outside of the usual case. begun: the queue has already been changed. */
+/* Fork and join outside of the usual case. If begun, the queue has already been changed. */
 SCHED_TYPED_COLD_ struct sched_at_ sched_typed_fork_rest_(struct sched_task *t, taskfunc f,
                                                           struct scheduler *s, int begun)
 {
@@ -258,7 +259,7 @@ SCHED_TYPED_FN_ int sched_typed_join_(struct scheduler **s, size_t *end, struct 
     return 0;
 }
 
-/* For an ordinary call: true if the caller runs in the run of s, so that the body may run right
+/* Used by an ordinary call: true if the caller runs in the run of s, so that the body may run right
  * here. Otherwise the call is forked and joined, so that a worker runs it. */
 SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
 {

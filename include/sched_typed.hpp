@@ -21,9 +21,10 @@
 #include "sched_typed.h"
 namespace sched {
 namespace detail { struct frames; }
-/* Where a function runs: its worker, and the end of the worker's queue. It is passed by value, in two registers. The
- * functions below update the frame that they get. An outdated frame, or one of another task of the same run, costs time
- * but is not wrong. A frame is not thread-safe: each task has its own. */
+/* The place where a function runs: its worker, and the end of the worker's queue. It is passed by
+ * value, in two registers. The functions below update the frame that they get. An outdated frame,
+ * or one of another task of the same run, costs time but is not wrong. A frame is not thread-safe:
+ * each task has its own. */
 class frame {
     friend struct detail::frames;
     sched_at_ at;
@@ -115,8 +116,8 @@ template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame
 inline frame::frame(::scheduler *s) : at(sched_typed_at_(s))
 { if (!sched_typed_is_task_(s)) at.end = detail::frames::outside; }
 
-/* As sched::fork_join(f, g), but calls f(frame) and g(frame); outside of tasks workers call both. g is moved, unless it
- * is an lvalue. */
+/* Like sched::fork_join(f, g), but calls f(frame) and g(frame); outside of tasks workers call both.
+ * g is moved, unless it is an lvalue. */
 template <class F, class G> [[gnu::always_inline]] inline auto fork_join(frame &at, F &&f, G &&g)
 {
     if (detail::frames::is_inside(at)) return detail::both(at, f, std::forward<G>(g));

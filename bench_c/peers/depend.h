@@ -12,7 +12,7 @@
 static void peer_points(struct points *p);
 static void peer_lu(const struct lu *lu);
 static void peer_align(const struct align *al);
-/* The same with the seven products of m, and with the four quadrants of C, which read them. */
+/* Runs the seven products of m, and the four quadrants of C, which read them. */
 static void peer_strassen(const struct strassen *m, double *space);
 
 static struct points depend_points;

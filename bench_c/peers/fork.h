@@ -37,7 +37,7 @@ static void peer_loop(size_t n, uint64_t *found);
 static void peer_phases(struct phases *p, long n);
 /* `n` loops of loops.h under a schedule, an index into PEER_SCHEDULES; reports the time of each by loops_took. */
 static void peer_loops(struct loops *l, long n, int schedule);
-/* The same for reductions. */
+/* Like peer_loops, for reductions. */
 static void peer_reductions(struct loops *l, long n, int schedule);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
@@ -240,7 +240,8 @@ static void strassen_task(void *closure)
     free(space);
 }
 
-/* By Strassen with so many tasks for each product that is divided, or not by Strassen. */
+/* Multiplies by Strassen's algorithm with this many tasks for each divided product, or in the usual
+ * way. */
 static void dense_main(struct bench *b, fork_fn by_strassen, long tasks)
 {
     long n = b->n;

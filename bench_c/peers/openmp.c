@@ -77,7 +77,7 @@ static void peer_join(struct children *c)
 #pragma omp taskwait
 }
 
-/* The calling thread is the first of its team, whatever thread it is. */
+/* Any calling thread is the first thread of its team. */
 static void peer_outside(fork_fn f, void *closure)
 {
 #pragma omp parallel num_threads(team)

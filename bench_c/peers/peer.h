@@ -29,7 +29,7 @@ typedef void (*task_fn)(struct arg a);
 static void peer_start(int threads);
 /* Runs f(a) and all tasks spawned from it; returns when they have ended. */
 static void peer_run(task_fn f, struct arg a);
-/* From a task. */
+/* Spawns from a task. */
 static void peer_spawn(task_fn f, struct arg a);
 static void peer_stop(void);
 static void peer_version(void); /* prints it */

@@ -55,8 +55,8 @@ static const char *skip_blanks(const char *at)
     }
 }
 
-/* The place of a statement: whether it must be a leaf, and which mutexes the task may still lock.
- * */
+/* The place of a statement: whether it must be a leaf, and which mutexes the task may still
+ * lock. */
 struct place {
     int in_leaves;
     size_t first_mutex;

@@ -153,7 +153,7 @@ impl<D: Modelled> ModelledPolicy for Stealing<D> {
     const STEAL: Amount = D::STEAL;
 }
 
-/// With one processor, so that some pushes wake nobody.
+/// The queue has one processor, so that some pushes wake nobody.
 impl<O: Order> ModelledPolicy for SharedQueue<LoomMonitor, O> {
     const PROCESSORS: usize = 1;
 }
@@ -229,7 +229,7 @@ unsafe impl Monitor for LoomMonitor {
 
 /// The threads of workers wait here until the policy starts them.
 pub struct Doors {
-    /// For each worker, whether it has a thread; None: it was not started yet.
+    /// Tells for each worker whether it has a thread. None if it was not started yet.
     started: loom::sync::Mutex<Vec<Option<bool>>>,
     changed: loom::sync::Condvar,
     /// The worker for which there is no thread.
@@ -555,7 +555,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
         SceneOf::with(workers, 0, cells, Ends::AfterRelease)
     }
 
-    /// Like `held`, with places for guests after those of the workers.
+    /// Like `held`, with places for guests after the workers' places.
     pub fn held_for_guests(workers: usize, guests: usize, cells: usize) -> Arc<Self> {
         SceneOf::with(workers, guests, cells, Ends::AfterRelease)
     }

@@ -2,13 +2,14 @@
 //! as the worker, and the first thread publishes the task at the section's end. The models use the
 //! shipped `hold`, `let_go`, `requeue`, `inject`, quiescence and event, in whole runs of kind
 //! `steal` with the shipped worker loop. As in `suspend.rs`, a task consists of two functions, and
-//! a cell stands for what it leaves on its stack.
+//! a cell stands for the data that it leaves on its stack.
 //!
-//! T is the thread that leaves its worker, and U is the thread that continues as the worker. What T
-//! and U do after the hand-over is ordered after what T has done as the worker: for T by program
-//! order, for U because T has called it. So a model may create either T or U. If worker 0 is left,
-//! whose thread has begun the run, the model creates U (`the_first_is_left`). If a worker is left
-//! in its loop, the model creates T, and U continues the loop, whose stack a model cannot leave.
+//! T is the thread that leaves its worker, and U is the thread that continues as the worker. The
+//! actions of T and U after the hand-over are ordered after T's actions as the worker: for T by
+//! program order, for U because T has called it. So a model may create either T or U. If worker 0
+//! is left, whose thread has begun the run, the model creates U (`the_first_is_left`). If a worker
+//! is left in its loop, the model creates T, and U continues the loop, whose stack a model cannot
+//! leave.
 //!
 //! This is one file: all models are the same run, and differ in the thread that leaves its worker.
 #![cfg(loom)]

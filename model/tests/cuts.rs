@@ -1,6 +1,6 @@
-//! Cuts: a cancellation cuts off each wait of its group's tasks, also one that begins meanwhile. A
-//! wait that is overlooked leaves the keeper asleep forever, which loom reports as a deadlock. And
-//! the proof of a deadlock waits for each cut.
+//! Cuts: a cancellation cuts off each wait of its group's tasks, also a wait that begins at the
+//! same time. A wait that is overlooked leaves the keeper asleep forever, which loom reports as a
+//! deadlock. And the proof of a deadlock waits for each cut.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -24,7 +24,7 @@ struct Waiter {
     /// A task of `outermost` has noted that it waits for `outer`.
     outer_is_awaited: AtomicBool,
     outermost: Cancellation,
-    /// What the task tells that it has resumed.
+    /// The object that the task tells that it has resumed.
     resumed: *const Resumed,
 }
 
@@ -202,7 +202,8 @@ fn a_line_begins() {
     });
 }
 
-/// The same with three groups: the task waits, and tasks of the two others begin to wait.
+/// Like `a_line_begins`, with three groups: the task waits, and tasks of the two others begin to
+/// wait.
 #[test]
 fn a_longer_line_begins() {
     let name = "cuts, a line of three groups begins beside a cancellation";
@@ -224,7 +225,7 @@ fn two_cancellations() {
     });
 }
 
-/// A worker that is idle cuts, too.
+/// An idle worker also cuts.
 #[test]
 fn a_worker() {
     beside_the_keeper("cuts, a worker beside the keeper", (3, 16_000), 2, |scene| {

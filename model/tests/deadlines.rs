@@ -30,7 +30,7 @@ const TIME_PASSES: u32 = ASKED;
 const HERE: usize = 0;
 const THERE: usize = 1;
 
-/// What has an entry, as a timer or a waiter does.
+/// The owner of an entry, as a timer or a waiter is.
 #[repr(C)]
 struct Owner {
     entry: Entry,
@@ -73,7 +73,7 @@ fn queue([queued, _]: [usize; 2]) {
     // SAFETY: the scene outlives its threads.
     let queued = unsafe { &*ptr::with_exposed_provenance::<AtomicUsize>(queued) };
     turn();
-    // Relaxed: only the deadlines order it before what the keeper reads.
+    // Relaxed: only the deadlines order it before the keeper's reads.
     queued.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -84,7 +84,7 @@ struct Scene {
     queued: Box<AtomicUsize>,
 }
 
-// SAFETY: the deadlines order the uses of the entries; loom checks those of the cells.
+// SAFETY: the deadlines order the uses of the entries; loom checks the uses of the cells.
 unsafe impl Send for Scene {}
 // SAFETY: as above.
 unsafe impl Sync for Scene {}

@@ -14,7 +14,7 @@ use sched_model::{Reached, explore, join};
 /// The threads of a process, apart from the observer.
 struct Process {
     outside: Outside,
-    /// What the kernel knows. Each look is a read-modify-write, so that it is never out of date.
+    /// The kernel's knowledge. Each look is a read-modify-write, so that it is never out of date.
     threads: AtomicUsize,
     first: Wait,
     second: Wait,

@@ -112,7 +112,8 @@ fn a_sleeper_comes_back_for_more() {
     });
 }
 
-/// Of two workers one may search, of four two: so a woken one of four wakes another one.
+/// One of two workers may search, and two of four. So a woken one of four workers wakes another
+/// one.
 #[test]
 fn two_sleepers_two_tasks() {
     for workers in [2, 4] {

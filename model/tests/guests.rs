@@ -61,7 +61,7 @@ fn a_guest_comes_again<D: Modelled>(workers: usize, preemptions: usize, at_least
     });
 }
 
-/// The guest runs those of its tasks that no thief has taken.
+/// The guest runs its tasks that no thief has taken.
 fn a_guest_runs_its_own<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("guests over {}, {workers} workers, runs its own", D::NAME);
     explore(&name, preemptions, at_least, move || {
@@ -96,8 +96,9 @@ fn a_guest_beside_the_end<D: Modelled>(workers: usize, preemptions: usize, at_le
     });
 }
 
-/// The guest sleeps twice, each time with a task in its queue. A worker that looks only at the queue
-/// for all workers holds the token meanwhile. It does not drop the token for the second task.
+/// The guest sleeps twice, each time with a task in its queue. A worker that looks only at the
+/// queue for all workers holds the token during that time. It does not drop the token for the
+/// second task.
 fn a_guest_sleeps_again<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("guests over {}, sleeps again", D::NAME);
     explore(&name, preemptions, at_least, move || {

@@ -254,8 +254,8 @@ fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     against::<D>("the child's own", fork_another::<D>, preemptions, at_least);
 }
 
-/// A child, for which the waiter waits, and two tasks that the child forks. One is a part of what
-/// the waiter waits for. The other is not, so it must not run on top of the waiter.
+/// A child, for which the waiter waits, and two tasks that the child forks. One task is a part of
+/// the event that the waiter waits for. The other is not, so it must not run on top of the waiter.
 #[repr(C)]
 struct Parted {
     child: Forked,

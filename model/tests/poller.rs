@@ -19,7 +19,7 @@ fn poller() -> &'static Poller {
     poller
 }
 
-/// Serves what the calling thread has, and returns the number of events.
+/// Serves the events that the calling thread has, and returns the number of events.
 fn serve(poller: &Poller) -> usize {
     let mut served = 0;
     // SAFETY: the caller has the turn.

@@ -21,7 +21,7 @@ const DUE: u64 = 1 << 20;
 /// Numbers of threads, which select different shards.
 const THREADS: [usize; 2] = [0, 1];
 
-/// What the policy's lock protects.
+/// The data that the policy's lock protects.
 struct Queue {
     /// The number of suspended tasks that wait from outside.
     tasks: usize,
@@ -77,7 +77,7 @@ unsafe impl Send for Scene {}
 // SAFETY: as above.
 unsafe impl Sync for Scene {}
 
-/// What a scene begins with.
+/// The state with which a scene begins.
 #[derive(Clone, Copy, Default)]
 struct Plan {
     sleepers: usize,
@@ -115,7 +115,7 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// A worker that was idle serves what is due, and then computes.
+    /// A worker that was idle serves the due entries, and then computes.
     fn serve(&self) {
         while self.deadlines.serve(DUE) {}
     }

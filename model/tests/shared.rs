@@ -98,7 +98,7 @@ fn chain<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     });
 }
 
-/// Where tasks meet: each waits until all have begun.
+/// A meeting of tasks: each waits until all have begun.
 struct Meeting {
     begun: Mutex<usize>,
     all: Condvar,
@@ -134,7 +134,7 @@ unsafe extern "C" fn meets(meeting: *mut c_void, _: *mut Scheduler) {
     unsafe { &*meeting.cast::<Meeting>() }.wait();
 }
 
-/// As many tasks as workers: no worker sleeps beside a task.
+/// There are as many tasks as workers: no worker sleeps beside a task.
 fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers meet", P::NAME);
     explore(&name, preemptions, at_least, move || {

@@ -1,9 +1,9 @@
 //! A task is suspended and continues: the shipped `hold`, `let_go`, `requeue`, quiescence, and the
 //! state of a group, in whole runs of kind `steal` with the shipped worker loop. A switch of stacks
-//! cannot be modelled: here a task consists of two functions, and a cell stands for what it leaves
-//! on its stack. A worker that continues the task too early touches the cell together with the
-//! worker that suspends it, which loom reports. If a continuation is lost, or a run ends before it,
-//! a cell was not counted, or there is a deadlock.
+//! cannot be modelled: here a task consists of two functions, and a cell stands for the data that
+//! it leaves on its stack. A worker that continues the task too early touches the cell together
+//! with the worker that suspends it, which loom reports. If a continuation is lost, or a run ends
+//! before it, a cell was not counted, or there is a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the machine is, and how fast it is now.
+//! A description of the machine, and its present speed.
 
 use std::arch::asm;
 use std::fs;
@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     pub cpu: String,
-    /// What tells the processor apart from others of the same model name; None if nothing does.
+    /// Details that tell the processor apart from others of the same model name. None if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_details: Option<String>,
     pub cores: usize,
@@ -30,7 +31,7 @@ impl Machine {
             cpu: processor(),
             cpu_details: cpu_details(&read("/proc/cpuinfo")),
             cores: thread::available_parallelism().map_or(1, usize::from),
-            // Only the version: what follows the dash names a build of one host.
+            // Only the version: the text after the dash names a build of one host.
             kernel: read("/proc/sys/kernel/osrelease")
                 .split('-')
                 .next()
@@ -102,8 +103,8 @@ fn dependent_loop(iterations: u32) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Prints the speeds. A wide spread or a missing core means that others used the machine. `cals`:
-/// what the programs measured just before their runs.
+/// Prints the speeds. A wide spread or a missing core means that others used the machine. `cals`
+/// are the measurements of the programs just before their runs.
 pub fn print_calibration(
     calibration: &[Calibration],
     cals: &[f64],

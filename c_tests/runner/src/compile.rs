@@ -21,7 +21,7 @@ pub struct Toolchain {
     pub archive: PathBuf,
     /// The folder of the library's debug build, if it was built.
     pub debug: Option<PathBuf>,
-    /// What the kinds can do, for the programs.
+    /// The abilities of the kinds, for the programs.
     pub kinds: Kinds,
     /// Programs are compiled with [`FORTIFIED`].
     pub fortified: bool,
@@ -44,7 +44,7 @@ pub const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 const FORTIFIED: &[&str] = &["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"];
 
 impl Toolchain {
-    /// What the options ask for.
+    /// The toolchain that the options ask for.
     pub fn find(prefix: &Path, options: &Options) -> Result<Toolchain> {
         let other = options.libdir.as_deref();
         let cc = compiler(false).context("no C compiler (set CC)")?;
@@ -139,7 +139,7 @@ fn expand(text: &str, variables: &HashMap<String, String>) -> String {
     text
 }
 
-/// What a program is linked with.
+/// The library that a program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     Shared,

@@ -17,7 +17,7 @@ pub type Row = Vec<u8>;
 pub struct Pairs {
     /// The most values that a variable has.
     values: usize,
-    /// For each pair of (variable, value).
+    /// True at a pair of (variable, value) that is covered.
     has: Vec<bool>,
 }
 

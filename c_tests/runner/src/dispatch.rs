@@ -18,7 +18,7 @@ use crate::setting::Setting;
 pub enum Outcome {
     Passed,
     Skipped(String),
-    /// What happened, with the output and a command line that repeats it.
+    /// The failure, with the output and a command line that repeats it.
     Failed(String),
 }
 

@@ -180,7 +180,7 @@ fn names(session: &Session, documents: Vec<PathBuf>) -> Job {
     })
 }
 
-/// What `SCHED_HELP=1` lists is what the page describes.
+/// `SCHED_HELP=1` lists the same variables that the page describes.
 fn variables(session: &Session, work: &Path) -> Job {
     const PROGRAM: &str = "#include <sched.h>\n\
         static void task(void *closure, struct scheduler *s) { (void)closure; (void)s; }\n\

@@ -9,7 +9,7 @@ use anyhow::Result;
 use sched_tools::process::{Ended, run_in_group};
 
 /// The limit of a test is for a machine that does nothing else. Beside other programs a test takes
-/// longer, so the runner kills it only after so many times its limit.
+/// longer, so the runner kills it only after this many times its limit.
 const PATIENCE: f64 = 4.0;
 
 /// Runs the command, which should end within `limit` seconds, with its output going to the file
@@ -19,7 +19,8 @@ pub fn run(command: &mut Command, log: &Path, limit: f64) -> Result<Ended> {
     run_in_group(command, log, Duration::from_secs_f64(PATIENCE * limit), threads_of)
 }
 
-/// What the threads of a process that hangs are doing: by gdb, or by /proc if there is no gdb.
+/// Describes what the threads of a process that hangs are doing, by gdb, or by /proc if there is no
+/// gdb.
 pub fn threads_of(pid: u32) -> String {
     let gdb = Command::new("timeout")
         .args([

@@ -67,7 +67,7 @@ const WAYS: &[(&str, Way)] = &[
 /// The standards that are tried in all ways: how a compiler looks for a header does not depend on
 /// the standard.
 const TRIED_IN_ALL_WAYS: &[&str] = &["c11", "c++17"];
-/// Standards before those of the headers of C++17.
+/// Standards that precede the standards which the headers for C++17 need.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
 
 /// Code for strict C without _GNU_SOURCE: it uses what every POSIX has.
@@ -75,7 +75,7 @@ const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_para
     p.sched_priority = 0;\n    return sched_yield() + p.sched_priority + SCHED_OTHER;\n}\n";
 const GNU: &str = "int gnu(void);\nint gnu(void)\n{\n    cpu_set_t set;\n    CPU_ZERO(&set);\n    \
     CPU_SET(0, &set);\n    return sched_setaffinity(0, sizeof set, &set);\n}\n";
-/// Of numbers, of pointers, and of elements that are sorted by pointers.
+/// Sorts of numbers, of pointers, and of elements that are sorted by pointers.
 const SORTS: &str = "struct large\n{\n    char text[200];\n};\n\n\
     SCHED_SORT(sort, const char *, **a < **b)\n\
     SCHED_STABLE_SORT(sort_stable, const char *, **a < **b)\n\

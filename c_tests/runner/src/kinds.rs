@@ -1,5 +1,5 @@
-//! What each kind can do. Tests ask for these properties, and not for a kind, so a new kind needs no
-//! change in them.
+//! The abilities of each kind. Tests ask for these properties, and not for a kind, so a new kind
+//! needs no change in them.
 //!
 //! ```text
 //! threads   a run has several workers

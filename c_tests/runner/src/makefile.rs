@@ -1,4 +1,4 @@
-//! What `make` says if cargo or Rust is too old or missing.
+//! Tests the message of `make` if cargo or Rust is too old or missing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

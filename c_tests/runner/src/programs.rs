@@ -109,8 +109,9 @@ fn excepted(session: &Session) -> Result<HashMap<String, String>> {
     Ok(all)
 }
 
-/// The commands that build the program, in their order. What is linked with several libraries is
-/// compiled once. An output that cannot be built here is removed, and `lacks` is called for it.
+/// The commands that build the program, in their order. A program that is linked with several
+/// libraries is compiled once. An output that cannot be built here is removed, and `lacks` is
+/// called for it.
 fn commands(
     session: &Session,
     source: &Path,

@@ -22,7 +22,7 @@ pub struct Report {
 
 /// Seconds between two lines of progress, if the output is not a terminal.
 const PROGRESS: f64 = 10.0;
-/// After so many failures of one program, or of one part whose jobs are alike, only the names of
+/// After this many failures of one program, or of one part whose jobs are alike, only the names of
 /// further ones are printed.
 const FULLY_TOLD: usize = 6;
 /// Parts whose jobs test one thing each: what one says when it fails explains no other failure.
@@ -38,7 +38,7 @@ enum Told {
 }
 
 impl Report {
-    /// For so many jobs at a time.
+    /// A report for this many jobs at a time.
     pub fn new(options: &Options, threads: usize) -> Report {
         Report {
             filter: options.filter.clone(),

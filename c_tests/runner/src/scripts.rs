@@ -1,6 +1,6 @@
-//! `c_tests/scripts/*.sh`: tests of what a user does with commands: programs, packages, other build
-//! systems. A script ends with status 0; or with 77 if it cannot run here, and its last line says
-//! why; or it fails.
+//! `c_tests/scripts/*.sh`: tests of a user's commands: programs, packages, other build systems. A
+//! script ends with status 0; or with 77 if it cannot run here, and its last line says why; or it
+//! fails.
 //!
 //! Each script runs in an empty folder of its own. Its environment has ROOT, the project; PREFIX,
 //! the installed tree; TARGET, the folder of what is built; CC; and CXX if there is a C++ compiler.
@@ -20,7 +20,7 @@ use crate::session::Session;
 
 const LIMIT: f64 = 60.0;
 const SKIPPED: i32 = 77;
-/// What a make in a script would take from the make around the tests.
+/// The variables that a make in a script would take from the make around the tests.
 const VARIABLES: &str = "MAKEFLAGS MAKELEVEL MFLAGS DESTDIR LIBDIR INCLUDEDIR MANDIR DOCDIR";
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {

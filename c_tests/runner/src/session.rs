@@ -1,4 +1,4 @@
-//! What each part of the runner looks up.
+//! The data that all parts of the runner look up.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::matrix::Matrix;
 use crate::options::{Options, Slice};
 use crate::setting::{Part, Setting, THREADS};
 
-/// With `--programs`, and where a marker says so, a run has so many combinations of the 35 or so
+/// With `--programs`, and where a marker says so, a run has this many combinations of the 35 or so
 /// that cover all pairs.
 const FEW: usize = 8;
 

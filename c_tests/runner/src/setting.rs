@@ -32,13 +32,13 @@ impl Setting {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
     /// The values that are left of the variables named here. If a variable is not one of the base
-    /// and has a single value left, it has this value in the base, too.
+    /// and has a single value left, it also has this value in the base.
     pub only: BTreeMap<String, Vec<String>>,
     /// A few settings, but with `--knobs`.
     pub few: bool,
     /// The base alone.
     pub plain: bool,
-    /// With spawns that are refused (`ASKED_FOR`).
+    /// True for settings under which spawns are refused (`ASKED_FOR`).
     pub refuse: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `--soak HOURS`: runs c_tests/soak.c for hours, and adds what it did to a file.
+//! `--soak HOURS`: runs c_tests/soak.c for hours, and adds its results to a file.
 //!
 //! Time is cut into slices of two sorts. In four fifths of the time slices have the default
 //! settings with 1 to 4 threads, and large rounds, most of them of the cheapest tasks: that is
@@ -6,9 +6,9 @@
 //! and go through every combination that the library accepts × 1 to 16 threads, in an order that
 //! mixes them. Some slices of both sorts have a seed, small stacks, or no warm threads besides.
 //!
-//! Every second job has one process for the whole session, so that whatever a run leaves behind
-//! adds up (`child.rs`). The others start a new process after a few slices. The file says how many
-//! tasks of each sort were checked with which library (`state.rs`).
+//! Every second job has one process for the whole session, so that everything that runs leave
+//! behind adds up (`child.rs`). The others start a new process after a few slices. The file says
+//! how many tasks of each sort were checked with which library (`state.rs`).
 
 mod child;
 mod state;
@@ -41,9 +41,9 @@ const LARGE: f64 = 4.0;
 /// Seconds after which a slice is taken to hang. A round is not interrupted, and a run with 16
 /// threads that spin on 2 processors takes its time.
 const LIMIT: Duration = Duration::from_secs(600);
-/// A process that does not live for the whole session does so many slices.
+/// A process that does not live for the whole session does this many slices.
 const SHORT_LIFE: u64 = 5;
-/// What some slices have besides: a prime number of choices, so that all settings meet each.
+/// Additional settings of some slices: a prime number of choices, so that all settings meet each.
 const BESIDES: [&[(&str, &str)]; 7] = [
     &[],
     &[("SCHED_WARM", "0")],
@@ -56,7 +56,7 @@ const BESIDES: [&[(&str, &str)]; 7] = [
 
 struct Soak<'a> {
     program: &'a Path,
-    /// Those of each kind.
+    /// The settings of each kind.
     settings: Vec<Vec<Setting>>,
     end: Instant,
     /// The numbers of the next slices of each sort.
@@ -79,7 +79,7 @@ pub fn run(session: &Session, hours: f64) -> Result<bool> {
         program: &program,
         settings: by_kind(session.matrix.all(&session.for_long())),
         end: began + Duration::from_secs_f64(3600.0 * hours),
-        // Beyond those of the sessions before, of whichever sort they were.
+        // Beyond the numbers of all earlier sessions, of either sort.
         next: [0, 1].map(|_| {
             AtomicUsize::new(state.entries.iter().map(|entry| entry.slices as usize).sum())
         }),
@@ -167,7 +167,7 @@ enum Rounds {
 }
 
 impl Soak<'_> {
-    /// The next slice of a sort. Its number is the seed, too.
+    /// The next slice of a sort. Its number is also the seed.
     fn slice(&self, rounds: Rounds) -> Slice {
         let turn = self.next[rounds as usize].fetch_add(1, Ordering::Relaxed);
         let setting = match rounds {

@@ -55,12 +55,12 @@ struct Replay {
     taken: Vec<(At, At, f64)>,
     starts: BTreeMap<u64, (At, f64)>,
     ends: BTreeMap<u64, (At, f64)>,
-    /// Of each category and number, when waits begin and end.
+    /// For each category and number, the times at which waits begin and end.
     waits: BTreeMap<(String, String), [Vec<f64>; 2]>,
-    /// Of each number, the ends of the task's life, and of its waits there: when, whether it ends, and
-    /// whether it is a wait.
+    /// For each number, the ends of the task's life and of its waits there: the time, whether it is
+    /// an end, and whether it belongs to a wait.
     lives: BTreeMap<String, Vec<(f64, bool, bool)>>,
-    /// Of each task, where and when a blocking section begins, and where it continues.
+    /// For each task, where and when its blocking sections begin, and where it continues.
     sections: BTreeMap<(u64, u64), Sections>,
     /// The instants `migrate`: the task, where and when it continues, and where it was before.
     migrates: BTreeMap<((u64, u64), At, u64), u64>,

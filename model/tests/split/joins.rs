@@ -8,8 +8,8 @@ use sched_model::{Reached, count, take};
 /// A join has taken a public task.
 static RETAKEN: Reached = Reached::not_yet();
 
-/// What a join does: takes the youngest task if it is that of cell `i`, public or not, and returns
-/// true. Otherwise takes the youngest task as the worker's loop does.
+/// Does the work of a join: if the youngest task, public or not, is the task of cell `i`, takes it
+/// and returns true. Otherwise takes the youngest task as the worker's loop does.
 fn join(shared: &Shared, i: usize) -> bool {
     let expected = Task { f: count, closure: shared.cells[i].closure() };
     // SAFETY: only the model's main thread, the owner, calls this.

@@ -11,7 +11,7 @@ use std::ptr;
 
 const MOST: usize = 3;
 
-/// A vertex, what it writes, and the places of the edges to it.
+/// A vertex, its written value, and the places of the edges to it.
 struct Node {
     vertex: Vertex,
     edges: cell::UnsafeCell<[Edge; 2]>,
@@ -29,7 +29,7 @@ impl Node {
 /// Vertices by their numbers. Each begins on the thread that starts it.
 struct Graph([Node; MOST]);
 
-// SAFETY: loom checks the accesses to what the vertices write, and the edges.
+// SAFETY: loom checks the accesses to the values that the vertices write, and to the edges.
 unsafe impl Send for Graph {}
 // SAFETY: as above.
 unsafe impl Sync for Graph {}

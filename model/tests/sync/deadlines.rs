@@ -30,7 +30,7 @@ impl Entry {
         Entry(Mutex::new(Some(Name(node))))
     }
 
-    /// Like the claim of `api::timed`, and what it decides.
+    /// Does the work of the claim of `api::timed`, and carries out its decision.
     pub fn is_due(&self) {
         let mut entry = self.0.lock().unwrap();
         // SAFETY: the waiter takes the entry out, under the lock, before its node ends.
@@ -146,7 +146,7 @@ fn a_deadline_ends_a_wait() {
     });
 }
 
-/// Two wait briefly, one posts: at most one of them has the unit.
+/// Two threads wait briefly, and one posts: at most one of the two has the unit.
 #[test]
 fn a_unit_is_for_one_of_those_that_give_up() {
     explore("sem, two give up, one posts", 1, 100, || {

@@ -29,7 +29,7 @@ const OBJECT: usize = 64;
 struct Tasks {
     table: Table,
     lock: Mutex<()>,
-    /// What the tasks write and read.
+    /// The value that the tasks write and read.
     object: UnsafeCell<usize>,
     /// The blocks so far, under the lock.
     blocks: cell::RefCell<Vec<usize>>,

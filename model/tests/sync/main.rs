@@ -1,6 +1,6 @@
 //! Mutex, condition, semaphore, barrier and channel: each waiter continues, and has the awaited
-//! object alone. A thread of the model stands for a task. To suspend is to sleep until a bell rings,
-//! whose address is the task's name. A lost wake-up is a deadlock, which loom reports.
+//! object alone. A thread of the model stands for a task. A suspension is a sleep until a bell
+//! rings; the bell's address is the task's name. A lost wake-up is a deadlock, which loom reports.
 #![cfg(loom)]
 
 mod barriers;

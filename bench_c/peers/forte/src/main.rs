@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(bench: &Bench) -> Option<bool> {
-    // The thread that enters is a worker, too.
+    // The thread that enters is also a worker.
     POOL.resize_to(bench.threads - 1);
     bench.repeat(|| work::run(&Forte, bench).or_else(|| fork::run(&Forte, bench)))
 }

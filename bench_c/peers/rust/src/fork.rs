@@ -32,7 +32,8 @@ pub trait Joins: Sized {
         b: impl FnOnce(&mut Self::Here<'_>) -> B + Send,
     ) -> (A, B);
 
-    /// What some `f(i)` found, for an i below `n`; once one has, no other is begun.
+    /// The result that some `f(i)` has found, for an i below `n`. Once one has found a result, no
+    /// other is begun.
     fn search(
         here: &mut Self::Here<'_>,
         n: u64,
@@ -42,7 +43,7 @@ pub trait Joins: Sized {
     }
 }
 
-/// A system with loops of its own. From a task, or from any thread.
+/// A system with loops of its own. Loops that a task, or any thread, calls.
 pub trait Loops: Joins {
     fn each(n: usize, f: impl Fn(usize) + Sync + Send);
     /// Spawns a task for each number but 0, does 0 itself, and waits for all tasks at once.

@@ -17,7 +17,7 @@ pub struct Bench {
     pub from_main: bool,
 }
 
-/// What a run took.
+/// The time that a run took.
 pub struct Spent {
     pub wall: f64,
     pub user: f64,

@@ -1,5 +1,5 @@
-//! Bounded channels: tokio's between tasks of its runtime, and those of crossbeam and of std
-//! between threads. -d CAPACITY or CAPACITY-SENDERS-RECEIVERS, as of bench_c/channel.c.
+//! Bounded channels: tokio's between tasks of its runtime, and the channels of crossbeam and of std
+//! between threads. -d CAPACITY or CAPACITY-SENDERS-RECEIVERS, as for bench_c/channel.c.
 
 use std::mem;
 use std::sync::mpsc::sync_channel;
@@ -86,7 +86,7 @@ fn by_threads<R: IntoIterator<Item = u64> + Send>(
     receivers: Vec<R>,
 ) -> (Spent, u64) {
     if bench.threads == 1 {
-        // SAFETY: a set of processors may be all zeroes; the size is that of the set.
+        // SAFETY: a set of processors may be all zeroes; the size is the set's.
         unsafe {
             let mut set: libc::cpu_set_t = mem::zeroed();
             libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);

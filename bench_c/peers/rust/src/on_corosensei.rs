@@ -1,5 +1,5 @@
 //! corosensei: a coroutine and its caller that hand over to each other, the bare switch. No queue
-//! says who is next.
+//! says which coroutine is next.
 
 use corosensei::Coroutine;
 

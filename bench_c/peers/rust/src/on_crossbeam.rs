@@ -1,17 +1,17 @@
-//! crossbeam-deque with plain threads: the pool one writes oneself in an afternoon.
+//! crossbeam-deque with plain threads: a pool that can be written in an afternoon.
 //!
-//! A thread a worker, made for each run; a Chase-Lev deque each, own tasks youngest first,
-//! others' oldest first, one at a time. Who finds nothing says so in `idle`, spins and
-//! yields as crossbeam's `Backoff` does, and then sleeps 100 µs at a time: a spawn wakes
-//! nobody, and pays nothing for it.
+//! Each run makes a thread for each worker. Each worker has a Chase-Lev deque: it takes its own
+//! tasks youngest first, and steals others' tasks oldest first, one at a time. A worker that finds
+//! no task counts itself in `idle`, spins and yields as crossbeam's `Backoff` does, and then sleeps
+//! for 100 µs at a time. A spawn wakes nobody, and so costs nothing more.
 //!
-//! A join puts one closure into the deque, as a pointer to where it lies on the stack, and
-//! calls the other. If the first is still at the end of the deque it is called, too; else a
-//! thief has it, and until it has ended its owner steals and runs what there is.
+//! A join puts one closure into the deque, as a pointer to its place on the stack, and calls the
+//! other one. If the first closure is then still at the end of the deque, the join calls it.
+//! Otherwise a thief has it, and until it has ended the owner steals and runs other tasks.
 //!
-//! The end: a worker counts as idle only while its own deque is empty and it holds no task,
-//! and it stops counting as idle before it steals. Only owners push, so when all are idle
-//! at once all deques are empty, and stay so.
+//! The end: a worker counts as idle only while its own deque is empty and it holds no task, and it
+//! stops counting as idle before it steals. Only owners push. So when all workers are idle at once,
+//! all deques are empty and remain empty.
 
 use std::cell::Cell;
 use std::ptr;

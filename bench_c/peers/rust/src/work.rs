@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::measure::{Bench, Spent};
 
-/// What a task gets, by value.
+/// The argument of a task, by value.
 pub type Arg = [u64; 2];
 
 /// A kind of task. A type, so that a system's call of it is direct.
@@ -38,8 +38,8 @@ pub fn run<S: System>(system: &S, bench: &Bench) -> Option<bool> {
     })
 }
 
-/// Data that tasks share without a lock, each writing elements no other touches. What is
-/// behind it must live until the run is over.
+/// Data that tasks share without a lock, each writing elements no other touches. The shared value
+/// must live until the run is over.
 struct Shared<T>(AtomicPtr<T>);
 
 impl<T> Shared<T> {
@@ -301,7 +301,7 @@ fn clock() -> u64 {
     ORIGIN.elapsed().as_nanos() as u64
 }
 
-/// What the task of a round does.
+/// The work of the task of a round.
 pub fn answer(round: u64) {
     STARTED.store(clock(), Relaxed);
     ANSWERED.store(round, Release);
@@ -349,7 +349,7 @@ impl Task for WakeupFirst {
     }
 }
 
-/// `run` runs [`wake_each`] with so many rounds.
+/// `run` runs [`wake_each`] with this many rounds.
 pub fn wakeup(bench: &Bench, run: impl FnOnce(u64)) -> bool {
     let mut latency = vec![-1.0; bench.n];
     ANSWERED.store(0, Relaxed);
@@ -385,7 +385,7 @@ impl Task for Nap {
     }
 }
 
-/// `run` runs [`nap`] with so many milliseconds.
+/// `run` runs [`nap`] with this many milliseconds.
 pub fn idleburn(bench: &Bench, run: impl FnOnce(u64)) -> bool {
     SLEPT.store(false, Relaxed);
     let n = bench.n as u64;

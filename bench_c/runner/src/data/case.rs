@@ -31,7 +31,7 @@ pub struct Case {
     pub knobs: BTreeMap<String, String>,
 }
 
-/// Which of the sizes at which a program was run.
+/// One of the sizes at which a program was run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
     #[default]
@@ -40,7 +40,7 @@ pub enum Size {
     Of(u64),
 }
 
-/// Which case of which session, and which of its values: the time, if none is named (`of=steals`).
+/// Selects a case of a session, and one of its values: the time, if none is named (`of=steals`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selector {
     pub session: String,

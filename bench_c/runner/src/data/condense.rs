@@ -1,4 +1,5 @@
-//! Which sessions and which of their values the repository keeps, and whether they belong together.
+//! Selects the sessions and the values that the repository keeps, and decides whether the sessions
+//! belong together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub const SESSIONS: &[(&str, &str)] = &[
     ("scaling", "scaling.json"),
 ];
 
-/// Those of the sessions whose files are in the folder.
+/// The sessions whose files are in the folder.
 pub fn sessions(folder: &Path) -> Result<BTreeMap<String, Session>> {
     let mut found = BTreeMap::new();
     for (name, file) in SESSIONS {
@@ -99,7 +100,7 @@ impl Measurements {
 
 fn condensed(name: &str, mut session: Session) -> Result<Session> {
     ensure!(!session.about.quick, "the pages are not made of a quick session");
-    // A run of another system that fails is a result, too.
+    // A failed run of another system is also a result.
     let about = &session.about;
     let ours: Vec<_> = about.failures.iter().filter(|f| !about.is_of_others(f)).collect();
     ensure!(ours.is_empty(), "the session failed: {ours:?}");
@@ -112,8 +113,8 @@ fn condensed(name: &str, mut session: Session) -> Result<Session> {
     Ok(session)
 }
 
-/// What the pages show: of the laboratory all that is asked about locks and idle workers, of the
-/// others little beside the times.
+/// Keeps the values that the pages show: from the laboratory, the answers about locks and idle
+/// workers; from the other sessions, little beside the times.
 fn retain_shown(session: &str, measured: &mut Measured) {
     let case = &measured.case;
     let (lab, idle) = (session == "lab", case.idle.is_some());

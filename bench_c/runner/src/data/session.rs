@@ -48,7 +48,7 @@ pub struct About {
     /// Settings that this library does not accept, and its messages.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
-    /// The runs that failed: the command, and what it said. Such a run was not repeated.
+    /// The runs that failed: the command, and its output. Such a run was not repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
 }
@@ -65,7 +65,7 @@ pub struct Measured {
 }
 
 impl About {
-    /// Of a session that begins.
+    /// The description of a session that begins.
     pub fn new(machine: Machine) -> About {
         About {
             machine,
@@ -94,12 +94,13 @@ impl About {
         self.date = Some(sched_tools::provenance::now());
     }
 
-    /// The other systems and their versions. Those of our own begin with the version of the library.
+    /// The other systems and their versions. The lines of our own programs begin with the version
+    /// of the library.
     fn of_others(&self) -> impl Iterator<Item = (&String, &String)> {
         self.systems.iter().filter(|(_, v)| !v.starts_with(&self.machine.version))
     }
 
-    /// True if a failure is that of another system's run, which begins with the system's name.
+    /// True if the failure belongs to another system's run: it begins with the system's name.
     pub fn is_of_others(&self, failure: &str) -> bool {
         let name = failure.split(':').next().unwrap_or_default();
         self.of_others().any(|(other, _)| other == name)
@@ -123,7 +124,7 @@ impl About {
 }
 
 impl Session {
-    /// The time of the slowest run of a serial program divided by that of its fastest run: the
+    /// The time of the slowest run of a serial program divided by the time of its fastest run: the
     /// median over the serial programs. None if no serial program was repeated. (A neighbour on the
     /// same processor core slows a program without taking time from it, so `cores_ours` does not
     /// show it.)
@@ -214,7 +215,8 @@ impl Measured {
         }
     }
 
-    /// Median and quartiles of a value. `ns` is the time of a task, `ms` and `us` that of a run.
+    /// Median and quartiles of a value. `ns` is the time of a task, `ms` and `us` are times of a
+    /// run.
     pub fn quartiles(&self, name: &str) -> Result<Quartiles> {
         let (name, scale) = match name {
             "ns" => ("seconds", 1e9 / self.tasks as f64),

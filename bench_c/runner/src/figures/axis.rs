@@ -1,6 +1,6 @@
 //! An axis of positive numbers for plotters, linear from 0 or logarithmic. Its ticks are round
-//! numbers; those of plotters' own logarithmic axis are powers of ten, of which a short axis may
-//! have none.
+//! numbers; the ticks of plotters' own logarithmic axis are powers of ten, of which a short axis
+//! may have none.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// At most so many round values, the densest of the usual choices, but at least two.
+    /// At most this many round values, the densest of the usual choices, but at least two.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let of = |steps: &[f64], every: i32| -> Vec<f64> {

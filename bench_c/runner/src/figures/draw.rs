@@ -24,20 +24,20 @@ const LARGE: i32 = 24;
 const LINE: i32 = 24;
 const MARGIN: i32 = 14;
 const TICK: i32 = 6;
-/// How far a mark reaches from its middle.
+/// The distance that a mark reaches from its middle.
 const REACH: i32 = 8;
 const INK: RGBColor = RGBColor(40, 40, 40);
 const GRID: RGBColor = RGBColor(222, 222, 222);
 
-/// The font of the figures. A viewer of an SVG file that lacks the first takes another of these;
-/// none of them is wider.
+/// The font of the figures. A viewer of an SVG file that lacks the first font takes another one of
+/// these; none of them is wider.
 pub const FAMILY: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
 static REGISTERED: LazyLock<()> = LazyLock::new(|| {
     let font = register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular());
     assert!(font.is_ok(), "the font of the crate is one");
 });
 
-/// A font of this size. The size that plotters is told is that of the line, 1.24 times as high.
+/// A font of this size. The size that plotters gets is the height of the line, 1.24 times as high.
 fn font(size: i32) -> FontDesc<'static> {
     LazyLock::force(&REGISTERED);
     (FAMILY, 1.24 * f64::from(size)).into_font()
@@ -105,7 +105,7 @@ fn mark(area: &Area, (x, y): (i32, i32), key: &Key) -> Result<()> {
     Ok(area.draw(&PathElement::new(around, colour.stroke_width(2)))?)
 }
 
-/// Where the legend's entries stand: the left end, the line, and the words of each.
+/// The places of the legend's entries: the left end, the line, and the words of each.
 struct Legend<'a>(Vec<(i32, i32, Sample<'a>, &'a str)>);
 
 #[derive(Clone, Copy)]
@@ -228,7 +228,7 @@ impl Names {
 }
 
 impl Room {
-    /// Of panels in cells of this width, whose plots have this height below their numbers.
+    /// The room of panels in cells of this width, whose plots have this height below their numbers.
     fn of(panels: &[Panel], cell: i32, height: i32) -> Room {
         let most = |value: &dyn Fn(&Panel) -> i32| panels.iter().map(value).max().unwrap_or(0);
         let count = |text: &str, size| lines(text, size, cell - 2 * MARGIN).len() as i32;

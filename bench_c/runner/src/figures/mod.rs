@@ -64,11 +64,11 @@ pub struct Panel {
     pub lines: bool,
     /// The value of a line across the plot, if the axis reaches it.
     pub reference: Option<f64>,
-    /// What the axis reaches at least; None: from the least to the greatest of its points.
+    /// The least range of the axis. None means from the least to the greatest of its points.
     pub range: Option<(f64, f64)>,
 }
 
-/// What the bar through a mark is.
+/// The meaning of the bar through a mark.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Bars {
     Quartiles,

@@ -21,7 +21,7 @@ use crate::run::session::{self, Repetitions};
 /// The name of the figure that the README shows.
 const SPEEDUP: &str = "speedup-by-threads";
 
-/// What the sentences begin with that compare several threads, if the machine was busy.
+/// The beginning of sentences that compare several threads, if the machine was busy.
 pub const DOUBTFUL: &str = "doubtful, since the machine was busy: ";
 
 /// True if every run was right. The figure of speed-ups is also written to the file `figure`.

@@ -35,7 +35,7 @@ pub struct Size {
 }
 
 pub const USUAL: Size = Size { text: 64 << 20, files: 4000, lines: 1_500_000, puzzles: 40_000 };
-/// For a first look.
+/// The size for a first look.
 pub const SMALL: Size = Size { text: 4 << 20, files: 300, lines: 100_000, puzzles: 2000 };
 
 /// Makes the files in `folder`, unless they are there.

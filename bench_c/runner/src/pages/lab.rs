@@ -76,7 +76,7 @@ fn rounds(options: &Options) -> Repetitions {
     Repetitions { least, most, budget: Duration::from_secs(minutes * 60) }
 }
 
-/// What the template says of a session, of these questions.
+/// The page that the template makes of a session, for these questions.
 fn page(template: &str, plan: Plan, session: Session, question: Option<&str>) -> Result<Filled> {
     let asked = questions().into_iter().filter(|name| question.is_none_or(|one| one == *name));
     let asked = asked.map(str::to_owned).collect();
@@ -84,7 +84,7 @@ fn page(template: &str, plan: Plan, session: Session, question: Option<&str>) ->
     fill(template, Source { data, plan: Some(plan), asked, ..Source::default() })
 }
 
-/// What the simulator predicts, and how far it agrees with what it has measured.
+/// The predictions of the simulator, and how far they agree with its measurements.
 fn scaling(options: &Options, lab: &Lab, machine: Machine) -> Result<Session> {
     let start = Instant::now();
     let places = Places { programs: options.programs.into(), lab: lab.recorder.into() };

@@ -1,7 +1,7 @@
 //! `make bench PROGRAM=./mine`: a program of the user's own, under every kind and thread count.
 //! Nothing is known of the program but that it uses libsched. A run is a whole process, from its
-//! start to its end, and is right if its exit status is 0. What it prints is ignored. The first run
-//! of each setting, which is not timed, collects the library's statistics. If there are none, the
+//! start to its end, and is right if its exit status is 0. Its output is ignored. The first run of
+//! each setting, which is not timed, collects the library's statistics. If there are none, the
 //! program does not use the library. The template own.md has the table and the figure.
 
 use std::path::{Path, PathBuf};
@@ -172,8 +172,8 @@ fn page(session: &Session, command: &str) -> Result<Filled> {
     fill(include_str!("own.md"), Source { data, plan, opening, ..Source::default() })
 }
 
-/// Sentences on the fastest setting of all, and on the fastest of each thread count. Those about
-/// several threads are marked as doubtful if the machine was busy.
+/// Sentences on the fastest setting of all, and on the fastest of each thread count. Sentences
+/// about several threads are marked as doubtful if the machine was busy.
 fn sentences(session: &Session) -> Vec<String> {
     let doubt = |doubtful: bool| if session.is_taken() && doubtful { DOUBTFUL } else { "" };
     let measured = session.cases.iter().filter_map(|m| Some((&m.case, ms(session, &m.case)?)));

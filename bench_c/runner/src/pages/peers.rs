@@ -42,7 +42,7 @@ struct Workload {
     #[serde(default = "milliseconds")]
     figure: String,
     unit: Option<String>,
-    /// On more than one thread only, or on one thread only.
+    /// True for a workload on more than one thread only; `single`, for one on one thread only.
     #[serde(default)]
     several: bool,
     #[serde(default)]
@@ -129,8 +129,8 @@ fn workloads(threads: &[usize], options: &Options) -> Result<Vec<Workload>> {
     Ok(all)
 }
 
-/// With these numbers of threads, or on 1 thread and on as many as there are cores. True if every
-/// answer was right.
+/// Compares the systems on these numbers of threads, or on 1 thread and on as many as there are
+/// cores. True if every answer was right.
 pub fn compare(options: &Options, threads: &[usize]) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
@@ -452,7 +452,7 @@ mod tests {
             running.session.about.failures.clone()
         };
         assert!(say("go", None, "ab").is_empty() && say("java", None, "ab").is_empty());
-        // What differs in its data alone is another workload.
+        // A workload that differs only in its data is another workload.
         assert!(say("go", Some("rising"), "cd").is_empty());
         let found = say("java", None, "cd");
         assert_eq!(found.len(), 1);

@@ -1,4 +1,5 @@
-//! `make results` measures what the pages show, in one session; `make pages` fills the pages.
+//! `make results` measures everything that the pages show, in one session; `make pages` fills the
+//! pages.
 //!
 //! The tables in docs/data are the sessions, condensed. From these alone, the templates of docs/report
 //! become docs/RESULTS.md, docs/REPORT.md and docs/LAB.md with their figures, and two blocks of
@@ -51,7 +52,7 @@ pub fn measure(options: &Options, lab: &Lab, mixed: bool) -> Result<bool> {
     write(lab.docs, options.results, mixed)
 }
 
-/// Condenses what was measured since the last time, and fills the pages.
+/// Condenses the measurements since the last time, and fills the pages.
 pub fn write(docs: &Path, results: &Path, mixed: bool) -> Result<bool> {
     let tables = docs.join("data");
     let mut all = match tables.join("sessions.csv").is_file() {
@@ -133,7 +134,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// What the committed pages were made from.
+/// The measurements from which the committed pages were made.
 #[cfg(test)]
 pub fn committed() -> Measurements {
     Measurements::read(&docs().join("data")).unwrap()

@@ -31,7 +31,7 @@ enum Call {
     Java,
 }
 
-/// What a system has whose only call is a join of two closures.
+/// The workloads of a system whose only call is a join of two closures.
 const JOINS: &[&str] = &[
     "fib",
     "treef",

@@ -30,7 +30,7 @@ pub fn shown(page: &str) -> String {
     text
 }
 
-/// A table of Markdown. Its first columns, which are flush left, say what a row is.
+/// A table of Markdown. Its first columns, which are flush left, describe the row.
 fn laid_out(lines: &[&str]) -> String {
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim_start_matches("| ").trim_end_matches(" |");

@@ -1,6 +1,7 @@
 //! `make bench-programs-peers`: compares the programs of programs/ with the usual tools, in one
-//! session. tools.toml lists the commands, [`files`] makes the files that they work on. The first run
-//! of each command is not counted: its output is compared with that of the first command, ours.
+//! session. tools.toml lists the commands, [`files`] makes the files that they work on. The first
+//! run of each command is not counted: its output is compared with the output of the first command,
+//! ours.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +26,7 @@ use crate::quartiles::{Quartiles, with_quartiles};
 use crate::run::commands::{Commands, Values};
 use crate::run::session::Repetitions;
 
-/// What `--only` accepts.
+/// The names that `--only` accepts.
 pub const NAMES: &[&str] = &["sgz", "ssum", "sgrep", "swc", "ssort", "render", "ssolve"];
 
 /// How the outputs must agree.
@@ -81,7 +82,7 @@ impl Workload {
         self.commands.iter().map(case).collect()
     }
 
-    /// `ours` or `its short name`: what a table shows of a command.
+    /// The name of a command in a table: `ours` or `its short name`.
     fn shown(&self, row: usize) -> &str {
         let short = self.short.get(row).filter(|short| !short.is_empty());
         short.map_or(&self.commands[row], |short| short)
@@ -190,7 +191,7 @@ fn table(workload: &Workload, session: &Session, least_peak: f64) -> Table {
     table
 }
 
-/// Where commands run, and how.
+/// The folder and the environment in which commands run.
 struct Shell<'a> {
     /// The folder of the data.
     folder: &'a Path,
@@ -244,7 +245,7 @@ impl<'a> Shell<'a> {
         Ok(commands.session)
     }
 
-    /// Runs the command as a user would, in the locale C, whose order is that of bytes.
+    /// Runs the command as a user would, in the locale C, which sorts by bytes.
     fn run(&self, line: &str) -> Result<Ended> {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(self.folder);
@@ -259,7 +260,7 @@ impl<'a> Shell<'a> {
         self.run(&format!("{line} > out/{row}"))
     }
 
-    /// An error if the output of a row does not agree with that of the first row.
+    /// An error if the output of a row does not agree with the output of the first row.
     fn compare(&self, same: Same, row: usize) -> Result<()> {
         let compare = match same {
             Same::Bytes => format!("cmp out/0 out/{row}"),

@@ -65,8 +65,8 @@ impl<'a> Bench<'a> {
         command
     }
 
-    /// What the process prints; an error says if it failed, by which exit code or signal, or took
-    /// too long.
+    /// The output of the process. An error says with which exit code or signal it failed, or that
+    /// it took too long.
     fn output(&self, mut command: Command) -> Result<String> {
         // The run before may have left the file, and the library appends.
         match std::fs::remove_file(&self.stats_file) {
@@ -79,7 +79,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Checks that the library ran what was asked for, and every task of it.
+/// Checks that the library ran in the requested way, and ran every task.
 fn check_stats(stats: &Stats, line: &Line, case: &Case) -> Result<()> {
     let not_tasks = program_named(&case.program).is_some_and(|p| p.not_tasks);
     ensure!(

@@ -1,8 +1,8 @@
 //! Counts instructions per spawn and run of an empty task, and per fork and join, by valgrind's
 //! callgrind.
 //!
-//! `tree` and `fib` run with one worker, in two sizes: what a run costs once cancels in the
-//! difference. Nothing else is subtracted: the total includes the task's own body, which counts
+//! `tree` and `fib` run with one worker, in two sizes: the costs that a run has only once cancel in
+//! the difference. Nothing else is subtracted: the total includes the task's own body, which counts
 //! itself in a byte and computes its children, or calls fib. callgrind counts inside `sched_init`
 //! only, and says in which object file each instruction was, so that the library's own part is
 //! known.

@@ -1,7 +1,7 @@
-//! What is run, and how. A [`plan`] lists the programs of bench_c and the cases that are run.
-//! [`bench`] runs a case as a process and reads its [`output`]; [`session`] runs many cases,
-//! interleaved, and shows its [`progress`]; [`commands`] are measured as whole processes.
-//! [`instructions`] counts instructions, whose number does not vary.
+//! The runs: which programs are run, and how. A [`plan`] lists the programs of bench_c and the
+//! cases that are run. [`bench`] runs a case as a process and reads its [`output`]; [`session`]
+//! runs many cases, interleaved, and shows its [`progress`]; [`commands`] are measured as whole
+//! processes. [`instructions`] counts instructions, whose number does not vary.
 
 pub mod bench;
 pub mod commands;

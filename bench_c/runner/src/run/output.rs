@@ -1,4 +1,4 @@
-//! Reads what a run prints: its line (bench_c/measure.h), and the statistics of the library.
+//! Reads the output of a run: its line (bench_c/measure.h), and the statistics of the library.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,12 @@ pub struct Line {
     pub values: BTreeMap<String, f64>,
 }
 
-/// The fields that are no values of a run, or are computed from others.
+/// The fields that are not values of a run, or are computed from others.
 const NAMED: &[&str] =
     &["bench", "n", "kind", "threads", "tasks", "checksum", "schedule", "ns_per_task"];
 
-/// What `SCHED_STATS=json` says at the end of a run; the sums, if a process has several runs.
+/// The values that `SCHED_STATS=json` prints at the end of a run; the sums, if a process has
+/// several runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     pub kind: String,

@@ -1,4 +1,5 @@
-//! What is run: plan.toml lists the programs and the cases, and this module expands its lines.
+//! The programs and cases that are run: plan.toml lists the programs and the cases, and this module
+//! expands its lines.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use crate::data::Case;
 
-/// A program of bench_c; plan.toml says what the fields mean.
+/// A program of bench_c; plan.toml explains the fields.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Program {

@@ -1,9 +1,9 @@
 //! A session: all repetitions of all setups, interleaved, with progress and failures.
 //!
 //! The repetition is the outer loop. In each repetition the programs come in an order that is
-//! shuffled anew, and each program under all its settings, which are shuffled, too. So a slow
-//! minute of the machine affects all settings of a program alike, and what is compared was measured
-//! seconds apart.
+//! shuffled anew, and each program under all its settings, which are also shuffled. So a slow
+//! minute of the machine affects all settings of a program equally, and compared values were
+//! measured seconds apart.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use super::progress::Progress;
 use crate::data::{About, Case, Session};
 use crate::machine::{Machine, calibrate};
 
-/// After so many failures the session ends: the rest would only repeat them.
+/// After this many failures the session ends: the rest would only repeat them.
 const MOST_FAILURES: usize = 10;
 
 /// How often each setting is measured.
@@ -83,7 +83,8 @@ type Answer = (String, String, u64);
 
 struct Running {
     session: Session,
-    /// The first answer of each program, with each of its data if the answer depends on these.
+    /// The first answer of each program; if the answer depends on the data, the first answer for
+    /// each of its data.
     answers: HashMap<What, Answer>,
     all_rounds: bool,
 }

@@ -12,7 +12,7 @@
 //!
 //! A program that has found a mistake is kept in c_tests/corpus, with a line `# settings: ...` if
 //! it needs some. In `make test` the corpus runs under some settings that cover all pairs of
-//! values, and each program that names settings under these, too.
+//! values, and each program that names settings also runs under these.
 
 mod process;
 mod program;
@@ -80,7 +80,7 @@ fn settings(session: &Session) -> Result<Vec<Setting>> {
         .collect())
 }
 
-/// What a search has done, and what it has found.
+/// The work and the findings of a search.
 #[derive(Default)]
 struct Found {
     programs: AtomicU64,
@@ -200,7 +200,7 @@ impl Search {
         )
     }
 
-    /// What has been found, if anything.
+    /// The failure that was found, if any.
     fn failure(&self) -> Option<String> {
         let failed = self.found.failed.load(Ordering::Relaxed);
         failed.then(|| self.found.what.lock().expect("no holder panics").clone())

@@ -5,9 +5,10 @@
 //! millisecond at a time sleeps at nearly every look.)
 //!
 //! Few looks suffice if the process stands *still*: it says nothing, and none of its threads has
-//! gone to sleep since the last look. A thread that can run meanwhile computes, and waits for what
-//! another should do (`meanwhile` in the language of the programs, or an idle worker that spins).
-//! The process hangs when each such thread has had more processor time than any program takes.
+//! gone to sleep since the last look. A thread that can run during this time computes, and waits
+//! for the action of another thread (`meanwhile` in the language of the programs, or an idle worker
+//! that spins). The process hangs when each such thread has had more processor time than any
+//! program takes.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,7 +27,7 @@ const MOST_TICKS: u64 = 12_000;
 
 /// Looks at a process that stands still, after which it hangs: four seconds.
 const STILL_LOOKS: usize = 8;
-/// Processor time that each thread that can run has had meanwhile.
+/// The processor time that each thread that can run has had since the last look.
 const STILL_TICKS: u64 = 100;
 
 /// How a process has ended.
@@ -46,9 +47,9 @@ impl Ended {
     }
 }
 
-/// Runs the command, which writes to the file `log`. It hangs if no thread can run at so many looks
-/// in succession. `hung` is called before a process that hangs is killed, and its answer is added
-/// to the output.
+/// Runs the command, which writes to the file `log`. It hangs if no thread can run at this many
+/// looks in succession. `hung` is called before a process that hangs is killed, and its answer is
+/// added to the output.
 pub fn run(
     command: &mut Command,
     log: &Path,
@@ -106,10 +107,10 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<std::process::ExitS
     }
 }
 
-/// What the threads of a process are doing.
+/// The activities of the threads of a process.
 #[derive(Default)]
 struct Threads {
-    /// Those that can run.
+    /// The threads that can run.
     running: Vec<OsString>,
     /// How often each has gone to sleep.
     sleeps: HashMap<OsString, String>,

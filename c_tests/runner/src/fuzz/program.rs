@@ -49,7 +49,7 @@ impl Display for Statement {
     }
 }
 
-/// What a program takes: tasks, and units of work.
+/// The cost of a program: tasks, and units of work.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     tasks: u64,
@@ -108,7 +108,7 @@ impl Statement {
 
 type Statements = BoxedStrategy<Statement>;
 
-/// A statement with numbers of these ranges, and so many of these blocks.
+/// A statement with numbers of these ranges, and this many of these blocks.
 fn statement(
     word: &'static str,
     numbers: &[Range<u32>],
@@ -129,7 +129,8 @@ fn block(statement: Statements, most: usize) -> BoxedStrategy<Block> {
     vec(statement, 0..=most).prop_map(Block).boxed()
 }
 
-/// What a task may do while others wait for it. It may lock the mutexes from `first` on.
+/// The statements that a task may execute while others wait for it. It may lock the mutexes from
+/// `first` on.
 fn leaf(first: u32) -> Statements {
     let mut leaves = vec![
         (6, alone("work", &[0..200])),

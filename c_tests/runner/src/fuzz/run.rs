@@ -19,7 +19,7 @@ const LOOKS: usize = 60;
 /// The variable of the delays, if the library has it: its value is their seed.
 pub const DELAYS: &str = "FUZZ";
 
-/// What programs have done.
+/// The results of the programs that were run.
 pub struct Ran {
     /// The tasks of each program that has passed.
     pub tasks: Vec<u64>,
@@ -69,7 +69,7 @@ impl Interpreter {
         self.run_files(&[&file], setting, 1, worker)
     }
 
-    /// Runs the programs of the files, each so many times.
+    /// Runs the programs of the files, each this many times.
     pub fn run_files(
         &self,
         files: &[&Path],

@@ -34,7 +34,7 @@ pub struct Soaking {
     mappings: Flat,
 }
 
-/// What a slice did.
+/// The results of a slice.
 #[derive(Debug, PartialEq)]
 pub struct Answer {
     /// Tasks that were checked, by shape.
@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 impl Soaking {
-    /// `errors` is the file for what the process says of a failure.
+    /// `errors` is the file for the process's report of a failure.
     pub fn start(program: &Path, errors: &Path) -> Result<Soaking> {
         let mut command = Command::new(program);
         command.arg("-s").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
@@ -77,7 +77,7 @@ impl Soaking {
     /// test; the process is then of no more use.
     pub fn slice(&mut self, order: &str, limit: Duration) -> Result<Answer> {
         let orders = self.orders.as_mut().context("it has ended")?;
-        // It may have ended meanwhile; then there is no answer, and `how_it_ended` says why.
+        // The process may have ended by now; then there is no answer, and `how_it_ended` says why.
         let _ = writeln!(orders, "{order}").and_then(|()| orders.flush());
         let Some(line) = self.line(limit)? else { bail!("{}", self.how_it_ended()) };
         let answer = parse(&line).with_context(|| format!("it answers {line:?}"))?;

@@ -1,4 +1,4 @@
-//! What soaking has done so far: a file that each session adds to, under the build's folder.
+//! The results of soaking so far: a file that each session adds to, under the build's folder.
 //!
 //! Sessions of the same commit and library add up in one entry, so the file says of each library
 //! how long it ran. The file is written anew every minute, beside the old one, and then takes its
@@ -30,7 +30,7 @@ pub struct Entry {
     /// Tasks that were checked, by shape, and by kind of scheduler.
     pub by_shape: BTreeMap<String, u64>,
     pub by_kind: BTreeMap<String, u64>,
-    /// What went wrong: the setting, the seed and what was said.
+    /// The failures: the setting, the seed and the output.
     pub failures: Vec<String>,
 }
 

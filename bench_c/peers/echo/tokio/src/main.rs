@@ -18,7 +18,7 @@ async fn compute() {
     }
 }
 
-/// An error is that of a client that has gone.
+/// An error means that the client has gone.
 async fn serve(mut stream: TcpStream) -> io::Result<()> {
     let mut buffer = [0; 1024];
     loop {

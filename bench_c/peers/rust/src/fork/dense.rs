@@ -25,7 +25,7 @@ struct Product {
     stride: usize,
 }
 
-// SAFETY: whoever divides a product gives away parts that do not overlap.
+// SAFETY: a task that divides a product gives away parts that do not overlap.
 unsafe impl Send for Product {}
 
 impl Product {

@@ -10,7 +10,7 @@ use crate::work::{mix, sum};
 struct Work {
     /// The turns of each iteration.
     turns: Vec<u64>,
-    /// Of each iteration, the sum of its results in all loops.
+    /// For each iteration, the sum of its results in all loops.
     results: Vec<AtomicU64>,
 }
 

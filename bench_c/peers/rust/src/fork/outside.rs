@@ -106,7 +106,7 @@ const WORK: f64 = 10_000.0; // ns
 const PAUSE: Duration = Duration::from_micros(200);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Times in nanoseconds since the start of the run. On a line of its own.
+/// Times in nanoseconds since the start of the run. A job on a cache line of its own.
 #[derive(Default)]
 #[repr(align(64))]
 struct Job {
@@ -167,7 +167,7 @@ const LOOP: f64 = 20_000.0;
 const PARTS: usize = 16;
 const ALONE: usize = 200;
 
-/// On lines of its own.
+/// A part on cache lines of its own.
 #[derive(Default)]
 #[repr(align(64))]
 struct Part(AtomicU64);

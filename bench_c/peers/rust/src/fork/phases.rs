@@ -11,7 +11,7 @@ use crate::work::{lcg, mix, multiset, sum};
 
 const PARTS: usize = 16;
 
-/// On lines of its own.
+/// A part on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Part(AtomicU64);

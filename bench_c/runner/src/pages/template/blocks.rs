@@ -35,7 +35,7 @@ fn begun(line: &str) -> Option<&str> {
 /// A part of a page, with the ends of its lines.
 enum Part<'a> {
     ByHand(&'a str),
-    /// What stands between the two lines.
+    /// The text between the two lines.
     Block(&'a str, Vec<&'a str>),
 }
 

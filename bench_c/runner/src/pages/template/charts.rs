@@ -1,10 +1,10 @@
 //! A figure of a page: `chart(NAME, title=…, panels=…, x=…, series=…, place=…)`.
 //!
-//! Panels, names on the x axis and series are rows of texts, the first of which is shown; the second
-//! of a series is its style. A point is what `place` says, where `{p0}` stands for the first text of
-//! the panel, `{x0}` for that of the name, `{s0}` for that of the series. Panels in which nothing was
-//! measured are left out, and so is a figure without panels. With `same=true` the panels of a unit
-//! have one scale.
+//! Panels, names on the x axis and series are rows of texts, the first of which is shown; the
+//! second of a series is its style. A point is the value of the place `place`, where `{p0}` stands
+//! for the first text of the panel, `{x0}` for the first text of the name, and `{s0}` for the first
+//! text of the series. Panels in which nothing was measured are left out, and so is a figure
+//! without panels. With `same=true` the panels of a unit have one scale.
 
 use anyhow::{Context, Result};
 use minijinja::value::{Kwargs, Value};
@@ -12,8 +12,8 @@ use minijinja::value::{Kwargs, Value};
 use super::source::Source;
 use crate::figures::{Bars, Colour, Figure, Key, Panel, Series, Shape};
 
-/// The hues are those of Okabe and Ito, which colour-blind readers can tell apart. Each has a
-/// lightness of its own. A kind has one colour and one shape in all figures.
+/// The hues are from Okabe and Ito, which colour-blind readers can tell apart. Each has a lightness
+/// of its own. A kind has one colour and one shape in all figures.
 fn key(name: &str, style: &str) -> Result<Key> {
     let (colour, shape) = match style {
         "none" => (Colour(90, 90, 90), Shape::Wedge),
@@ -21,7 +21,7 @@ fn key(name: &str, style: &str) -> Result<Key> {
         "fifo" => (Colour(0, 66, 140), Shape::Triangle),
         "steal" => (Colour(0, 128, 92), Shape::Circle),
         "cont" => (Colour(214, 140, 182), Shape::Diamond),
-        // Of steal, too, with more threads than cores.
+        // Also for steal, with more threads than cores.
         "light" => (Colour(118, 190, 160), Shape::Diamond),
         "half" => (Colour(235, 185, 60), Shape::Wedge),
         other => anyhow::bail!("no style `{other}`"),
@@ -82,7 +82,7 @@ pub fn figure(source: &Source, options: &Kwargs) -> Result<Figure> {
             Ok(Series { key: key(&row[0], style)?, points: x.iter().map(point).collect() })
         };
         let series: Vec<Series> = series.iter().map(of_series).collect::<Result<_>>()?;
-        // What was measured nowhere in a panel needs no place in it.
+        // A name that was measured nowhere in a panel needs no place in it.
         let measured = |i: &usize| series.iter().any(|s| s.points[*i].is_some());
         let shown: Vec<usize> =
             (0..x.len()).filter(|i| !flag("some").unwrap_or(false) || measured(i)).collect();

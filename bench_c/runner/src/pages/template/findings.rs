@@ -1,5 +1,5 @@
-//! What measurements say: the words, verdicts and lists of a page. They are lenient: what was not
-//! measured is "-", or is left out of a list.
+//! The statements from measurements: the words, verdicts and lists of a page. They are lenient: a
+//! missing measurement is "-", or is left out of a list.
 //!
 //! Words of ratios are pairs of cases, `CASE / CASE`, with ` ; ` between two pairs: then the ratio is
 //! the geometric mean. `(a|b)` stands for each of its alternatives, in both cases of a pair.
@@ -112,7 +112,7 @@ impl Source {
         Ok(markdown(2, &head.map(str::to_owned), &rows))
     }
 
-    /// How many predictions are within a tenth of what was measured.
+    /// The number of predictions that are within a tenth of the measurement.
     pub fn agreement(&self) -> Result<String> {
         let checked = self.data.session("scaling")?.cases.iter().filter_map(|m| {
             let of = |name| m.quartiles(name).ok().map(|q| q.median);
@@ -292,8 +292,8 @@ impl Source {
         }
     }
 
-    /// The time of the tasks' loops alone, on one processor, divided by that of the run on two, by
-    /// the session's calibration.
+    /// The time of the tasks' loops alone, on one processor, divided by the time of the run on two,
+    /// by the session's calibration.
     pub fn gain(&self, words: &str) -> Option<Quartiles> {
         let (kind, grain) = words.split_once(' ')?;
         let case = self.data.find(&format!("lab grain {kind} 2 data={grain}"))?;

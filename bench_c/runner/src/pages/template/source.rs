@@ -1,4 +1,4 @@
-//! The source of the places: what each of them becomes.
+//! The source of the places: the text that replaces each of them.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub fn interval(e: Option<Estimate>) -> String {
     }
 }
 
-/// What a ratio of times says of the first: "12.5 [11.1–14.1] times as fast".
+/// The words for the first time of a ratio of times: "12.5 [11.1–14.1] times as fast".
 pub fn quick(e: Estimate) -> String {
     let inverse = Estimate { low: 1.0 / e.high, value: 1.0 / e.value, high: 1.0 / e.low };
     match e.against(1.0) {
@@ -74,7 +74,7 @@ impl Language {
     }
 }
 
-/// What the places of a template are filled from.
+/// The data from which the places of a template are filled.
 #[derive(Default)]
 pub struct Source {
     pub data: Measurements,
@@ -84,9 +84,9 @@ pub struct Source {
     pub plan: Option<Plan>,
     /// The questions that are asked; all if there are none.
     pub asked: Vec<String>,
-    /// What comes before sentences on several threads, if the machine was busy.
+    /// The words before sentences on several threads, if the machine was busy.
     pub doubt: &'static str,
-    /// What a page begins with.
+    /// The beginning of a page.
     pub opening: String,
 }
 
@@ -108,7 +108,7 @@ impl Source {
                 let (word, rest) = first()?;
                 if rest.contains(word) { None } else { self.cell(rest, language) }
             }
-            // For how many ms the library was in charge.
+            // The number of ms for which the library was in charge.
             "in_runs" => {
                 let of = |name| Some(self.quartiles(name, words).ok()?.median);
                 let most = if of("runs")? > 1.0 { "≤" } else { "" };
@@ -128,7 +128,7 @@ impl Source {
                 let of = |name| Some(self.quartiles(name, words).ok()?.median);
                 Some(short(of("ns")? / of("cal")?))
             }
-            // How much of what a program's critical path allows it reaches, in per cent.
+            // The percentage of the speed-up allowed by its critical path that a program reaches.
             "reached" => {
                 let speedup = self.quartiles("speedup", words).ok()?.median;
                 let program = words.split(' ').nth(1)?;
@@ -359,7 +359,7 @@ impl Source {
             "commit" => machine.commit.clone().context("no commit")?,
             "rounds" => about.rounds.to_string(),
             "systems" => about.others().join("; "),
-            // Of a session in which none failed, nothing.
+            // Nothing for a session without failures.
             "failures" if about.failures.is_empty() => String::new(),
             "failures" => format!("These runs failed: {}.", about.failures.join("; ")),
             other => bail!("no field `{other}`"),

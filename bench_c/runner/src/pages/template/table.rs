@@ -2,7 +2,7 @@
 //!
 //! A row is a list of texts. The first ones, as many as there are `heads`, are shown; a column is a
 //! head and a place, in which `{0}` stands for the first text of the row, without its marks of
-//! Markdown. What was not measured is an empty cell.
+//! Markdown. A missing measurement is an empty cell.
 //!
 //! | option | |
 //! | --- | --- |
