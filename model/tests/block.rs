@@ -109,8 +109,9 @@ impl<D: Modelled> Story<D> {
         self.frame.add();
     }
 
-    /// Only beside a single worker: with two the steps by which workers learn of tasks from outside,
-    /// of which `outside.rs` has models, make 1,883,084 executions of 40,190 (`any_is_left`).
+    /// Only beside a single worker: with two the steps by which workers learn of tasks from
+    /// outside, of which `outside.rs` has models, make 1,883,084 executions of 40,190
+    /// (`any_is_left`).
     fn adds_within(&self) -> bool {
         self.scene.places.len() == 1
     }

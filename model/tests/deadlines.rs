@@ -142,8 +142,8 @@ impl Scene {
     }
 
     /// The keeper's life, as in `runtime::keeper` and `threads::watcher`, from the time 0. It ends
-    /// when the keeper has found a task for each of these times, at the latest then. Until the model
-    /// requests `TIME_PASSES`, a sleep until `LATE` is as one without an end.
+    /// when the keeper has found a task for each of these times, at the latest then. Until the
+    /// model requests `TIME_PASSES`, a sleep until `LATE` is as one without an end.
     fn keep(&self, latest: &[u64]) {
         let (mut now, mut found, mut wanted, mut passes) = (0, 0, false, false);
         loop {
@@ -170,8 +170,8 @@ impl Scene {
     }
 }
 
-/// Explores the keeper's life beside `others`. There are entries of these times and threads at first.
-/// The time until which the keeper sleeps comes when `others` has returned.
+/// Explores the keeper's life beside `others`. There are entries of these times and threads at
+/// first. The time until which the keeper sleeps comes when `others` has returned.
 fn beside_the_keeper(
     name: &str,
     preemptions: usize,
@@ -247,7 +247,8 @@ fn an_idle_worker() {
     });
 }
 
-/// A worker that was idle serves an entry; the keeper may be about to sleep until another one is due.
+/// A worker that was idle serves an entry; the keeper may be about to sleep until another one is
+/// due.
 #[test]
 fn a_server() {
     let name = "deadlines, a server beside the keeper";

@@ -1,6 +1,6 @@
-//! The poller: a thread that sleeps in the kernel's list is woken for a task as one that sleeps on its
-//! word, and events are served by one thread each. A lost wake-up leaves a thread asleep forever,
-//! which loom reports as a deadlock.
+//! The poller: a thread that sleeps in the kernel's list is woken for a task as one that sleeps on
+//! its word, and events are served by one thread each. A lost wake-up leaves a thread asleep
+//! forever, which loom reports as a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -3,8 +3,8 @@
 //! A cancellation cuts off the waits with a deadline, and the sleeps, of the group's tasks, and of
 //! the tasks of each group for which such a task waits: its *line*. While a task of a group waits
 //! for another group, it has a note in the list of the awaited group. So a program that cancels a
-//! group need not know which groups its tasks use. The notes are followed upwards, from the group of
-//! the task whose wait may be cut off (`sync::lines`).
+//! group need not know which groups its tasks use. The notes are followed upwards, from the group
+//! of the task whose wait may be cut off (`sync::lines`).
 //!
 //! `sched_group_cancel` may be called in a signal's handler, and takes no lock. It marks the group,
 //! and then asks the keeper of the deadlines to cut. A task of a group that begins to wait with a

@@ -1,5 +1,5 @@
-//! Channels: bounded queues of elements between tasks and threads. This is one file because calls and
-//! their waits use the same locks, lists and ring.
+//! Channels: bounded queues of elements between tasks and threads. This is one file because calls
+//! and their waits use the same locks, lists and ring.
 //!
 //! # State
 //!
@@ -10,15 +10,16 @@
 //!
 //! # Protocol
 //!
-//! Usually a call takes one lock. A sender copies its element into the ring under the senders' lock,
-//! and a receiver copies the oldest element out of the ring under the receivers' lock. A call takes
-//! both locks if the ring is full or empty, if another call waits, or if the channel is closed.
+//! Usually a call takes one lock. A sender copies its element into the ring under the senders'
+//! lock, and a receiver copies the oldest element out of the ring under the receivers' lock. A call
+//! takes both locks if the ring is full or empty, if another call waits, or if the channel is
+//! closed.
 //!
-//! Under both locks, a sender copies its element to the oldest waiting receiver, or into the ring, or
-//! else links its node. A receiver copies the oldest element out of the ring, and then the element
-//! of the oldest waiting sender into the ring. With a capacity of 0 a receiver copies the element
-//! from that sender. A receiver that finds no element links its node. So elements are received in
-//! the order in which the senders had their lock.
+//! Under both locks, a sender copies its element to the oldest waiting receiver, or into the ring,
+//! or else links its node. A receiver copies the oldest element out of the ring, and then the
+//! element of the oldest waiting sender into the ring. With a capacity of 0 a receiver copies the
+//! element from that sender. A receiver that finds no element links its node. So elements are
+//! received in the order in which the senders had their lock.
 //!
 //! The call that has copied a waiter's element grants the waiter's node after it has unlocked. The
 //! grant is the last access to the waiter, and a waiter that continues may destroy the channel.
@@ -39,7 +40,8 @@
 //! Spinning for some microseconds before the wait: as fast on two workers, ten times slower on one.
 //!
 //! A ring without locks (D. Vyukov's bounded queue, 2010): a sender that finds the ring full still
-//! needs a lock to link its node before a receiver empties the ring; and new calls overtake waiters.
+//! needs a lock to link its node before a receiver empties the ring; and new calls overtake
+//! waiters.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, grant_one, wait, wait_for};

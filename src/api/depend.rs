@@ -155,8 +155,8 @@ unsafe fn add(
             }
             (*entry).before(dep.how & OUT != 0, |part| before.add(part))
         });
-        // SAFETY: a block gets another task only under the table's lock, so each node exists, although
-        // its task may end meanwhile.
+        // SAFETY: a block gets another task only under the table's lock, so each node exists,
+        // although its task may end meanwhile.
         let nodes = before.all().map(|node| &*node);
         let owned = &(*task).owned;
         let done = has_memory.and_then(|()| owned.follow_all(before.used, nodes));

@@ -312,7 +312,8 @@ impl Group {
         call();
         group_of_fiber.set(outer_group);
         end();
-        // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` now.
+        // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s`
+        // now.
         let worker = unsafe { Worker::current_in_run_of(s) };
         profiled::note_group_end(worker, self);
         // SAFETY: the group counts the task until now.

@@ -1,5 +1,5 @@
-//! Descriptors: each function tries its system call without blocking. If the kernel says EAGAIN, the
-//! task waits until the descriptor is ready (`runtime::descriptors`), and tries again.
+//! Descriptors: each function tries its system call without blocking. If the kernel says EAGAIN,
+//! the task waits until the descriptor is ready (`runtime::descriptors`), and tries again.
 //! (`until_read` says when a read waits before its first try.) This is one file because all
 //! functions are such tries, with the same ways to wait.
 //!
@@ -64,8 +64,8 @@ impl<'a> Caller<'a> {
         Caller { worker, deadline, generation: Cell::new(None) }
     }
 
-    /// Makes a system call that does not block. Fails with EBADF, without the call, if the descriptor was
-    /// closed since the first wait.
+    /// Makes a system call that does not block. Fails with EBADF, without the call, if the
+    /// descriptor was closed since the first wait.
     fn now<T>(&self, fd: c_int, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         match self.generation.get() {
             None => call(),

@@ -132,7 +132,8 @@ impl<P: Part> Offer<P> {
         let is_part = |task: Task| {
             let Some((function, offer)) = forked::call_of(task) else { return false };
             let is = function == run_offer::<P> as *const () as usize && {
-                // SAFETY: the function's closure is an offer, which is not joined before it has run.
+                // SAFETY: the function's closure is an offer, which is not joined before it has
+                // run.
                 let part = unsafe { &(*offer.cast::<Self>()).part };
                 part.whole() == self.part.whole()
             };

@@ -30,8 +30,8 @@
 //!    folding. A helper that takes the offer offers the same to others, and *claims* parts in
 //!    ascending order from a counter, until the leader closes the counter.
 //! 2. When the leader arrives at `ahead`, it closes the counter. All parts from `ahead` to `end`
-//!    are then folded, or are being folded, and nobody folds others. It joins the offer, which waits
-//!    for at most one claim of each helper, and combines the values: a chain of combinations.
+//!    are then folded, or are being folded, and nobody folds others. It joins the offer, which
+//!    waits for at most one claim of each helper, and combines the values: a chain of combinations.
 //! 3. It offers the folded parts for writing, in halves as a reduction is forked, and begins the
 //!    next round at `end`.
 //!
@@ -429,7 +429,8 @@ impl Shared {
     unsafe fn chain(&self, from: usize, to: usize, values: Values, walk: &mut Walk) {
         for part in from..to {
             let (sum, before) = self.places(part);
-            // SAFETY: the places have `size` bytes and do not overlap; the caller promises the rest.
+            // SAFETY: the places have `size` bytes and do not overlap; the caller promises the
+            // rest.
             unsafe {
                 let heeded = Ignored::pause();
                 ptr::copy_nonoverlapping(values.before.cast::<u8>(), before.cast(), self.scan.size);

@@ -61,8 +61,8 @@ impl Stop {
         unsafe { self.within(worker, work) }
     }
 
-    /// Runs a part that was queued as a task, on `worker`. The parts that the caller of `begin` runs
-    /// itself need no call of this: they are within `begin`.
+    /// Runs a part that was queued as a task, on `worker`. The parts that the caller of `begin`
+    /// runs itself need no call of this: they are within `begin`.
     ///
     /// # Safety
     /// The calling thread owns the worker. The loop does not end before `work`.

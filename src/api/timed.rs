@@ -53,7 +53,8 @@ impl End {
 #[derive(Clone, Copy)]
 pub(super) struct Deadline<'a> {
     time: i64,
-    /// The fiber of the caller's task; None: the caller is a thread, or a task that keeps its thread.
+    /// The fiber of the caller's task; None: the caller is a thread, or a task that keeps its
+    /// thread.
     fiber: Option<&'a Fiber>,
 }
 

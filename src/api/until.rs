@@ -19,7 +19,8 @@ use crate::sys::memory::NoMemory;
 use crate::sys::{detector, errno};
 use std::ffi::c_int;
 
-/// Returns what `sched_mutex_lock_until` returns. `worker` is a worker of the caller's run, or None.
+/// Returns what `sched_mutex_lock_until` returns. `worker` is a worker of the caller's run, or
+/// None.
 pub fn lock_until(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> c_int {
     detector::taking(mutex, |mutex| {
         if !mutex.try_lock() && !mutex.try_overtake(look(worker)) {

@@ -5,10 +5,10 @@
 //! # State
 //!
 //! Each *shard* has a [`wheel`] under a lock, and beside it `next`, a time before which none of its
-//! entries is due. A thread adds entries to the shard that its number selects, so threads whose numbers
-//! lie close together use different locks; an entry knows its shard, and any thread may take it out.
-//! (Rejected: a hash of the thread pointer. In one process of 16 two threads shared one of the 16
-//! shards, and a start and a cancellation took 260 ns on each of them instead of 50.)
+//! entries is due. A thread adds entries to the shard that its number selects, so threads whose
+//! numbers lie close together use different locks; an entry knows its shard, and any thread may
+//! take it out. (Rejected: a hash of the thread pointer. In one process of 16 two threads shared
+//! one of the 16 shards, and a start and a cancellation took 260 ns on each of them instead of 50.)
 //!
 //! `armed` is the time at which a *keeper*, a thread that does nothing else, will look next.
 //! `covered` is the time until which an idle worker sleeps that will look afterwards.
@@ -49,9 +49,9 @@
 //! done. Then the second number differs from the one that the keeper has seen before, or the keeper
 //! has looked since it saw that number. The load of the number acquires that thread's queued tasks.
 //!
-//! (Rejected: a flag beside the count, set before a thread leaves the count, and cleared by the keeper.
-//! The keeper may find the flag set and yet read a count from before. Then the flag alone orders the
-//! queued tasks before the keeper's look; its store was relaxed and did not.)
+//! (Rejected: a flag beside the count, set before a thread leaves the count, and cleared by the
+//! keeper. The keeper may find the flag set and yet read a count from before. Then the flag alone
+//! orders the queued tasks before the keeper's look; its store was relaxed and did not.)
 //!
 //! # For the proof of a deadlock
 //!
@@ -64,10 +64,10 @@
 //!
 //! # Rejected
 //!
-//! A wheel for each run: a task may wait in one run for an object that another run's task posts, and
-//! the keeper had to find all runs. A keeper alone: a wake-up more for each deadline. Workers that
-//! look at the clock between tasks: 61 tasks may take a second, and each look costs all programs.
-//! A thread that ticks: idle programs would burn.
+//! A wheel for each run: a task may wait in one run for an object that another run's task posts,
+//! and the keeper had to find all runs. A keeper alone: a wake-up more for each deadline. Workers
+//! that look at the clock between tasks: 61 tasks may take a second, and each look costs all
+//! programs. A thread that ticks: idle programs would burn.
 //!
 //! # Orderings
 //!

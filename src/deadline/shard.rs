@@ -1,4 +1,5 @@
-//! An entry of the deadlines, and the part of them that is under one lock. [`super`] has the protocol.
+//! An entry of the deadlines, and the part of them that is under one lock. [`super`] has the
+//! protocol.
 
 use crate::deadline::wheel::{Links, Wheel};
 use crate::lock::mutex::Mutex;

@@ -21,9 +21,9 @@
 //!
 //! # Rejected
 //!
-//! A binary heap with the entry's place in the entry: it needs a block of memory that grows, so that
-//! adding could fail; and adding and removing take a number of cache misses that grows with the
-//! number of entries. A pairing heap needs no memory, and adds in constant time; but its first
+//! A binary heap with the entry's place in the entry: it needs a block of memory that grows, so
+//! that adding could fail; and adding and removing take a number of cache misses that grows with
+//! the number of entries. A pairing heap needs no memory, and adds in constant time; but its first
 //! removal of the least of 10^6 entries visits all of them.
 
 use crate::deadline::check::{ensure, sum};
@@ -54,9 +54,9 @@ pub struct Links {
     next: Cell<*const Links>,
     previous: Cell<*const Links>,
     deadline: Cell<i64>,
-    /// 1 + the number of the slot; 0: in no wheel. In debug builds the upper bits are a check sum of
-    /// the other fields and of the address. An entry is checked before its links are followed, so
-    /// that the wheel follows no address that the program has written.
+    /// 1 + the number of the slot; 0: in no wheel. In debug builds the upper bits are a check sum
+    /// of the other fields and of the address. An entry is checked before its links are followed,
+    /// so that the wheel follows no address that the program has written.
     slot: Cell<usize>,
 }
 

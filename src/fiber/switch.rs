@@ -72,8 +72,8 @@ pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
 /// The functions that a [`CallOnStack`] calls.
 pub trait Callee: ProgramFunction {
-    /// Runs on the new stack with the arguments of the `CallOnStack` and the caller's context. `top`
-    /// is the end of the stack.
+    /// Runs on the new stack with the arguments of the `CallOnStack` and the caller's context.
+    /// `top` is the end of the stack.
     ///
     /// # Safety
     /// `call_on_stack` calls it, with its own arguments.
@@ -234,8 +234,8 @@ pub unsafe fn make_ready(context: Context, arrive: Arrive) {
 
 /// A function that [`call_on_stack`] defines. It suspends the caller, calls `C::run(a, b, c, top,
 /// context)` on the stack that ends at `top`, and then `C::finish(top)`. Returns 0, or, if the
-/// callee calls [`refuse`], the result of `next`. If the callee continues the context, the processor
-/// predicts the return address, because calls and returns come in pairs. The callee's
+/// callee calls [`refuse`], the result of `next`. If the callee continues the context, the
+/// processor predicts the return address, because calls and returns come in pairs. The callee's
 /// floating-point controls stay in force.
 ///
 /// `run` and `finish` are two functions so that neither has a frame below the task, which `run`
@@ -247,8 +247,8 @@ pub unsafe fn make_ready(context: Context, arrive: Arrive) {
 ///           the caller's return address (aarch64: between the ROOM bytes and the 8 more)
 /// ```
 ///
-/// The arguments are `a`, `b`, `c` and `top`. May be called only if `top`, aligned to 16, is the end
-/// of a stack that nobody else uses, and `C::run` accepts the others.
+/// The arguments are `a`, `b`, `c` and `top`. May be called only if `top`, aligned to 16, is the
+/// end of a stack that nobody else uses, and `C::run` accepts the others.
 pub type CallOnStack = unsafe extern "C" fn(usize, *mut c_void, *const c_void, *mut u8) -> c_int;
 
 /// Defines the [`CallOnStack`] of a type `C` which is a [`Callee`], under this symbol. (Assembly
@@ -471,8 +471,8 @@ assembly::function!(
 assembly::function!("sched_switch", [save!(), "str x10, [x0]", restore!()]);
 
 /// A function that [`hand_over`] calls with its own argument `this` and with the complete context
-/// of its caller. It runs on the stack that is switched to, below that stack's context. Nothing that
-/// belongs to the caller is touched after this call.
+/// of its caller. It runs on the stack that is switched to, below that stack's context. Nothing
+/// that belongs to the caller is touched after this call.
 pub type Publish = unsafe extern "C" fn(this: *mut c_void, context: Context);
 
 unsafe extern "C" {
@@ -530,9 +530,8 @@ unsafe extern "C" {
     /// Continues `to`, which receives `arg`; the caller's own context is lost. (The unused first
     /// argument puts the others where `switch` has them.)
     ///
-    /// # Safety
-    /// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it. Nothing on the
-    /// caller's stack is needed any more.
+    /// # Safety `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it.
+    /// Nothing on the caller's stack is needed any more.
     #[link_name = "sched_jump_to"]
     pub fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> !;
 }

@@ -35,9 +35,9 @@
 //!
 //! # The bad interleavings
 //!
-//! 1. *The lost wake-up.* The waker reads `turn` before the poller has stored its word, and wakes the
-//!    futex, on which nobody sleeps; the poller reads its word before the waker has changed it, and
-//!    sleeps in the kernel. The two fences exclude this: one side sees the other's store.
+//! 1. *The lost wake-up.* The waker reads `turn` before the poller has stored its word, and wakes
+//!    the futex, on which nobody sleeps; the poller reads its word before the waker has changed it,
+//!    and sleeps in the kernel. The two fences exclude this: one side sees the other's store.
 //! 2. *The bell of another.* The poller leaves, another thread becomes the poller, and the bell of
 //!    the first one wakes the second one. It returns without an event, as from a futex that was
 //!    woken for no reason, and sleeps again. The first one needs no bell any more.
@@ -135,7 +135,8 @@ impl Poller {
         self.take_events(limit)
     }
 
-    /// Looks for events without waiting. True: the caller has events and the turn, and must `serve`.
+    /// Looks for events without waiting. True: the caller has events and the turn, and must
+    /// `serve`.
     pub fn look(&self) -> bool {
         self.is_used() && self.take_turn() && self.take_events(Duration::ZERO)
     }

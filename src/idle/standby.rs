@@ -13,13 +13,13 @@
 //!
 //! # The bad interleavings
 //!
-//! 1. *The keeper stops while it is needed.* It does not see the change that another thread has made,
-//!    and that thread does not see that `looks` was cleared. The fences of both exclude this.
-//! 2. *The wait that begins while the poller leaves.* The one thread sees the poller asleep, and the
-//!    other one sees no wait. The fences between the change and the loads exclude this.
-//! 3. *The look that passes for a poller.* A wait begins while a worker has the turn for a look. The
-//!    look finds nothing, and the worker takes a task that computes for long. So a thread counts as
-//!    the poller only while it sleeps.
+//! 1. *The keeper stops while it is needed.* It does not see the change that another thread has
+//!    made, and that thread does not see that `looks` was cleared. The fences of both exclude this.
+//! 2. *The wait that begins while the poller leaves.* The one thread sees the poller asleep, and
+//!    the other one sees no wait. The fences between the change and the loads exclude this.
+//! 3. *The look that passes for a poller.* A wait begins while a worker has the turn for a look.
+//!    The look finds nothing, and the worker takes a task that computes for long. So a thread
+//!    counts as the poller only while it sleeps.
 //!
 //! # Orderings
 //!

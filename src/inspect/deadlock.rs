@@ -1,5 +1,5 @@
-//! Proves that no task of the process can ever continue. Then the process writes the reason, and ends
-//! if nothing outside of its tasks could help (`SCHED_DEADLOCK`).
+//! Proves that no task of the process can ever continue. Then the process writes the reason, and
+//! ends if nothing outside of its tasks could help (`SCHED_DEADLOCK`).
 //!
 //! # What is proved
 //!

@@ -13,10 +13,10 @@
 //! The thread that keeps the deadlines decides (`runtime::relief`): it calls a relief when such a
 //! task has waited for a millisecond. It looks after each event and each deadline, whoever has
 //! served it, and again each millisecond while such a task waits: a worker that is idle at the look
-//! may take one of the tasks, and compute in it for long. If a wait ends before the task has left its
-//! stack, the task's own worker queues the task later, so that worker requests another look
-//! ([`Reliefs::request_look`]). A program has no relief if it has no timers and its tasks never wait
-//! for descriptors or time, or if its workers have nothing else to do.
+//! may take one of the tasks, and compute in it for long. If a wait ends before the task has left
+//! its stack, the task's own worker queues the task later, so that worker requests another look
+//! ([`Reliefs::request_look`]). A program has no relief if it has no timers and its tasks never
+//! wait for descriptors or time, or if its workers have nothing else to do.
 //!
 //! The place counts as active, so the run does not end while a relief is there. A task that a
 //! relief runs is on a stack of its own, as at a worker; if it waits, any worker may resume it,

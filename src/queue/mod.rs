@@ -12,7 +12,8 @@
 //!
 //! [`length`] tells a debugger where it finds the length of each queue; [`room`] manages the memory
 //! of the queues that are a `VecDeque`. [`run_gate`] is the gate of a run, [`run_waits`] the list
-//! of the tasks that wait for a whole run, and [`ageing`] tells when background tasks are looked at.
+//! of the tasks that wait for a whole run, and [`ageing`] tells when background tasks are looked
+//! at.
 //!
 //! # Roles
 //!

@@ -28,8 +28,8 @@
 //! under the lock that it has found a rest, and an announced rest changes the count under the lock.
 //! The new task came in under that lock, later, so whoever runs it sees the note and the count.
 //!
-//! *A thread that gives up*, because its deadline has come, looks once more under the lock, and takes
-//! itself out of `awaited` unless a rest was announced. A rest that it finds then counts.
+//! *A thread that gives up*, because its deadline has come, looks once more under the lock, and
+//! takes itself out of `awaited` unless a rest was announced. A rest that it finds then counts.
 //!
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It

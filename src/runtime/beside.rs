@@ -16,8 +16,8 @@ pub(super) fn gone(run: &Run) {
     watcher::call();
 }
 
-/// Has the keeper look for a task that suits a relief. Called by a worker that has queued such a task,
-/// and may run others before it.
+/// Has the keeper look for a task that suits a relief. Called by a worker that has queued such a
+/// task, and may run others before it.
 #[cold]
 pub fn request_look() {
     RELIEFS.request_look();

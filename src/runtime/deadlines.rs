@@ -74,8 +74,8 @@ pub fn now() -> i64 {
 /// Must be called before the first `add` in the run of `worker`.
 pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
     DEADLINES.prepare()?;
-    // Relaxed: all callers store the same function. Without the comparison all threads would write to
-    // one cache line at each start of a timer.
+    // Relaxed: all callers store the same function. Without the comparison all threads would write
+    // to one cache line at each start of a timer.
     if CUT.load(Ordering::Relaxed).is_null() {
         CUT.store(cut as *mut (), Ordering::Release);
     }

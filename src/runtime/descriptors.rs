@@ -1,7 +1,7 @@
 //! The descriptors of the process for which tasks wait, and the threads that look for their events.
 //!
-//! A *slot* for each number of a descriptor holds its waiters (`sync::descriptor`) under a lock. The
-//! slots are made in chunks, when a number of the chunk is awaited for the first time.
+//! A *slot* for each number of a descriptor holds its waiters (`sync::descriptor`) under a lock.
+//! The slots are made in chunks, when a number of the chunk is awaited for the first time.
 //!
 //! # A wait
 //!
@@ -13,22 +13,23 @@
 //! They save this call, but a number that was closed by close(2) and opened anew would wait for
 //! ever.)
 //!
-//! A task runs some time after its event. Meanwhile `sched_close` may have closed the descriptor, and
-//! the number may have a new owner. So the later attempts (`unless_closed`) and waits of a call compare
-//! the generation of its first wait, under the slot's lock, under which `close` has changed it.
+//! A task runs some time after its event. Meanwhile `sched_close` may have closed the descriptor,
+//! and the number may have a new owner. So the later attempts (`unless_closed`) and waits of a call
+//! compare the generation of its first wait, under the slot's lock, under which `close` has changed
+//! it.
 //!
 //! # Who looks
 //!
 //! The poller, if a worker is idle (`idle::poller`); each worker that runs out of tasks; and the
 //! *keeper*, the thread of `threads::watcher`, which also keeps the deadlines: every `TICK` while
-//! descriptors are awaited and the poller does not sleep all the time (`idle::standby`). A task whose
-//! descriptor is ready is queued behind all others.
+//! descriptors are awaited and the poller does not sleep all the time (`idle::standby`). A task
+//! whose descriptor is ready is queued behind all others.
 //!
 //! # A descriptor that was closed without a word
 //!
 //! A task may wait for a descriptor that another thread closes by close(2), and whose number nobody
-//! opens again: the kernel reports nothing. So the keeper asks the kernel about `A_SECOND` slots with
-//! waiters in a second, one after the other, whether their descriptors are still in its list.
+//! opens again: the kernel reports nothing. So the keeper asks the kernel about `A_SECOND` slots
+//! with waiters in a second, one after the other, whether their descriptors are still in its list.
 //!
 //! # Orderings
 //!

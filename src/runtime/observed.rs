@@ -31,8 +31,8 @@
 //! worker runs. So a run with that variable alone reads no clock, and is not told of switches. In a
 //! plain row, spawns, forks, and joins of tasks that nobody has taken execute no code for
 //! observers. Without observed runs, a process pays one load (`listeners`) where a task is
-//! suspended, which the sanitizers need anyway, and a few (`Worker::watch`, `Fiber::observed`) where
-//! a worker steals, runs out of tasks or wakes a task, and where a task waits.
+//! suspended, which the sanitizers need anyway, and a few (`Worker::watch`, `Fiber::observed`)
+//! where a worker steals, runs out of tasks or wakes a task, and where a task waits.
 
 use crate::runtime::arg_blocks::CLASS_MASK;
 use crate::runtime::forked::{self, misuse};

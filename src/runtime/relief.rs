@@ -1,11 +1,11 @@
 //! The reliefs of a run (`policy::reliefs`): the calls, the arrival and the leaving of a relief.
 //!
-//! While descriptors are awaited, and after a deadline, the keeper (`runtime::keeper`) looks whether
-//! a run wants a relief. If the run still wants one a millisecond later, the keeper calls a thread of
-//! the run, as for a blocking section. That thread takes the relief's place, occupies its record, and
-//! runs the relief's loop there. A task on the place may have a blocking section; then another thread
-//! takes over the record, as it does a worker's. The last thread to leave the loop gives the place
-//! back.
+//! While descriptors are awaited, and after a deadline, the keeper (`runtime::keeper`) looks
+//! whether a run wants a relief. If the run still wants one a millisecond later, the keeper calls a
+//! thread of the run, as for a blocking section. That thread takes the relief's place, occupies its
+//! record, and runs the relief's loop there. A task on the place may have a blocking section; then
+//! another thread takes over the record, as it does a worker's. The last thread to leave the loop
+//! gives the place back.
 //!
 //! A relief has no number, since a program may have an element of an array for each number below
 //! sched_worker_count. A task that asks for its number there first moves to a worker (`leave`).

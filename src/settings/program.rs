@@ -1,4 +1,5 @@
-//! A program's settings: `sched_options.settings`, a text such as `SCHED_DEQUE=ring SCHED_IDLE=spin`.
+//! A program's settings: `sched_options.settings`, a text such as `SCHED_DEQUE=ring
+//! SCHED_IDLE=spin`.
 
 use crate::settings::config::Config;
 use crate::settings::messages::{Refused, SETTINGS};

@@ -2,26 +2,26 @@
 //!
 //! A waiter of a mutex stays in the mutex's line until it has held the mutex: only the holder may
 //! take nodes out, and the holder does not when it computes. So a waiter with a deadline is not in
-//! that line. The waiters with deadlines of one mutex are its *crowd*, a list of its own, which they
-//! may leave at any time. A *delegate* stands in the mutex's line for all of them: a node in the
-//! crowd's memory.
+//! that line. The waiters with deadlines of one mutex are its *crowd*, a list of its own, which
+//! they may leave at any time. A *delegate* stands in the mutex's line for all of them: a node in
+//! the crowd's memory.
 //!
 //! # Protocol
 //!
 //! The crowds are in a table, by the address of the mutex; each bucket has a lock. A waiter finds
-//! or makes the crowd, joins it, and puts the delegate into the mutex's line if it is not there, all
-//! under the lock of the bucket. The delegate is never overtaken, so when its turn comes the unlock
-//! hands the mutex over to it. Then the thread that has unlocked *serves* the crowd, as the holder
-//! of the mutex: it puts the delegate back into the line if others wait, and grants the oldest
-//! waiter that has not expired, which is the holder from then on. If there is none, it unlocks the
-//! mutex. A crowd that is empty and whose delegate is in no line is freed.
+//! or makes the crowd, joins it, and puts the delegate into the mutex's line if it is not there,
+//! all under the lock of the bucket. The delegate is never overtaken, so when its turn comes the
+//! unlock hands the mutex over to it. Then the thread that has unlocked *serves* the crowd, as the
+//! holder of the mutex: it puts the delegate back into the line if others wait, and grants the
+//! oldest waiter that has not expired, which is the holder from then on. If there is none, it
+//! unlocks the mutex. A crowd that is empty and whose delegate is in no line is freed.
 //!
 //! So the waiters with deadlines get the mutex in the order in which they came, and each other
 //! waiter in the line has its turn between two of them.
 //!
 //! *The mutex that is gone.* While a delegate is in the line, the mutex is locked, or about to be
-//! handed over: it exists. The thread that serves a crowd holds the mutex; its last access is before
-//! the grant, or the unlock.
+//! handed over: it exists. The thread that serves a crowd holds the mutex; its last access is
+//! before the grant, or the unlock.
 //!
 //! *Granted, or expired?* Both are exchanges of the waiter's word. A waiter that has expired leaves
 //! the list under the lock. If the serving thread has taken its node out of the list and found it

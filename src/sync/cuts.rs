@@ -5,15 +5,15 @@
 //! A thread that cancels a group first marks the group, and then requests a cut if any wait has an
 //! entry. A task of a group first adds an entry for its wait, or notes that it waits for another
 //! group. If any group of the process is cancelled, it then looks at its own group, and requests a
-//! cut if that is cancelled, or if a task waits for it. A fence stands between the two steps of each
-//! side.
+//! cut if that is cancelled, or if a task waits for it. A fence stands between the two steps of
+//! each side.
 //!
-//! *No cut is missed.* Suppose that a wait is in the line of a cancelled group. Then several threads
-//! have each written something: the entry of the wait, the mark, and for each group between the two a
-//! note in the list of the group before it. Each thread then executes its fence. The last of these
-//! fences makes visible what the other threads have written. If its thread has cancelled the group,
-//! it finds the entry. If its thread has added the entry or a note, it finds that its own group is
-//! cancelled, or that its own group's list has a note. So it requests a cut.
+//! *No cut is missed.* Suppose that a wait is in the line of a cancelled group. Then several
+//! threads have each written something: the entry of the wait, the mark, and for each group between
+//! the two a note in the list of the group before it. Each thread then executes its fence. The last
+//! of these fences makes visible what the other threads have written. If its thread has cancelled
+//! the group, it finds the entry. If its thread has added the entry or a note, it finds that its
+//! own group is cancelled, or that its own group's list has a note. So it requests a cut.
 //!
 //! The keeper and idle workers may cut, but one thread at a time: two threads that followed the
 //! notes of the same groups could each wait for a list that the other thread has locked. `state` is
@@ -77,8 +77,8 @@ impl Cuts {
     }
 
     /// Called by a task of a group that has added its entry, or has noted that it waits for another
-    /// group. `is_reached` tells whether the task's group is cancelled, or a task waits for it. True
-    /// if the caller must call the keeper.
+    /// group. `is_reached` tells whether the task's group is cancelled, or a task waits for it.
+    /// True if the caller must call the keeper.
     pub fn waits(&self, deadlines: &Deadlines, is_reached: impl FnOnce() -> bool) -> bool {
         fence(Ordering::SeqCst); // pairs with the fence in `cancel`
         self.cancelled.load(Ordering::Relaxed) != 0 && is_reached() && self.request(deadlines)

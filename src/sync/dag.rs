@@ -318,8 +318,8 @@ impl Edges {
     pub unsafe fn release(self, mut start: impl FnMut(*const Vertex)) {
         let Edges(mut edge) = self;
         while !edge.is_null() {
-            // SAFETY: the edge lives until the vertex that it leads to begins, and so at least until
-            // its count is taken back.
+            // SAFETY: the edge lives until the vertex that it leads to begins, and so at least
+            // until its count is taken back.
             unsafe {
                 let (next, to) = Edge::get(edge);
                 prefetch(next);

@@ -1,17 +1,17 @@
-//! The two ends of a bounded queue: a lock for each end, and the place of the next element there. The
-//! caller stores the elements (`api::channel`).
+//! The two ends of a bounded queue: a lock for each end, and the place of the next element there.
+//! The caller stores the elements (`api::channel`).
 //!
 //! # Protocol
 //!
-//! Each end has a word on a cache line of its own: twice the number of elements that have passed the
-//! end, plus 1 while a thread holds its lock. An element passes an end under that end's lock. So a
-//! sender and a receiver work at the same time, and share only the two words. Each end remembers the
-//! other's count, and reads it again when the queue seems full or empty.
+//! Each end has a word on a cache line of its own: twice the number of elements that have passed
+//! the end, plus 1 while a thread holds its lock. An element passes an end under that end's lock.
+//! So a sender and a receiver work at the same time, and share only the two words. Each end
+//! remembers the other's count, and reads it again when the queue seems full or empty.
 //!
-//! A call that waits, serves waiting calls or closes the queue takes both locks, the senders' first.
-//! While calls wait or the queue is closed, both ends are *shared*: every call takes both locks.
-//! `is_shared` is written under both locks and read under one. So a call under one lock either ends
-//! before both locks are taken, or reads the new value.
+//! A call that waits, serves waiting calls or closes the queue takes both locks, the senders'
+//! first. While calls wait or the queue is closed, both ends are *shared*: every call takes both
+//! locks. `is_shared` is written under both locks and read under one. So a call under one lock
+//! either ends before both locks are taken, or reads the new value.
 //!
 //! Without places every call takes both locks, for which the senders' lock stands alone.
 //!

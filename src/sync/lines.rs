@@ -12,10 +12,10 @@
 //! A thread that cuts off waits searches the line of a group for a cancelled group. It locks each
 //! list on its way, until the end of the search; a task that has waited removes its note under the
 //! same lock. So a task whose note is followed still waits, and its group exists. One thread at a
-//! time searches (`sync::cuts`), and any other thread holds at most one of these locks, and only for
-//! a few instructions. So no circle of locks can form. A bit beside the lock tells the searching
-//! thread that it has locked the list itself, on another way or in a circle of waits. The lists form
-//! a chain through their first notes, so a search needs neither memory nor recursion.
+//! time searches (`sync::cuts`), and any other thread holds at most one of these locks, and only
+//! for a few instructions. So no circle of locks can form. A bit beside the lock tells the
+//! searching thread that it has locked the list itself, on another way or in a circle of waits. The
+//! lists form a chain through their first notes, so a search needs neither memory nor recursion.
 //!
 //! If a search finds no cancelled group, none of its lists leads to one, and later searches of the
 //! same cut pass these lists over: their first notes have the number of the search. After a search
@@ -52,9 +52,9 @@ pub struct Line {
     awaiters: Awaiters,
 }
 
-/// A note of a task that waits for a group, if it belongs to a group itself. It lies on the stack of
-/// the task, in the list of the awaited group. Only the first note of a list uses `search`, `list`
-/// and `then`.
+/// A note of a task that waits for a group, if it belongs to a group itself. It lies on the stack
+/// of the task, in the list of the awaited group. Only the first note of a list uses `search`,
+/// `list` and `then`.
 struct Awaiter {
     /// The group of the waiting task.
     group: *const Line,
@@ -258,8 +258,8 @@ impl Search {
 
     fn unlock_all(self) {
         let mut at = self.first;
-        // SAFETY: null, or the first note of a list that is locked; until it is unlocked, the task of
-        // the note waits for the group of the list.
+        // SAFETY: null, or the first note of a list that is locked; until it is unlocked, the task
+        // of the note waits for the group of the list.
         while let Some(first) = unsafe { at.as_ref() } {
             at = first.then.get();
             // SAFETY: as above.

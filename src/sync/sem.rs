@@ -7,10 +7,10 @@
 //!         LOCKED      some task changes the list; there is no unit
 //! ```
 //! Without waiters, wait and post are one compare-and-swap each. With waiters each of them begins
-//! with a compare-and-swap from 0, WAITED or TIMED to LOCKED. This compare-and-swap decides that a node is
-//! linked (wait) or unlinked (post), and locks the list. While the state is LOCKED, only the task
-//! that has locked the list changes the state: by a store, which unlocks the list and is the task's
-//! last access to the semaphore.
+//! with a compare-and-swap from 0, WAITED or TIMED to LOCKED. This compare-and-swap decides that a
+//! node is linked (wait) or unlinked (post), and locks the list. While the state is LOCKED, only
+//! the task that has locked the list changes the state: by a store, which unlocks the list and is
+//! the task's last access to the semaphore.
 //!
 //! Under the lock a task only links or unlinks. A unit must not be posted there: another task could
 //! take it, and free the semaphore, before the lock is released.

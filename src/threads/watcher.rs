@@ -178,8 +178,8 @@ pub fn end(duty: Duty) -> bool {
         let is_unused = watcher.users.iter().all(|&users| users == 0);
         if let Some(id) = watcher.id.take_if(|_| is_unused) {
             REQUESTS.add(END);
-            // SAFETY: the thread is joined once, and ends by itself. (It does not take this lock, and
-            // nobody asks for this lock under the lock of a record, which the thread takes.)
+            // SAFETY: the thread is joined once, and ends by itself. (It does not take this lock,
+            // and nobody asks for this lock under the lock of a record, which the thread takes.)
             let _ = unsafe { thread::join(id) };
             PROCESS.store(0, Ordering::Relaxed);
         }

@@ -159,8 +159,8 @@ fn two_add_edges() {
     });
 }
 
-/// A graph that runs twice: two vertices end while the counts of the one behind both, which were set
-/// before the first run, are set back by itself.
+/// A graph that runs twice: two vertices end while the counts of the one behind both, which were
+/// set before the first run, are set back by itself.
 #[test]
 fn a_graph_runs_again() {
     explore("dag, two runs of a graph", 3, 10, || {

@@ -1,6 +1,6 @@
-//! Tasks that are ordered by an address: those that write there run one after the other, in the order
-//! in which they were added, while the blocks of those that have ended get new tasks. The table is
-//! freed only when nobody uses it.
+//! Tasks that are ordered by an address: those that write there run one after the other, in the
+//! order in which they were added, while the blocks of those that have ended get new tasks. The
+//! table is freed only when nobody uses it.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

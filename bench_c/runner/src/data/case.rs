@@ -101,7 +101,8 @@ impl Case {
         Ok(Case { n: if let Size::Of(n) = n { n } else { 0 }, ..case })
     }
 
-    /// True if the program makes no run of the library: threads alone share the mutex (`-d 0+N-...`).
+    /// True if the program makes no run of the library: threads alone share the mutex (`-d
+    /// 0+N-...`).
     pub fn makes_no_run(&self) -> bool {
         self.program == "mutex" && self.data.as_deref().is_some_and(|data| data.starts_with("0+"))
     }

@@ -192,8 +192,9 @@ impl Measured {
     ///
     /// - `gain`: the time of the tasks' loops alone, of so many iterations as the data say, divided
     ///   by that of the run
-    /// - `slept`: how often a thread slept at a lock, in per cent of the uses of the lock, of which a
-    ///   task has two: when it is spawned, and when it is taken. Sleeps for want of tasks do not count.
+    /// - `slept`: how often a thread slept at a lock, in per cent of the uses of the lock, of which
+    ///   a task has two: when it is spawned, and when it is taken. Sleeps for want of tasks do not
+    ///   count.
     /// - `preempted`: how often a thread lost its processor to another, likewise
     pub fn rounds(&self, name: &str) -> Vec<Option<f64>> {
         let of = |name: &str| self.values.get(name).cloned().unwrap_or_default();
@@ -260,8 +261,8 @@ impl Measurements {
     }
 
     /// The geometric mean, over pairs, of the first value divided by the second, within each round,
-    /// with its 95 % interval. Pairs that were not measured are left out, and so are rounds in which
-    /// a value of the other pairs is missing.
+    /// with its 95 % interval. Pairs that were not measured are left out, and so are rounds in
+    /// which a value of the other pairs is missing.
     pub fn mean_ratio(&self, pairs: &[(Selector, Selector)]) -> Option<Estimate> {
         let values =
             |s: &Selector| Some(self.case(s).ok()?.rounds(&s.of)).filter(|v| !v.is_empty());

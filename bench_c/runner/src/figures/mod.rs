@@ -135,8 +135,8 @@ fn save(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The path with a dot and an ending behind it. (`Path::with_extension` would replace what follows a
-/// dot in the name.)
+/// The path with a dot and an ending behind it. (`Path::with_extension` would replace what follows
+/// a dot in the name.)
 pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");

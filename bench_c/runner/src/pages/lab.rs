@@ -1,6 +1,6 @@
-//! `make lab`: answers the questions of the course's subject, and checks the claims of the author of
-//! a fiber scheduler, by measurements. It prints the conclusions of docs/report/lab.md, the template
-//! of docs/LAB.md, and draws their figures; `make lab QUESTION=NAME` asks one question.
+//! `make lab`: answers the questions of the course's subject, and checks the claims of the author
+//! of a fiber scheduler, by measurements. It prints the conclusions of docs/report/lab.md, the
+//! template of docs/LAB.md, and draws their figures; `make lab QUESTION=NAME` asks one question.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

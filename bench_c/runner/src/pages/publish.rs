@@ -1,10 +1,10 @@
 //! `make results` measures everything that the pages show, in one session; `make pages` fills the
 //! pages.
 //!
-//! The tables in docs/data are the sessions, condensed. From these alone, the templates of docs/report
-//! become docs/RESULTS.md, docs/REPORT.md and docs/LAB.md with their figures, and two blocks of
-//! README.md. Sessions that do not belong together are refused. `docs/report/pdf.sh` makes the PDF
-//! file of the report.
+//! The tables in docs/data are the sessions, condensed. From these alone, the templates of
+//! docs/report become docs/RESULTS.md, docs/REPORT.md and docs/LAB.md with their figures, and two
+//! blocks of README.md. Sessions that do not belong together are refused. `docs/report/pdf.sh`
+//! makes the PDF file of the report.
 
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,13 @@
 //! The systems: libsched, and the peers that bench_c/peers/Makefile has built.
 //!
 //! chili and forte are heartbeat schedulers: they offer a forked task to other workers only at
-//! intervals (100 µs in chili, 10 µs in forte), and only when its forker comes back to the scheduler.
-//! So a fork is cheap, and a task may start late (U. Acar and others, "Heartbeat scheduling: provable
-//! efficiency for nested parallelism", PLDI 2018; M. Rainey and others, "Task parallel assembly
-//! language for uncompromising parallelism", PLDI 2021). chili wakes up by time, and so burns
-//! processor time while it idles. Not here: spice, which is written in Zig; cheetah, which needs
-//! OpenCilk's compiler; Fibril and citor, which neither Debian nor a package registry has.
+//! intervals (100 µs in chili, 10 µs in forte), and only when its forker comes back to the
+//! scheduler. So a fork is cheap, and a task may start late (U. Acar and others, "Heartbeat
+//! scheduling: provable efficiency for nested parallelism", PLDI 2018; M. Rainey and others, "Task
+//! parallel assembly language for uncompromising parallelism", PLDI 2021). chili wakes up by time,
+//! and so burns processor time while it idles. Not here: spice, which is written in Zig; cheetah,
+//! which needs OpenCilk's compiler; Fibril and citor, which neither Debian nor a package registry
+//! has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

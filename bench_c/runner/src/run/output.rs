@@ -14,9 +14,9 @@ pub struct Line {
     pub checksum: String,
     /// The schedule by which OpenMP distributed the loops of `loops`.
     pub schedule: Option<String>,
-    /// All other fields by their names; `cpu` is the processor time of all threads, user and system.
-    /// `cal` are the nanoseconds that an iteration of the calibration loop took just before the run:
-    /// a peer may have no such loop.
+    /// All other fields by their names; `cpu` is the processor time of all threads, user and
+    /// system. `cal` are the nanoseconds that an iteration of the calibration loop took just before
+    /// the run: a peer may have no such loop.
     pub values: BTreeMap<String, f64>,
 }
 

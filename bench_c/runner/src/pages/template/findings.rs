@@ -1,8 +1,8 @@
 //! The statements from measurements: the words, verdicts and lists of a page. They are lenient: a
 //! missing measurement is "-", or is left out of a list.
 //!
-//! Words of ratios are pairs of cases, `CASE / CASE`, with ` ; ` between two pairs: then the ratio is
-//! the geometric mean. `(a|b)` stands for each of its alternatives, in both cases of a pair.
+//! Words of ratios are pairs of cases, `CASE / CASE`, with ` ; ` between two pairs: then the ratio
+//! is the geometric mean. `(a|b)` stands for each of its alternatives, in both cases of a pair.
 
 use anyhow::{Context, Result, bail};
 use sched_estimate::{Estimate, Verdict};
@@ -79,8 +79,8 @@ impl Source {
         })
     }
 
-    /// "spin 1.25 [1.16–1.33] times as fast and sem …": for each name what the ratio says, whose pairs
-    /// have `{}` in the place of the name.
+    /// "spin 1.25 [1.16–1.33] times as fast and sem …": for each name what the ratio says, whose
+    /// pairs have `{}` in the place of the name.
     pub fn told(&self, names: &[String], pattern: &str) -> String {
         let one = |name: &String| {
             Some(format!("{name} {}", quick(self.ratio(&pattern.replace("{}", name))?)))
@@ -88,8 +88,8 @@ impl Source {
         listed(&names.iter().filter_map(one).collect::<Vec<_>>())
     }
 
-    /// A table of the workloads in which another system takes less than four fifths of our time. A row
-    /// is what, a value, a program, its data, our name, and why another is faster.
+    /// A table of the workloads in which another system takes less than four fifths of our time. A
+    /// row is what, a value, a program, its data, our name, and why another is faster.
     pub fn losses(&self, rows: &[Vec<String>], systems: &[Vec<String>]) -> Result<String> {
         let mut lost = Vec::new();
         for row in rows {
@@ -169,9 +169,9 @@ impl Source {
         })
     }
 
-    /// Where each lock policy has a convoy: threads slept at more than 10 % of the uses of the lock.
-    /// Where newcomers may overtake, threads sleep at less than one per cent of the uses; in a convoy
-    /// they sleep at most uses.
+    /// Where each lock policy has a convoy: threads slept at more than 10 % of the uses of the
+    /// lock. Where newcomers may overtake, threads sleep at less than one per cent of the uses; in
+    /// a convoy they sleep at most uses.
     pub fn convoys(&self, uses: &[Vec<String>], policies: &[String], threads: &[String]) -> String {
         let places = |policy: &String, wanted: Verdict| -> Vec<String> {
             let texts = uses.iter().filter_map(|lock_use| {
@@ -246,7 +246,8 @@ impl Source {
         ns.map_or(NOT_MEASURED.into(), short)
     }
 
-    /// "tree 95 % (3.1)": the part of the searches that found a task, and the steals of a million tasks.
+    /// "tree 95 % (3.1)": the part of the searches that found a task, and the steals of a million
+    /// tasks.
     pub fn shares(&self, names: &[String], pattern: &str) -> String {
         let one = |name: &String| {
             let case = self.data.find(&pattern.replace("{}", name))?;
