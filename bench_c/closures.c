@@ -1,4 +1,4 @@
-/* closures.c: what it costs to give a task more than a pointer: 24 bytes of arguments.
+/* closures.c: the cost of giving a task more than a pointer: 24 bytes of arguments.
  *
  * The tasks are those of tree.c, or with -d flood-… those of flood.c; they do nothing but count themselves. With malloc
  * the spawner allocates the arguments and the task frees them, as in most programs; with copy the library keeps a copy

@@ -1,4 +1,5 @@
-/* emptyrun.c: what a run costs that does nothing: n calls of sched_init in a row, each with an empty task.
+/* emptyrun.c: the cost of a run that does nothing: n calls of sched_init in a row, each with an
+ * empty task.
  *
  * One task alone needs no second thread, and gets none. With -d pair the first task spawns another task and waits until
  * it has started, on another thread: so each run brings two threads together, as a parallel region does. With

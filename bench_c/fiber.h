@@ -1,5 +1,6 @@
-/* fiber.h: what the fiber scheduler's benchmarks share. Their author compared nine ways to schedule
- * fibers that sleep and yield; here the fibers are tasks, and the parameters are the author's.
+/* fiber.h: the common part of the fiber scheduler's benchmarks. Their author compared nine ways to
+ * schedule fibers that sleep and yield; here the fibers are tasks, and the parameters are the
+ * author's.
  *
  * A turn of a task is a nanosleep of 2 ns and a yield. The kernel lengthens the sleep by the timer slack of the thread,
  * 50 us. So a turn takes its worker about that much time but little of a processor, and it pays to have more workers

@@ -1,4 +1,5 @@
-/* fibers.h: what the programs share that run n equal tasks, each of which sleeps and yields for some turns. */
+/* fibers.h: the common part of the programs that run n equal tasks, each of which sleeps and yields
+ * for some turns. */
 
 #ifndef FIBERS_H
 #define FIBERS_H

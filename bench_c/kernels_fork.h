@@ -1,5 +1,5 @@
-/* kernels_fork.h: what the tasks of the fork/join programs do, and how their answers are
- * checked; uts.h and dense.h have more of it. C11 and C++20, no scheduler here. */
+/* kernels_fork.h: the work of the tasks of the fork/join programs, and the checks of their answers;
+ * uts.h and dense.h have more of it. C11 and C++20, no scheduler here. */
 
 #ifndef KERNELS_FORK_H
 #define KERNELS_FORK_H

@@ -1,6 +1,6 @@
-/* outside.h: what a scheduler gives to threads of the program's own, outside of any task, whatever
- * the scheduler is. A program says how its scheduler does a thing; the threads, the work, the clock
- * and the checks are here. C11 and C++20.
+/* outside.h: the services of any scheduler to threads of the program's own, outside of any task. A
+ * program says how its scheduler does a thing; the threads, the work, the clock and the checks are
+ * here. C11 and C++20.
  *
  *   flood   threads hand over n empty tasks together, and wait for them
  *   sparse  threads hand over n jobs of 10 us together, and sleep for 200 us after each

@@ -1,7 +1,8 @@
 /* shortruns.c: many calls of sched_init in a row, each with a tree of 64 tasks of about a microsecond.
  *
- * This measures what a run costs beside its tasks: creating or waking threads, and the time until idle workers notice a
- * task, and notice that the run is over. Here the idle policies differ most. */
+ * This measures the cost of a run beside its tasks: creating or waking threads, and the time until
+ * idle workers notice a task, and notice that the run is over. Here the idle policies differ most.
+ * */
 
 #include "bench.h"
 

@@ -18,7 +18,7 @@ struct probe {
 
 static struct flood flood;
 static struct probe *probes;
-static long most, added, turns, ended; /* probes; of 1 us; flood tasks */
+static long most, added, turns, ended; /* of probes: most, added; of tasks of 1 us: turns; of the flood: ended */
 static int level, is_outside;
 static struct scheduler *of_run;
 

@@ -208,9 +208,10 @@ CASE(channel_many)
     }
 }
 
-/* channel_until: Sending and receiving with a deadline, wherever the call is made: at once if possible, also with a deadline in
- * the past; later; ETIMEDOUT at the deadline and not before, and nothing was sent or received. A capacity of 0: a try succeeds
- * only if somebody waits.
+/* channel_until: Sends and receives with a deadline, wherever the call is made. They succeed at
+ * once if possible, also with a deadline in the past, or later. At the deadline and not before they
+ * fail with ETIMEDOUT, and nothing was sent or received. With a capacity of 0 a try succeeds only
+ * if somebody waits.
  * ctest: static debug
  * ctest: matrix */
 static void *sends_later(void *c)

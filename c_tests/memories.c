@@ -35,8 +35,9 @@ static void address_space_flood(void *closure, struct scheduler *s)
 CASE(address_space)
 {
     one_heap();
-    /* A fixed size from which blocks are mapped, and unmapped when they are freed. Otherwise the C library keeps in its
-     * heap what it has once unmapped: as much as a queue. */
+    /* A fixed size from which blocks are mapped, and unmapped when they are freed. Otherwise the C
+     * library's heap keeps blocks of the size of a block that was once unmapped, such as a queue.
+     * */
     CHECK(mallopt(M_MMAP_THRESHOLD, 128 << 10));
     CHECK_EQ(sched_init(2, 4, address_space_flood, NULL), 0);
     long before = status_kb("VmSize");

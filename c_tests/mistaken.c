@@ -388,7 +388,7 @@ CASE(mistakes)
     } cases[] = {
         {joins_twice, "joined already", "(in joins_twice)", 1},
         {joins_twice_late, "joined already", "(in joins_twice_late)", threads_of(4) > 1},
-        {forks_twice, "", "", 1} /* by whoever comes to it */,
+        {forks_twice, "", "", 1} /* by any thread that comes to it */,
         {never_forks, "forked", "(in never_forks)", 1},
         {copies, "its descriptor was copied", ")", threads_of(4) == 1 && !spawn_calls()},
         {joins_in_child, "made this one by fork(2)", "(in joins_in_child)", threads_of(4) == 1 && !spawn_calls()},

@@ -141,7 +141,8 @@ static void *first(void *arg)
     return arg;
 }
 
-/* Has the worker that the first thread had: the library orders what threads do with one worker. */
+/* Occupies the worker that the first thread occupied: the library orders the accesses of threads to
+ * one worker. */
 static void holds(void *closure, struct scheduler *s)
 {
     step_to(2);

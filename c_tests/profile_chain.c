@@ -134,7 +134,8 @@ int main(void)
         CHECK(attempt < ATTEMPTS);
     }
 
-    /* A step in which the machine does something else has a part, in place of one that the table then does not show. */
+    /* If the machine does something else during a step, that step has a part, and the table then
+     * omits another step. */
     for (int attempt = 1;; attempt++) {
         in_child(run, "1");
         CHECK_CHILD_EXITED(0);

@@ -166,9 +166,9 @@ CASE(refuse_suspended)
     }
 }
 
-/* refuse_unseen: What the manual says of SCHED_OVERFLOW=refuse: a caller that does not look at the
- * result of sched_spawn loses the tasks that were refused. The run ends as any other, with those
- * that were accepted, once each; and nobody says so.
+/* refuse_unseen: SCHED_OVERFLOW=refuse, as the manual describes it: a caller that does not look at
+ * the result of sched_spawn loses the refused tasks, without a message. The run ends like any
+ * other, and the accepted tasks have run once each.
  * ctest: matrix without=calls idle=park threads=1 overflow=refuse
  * ctest: matrix without=calls idle=park threads=4 overflow=refuse */
 enum { UNSEEN_QLEN = 8, N = 1000 };

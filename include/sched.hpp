@@ -372,7 +372,7 @@ public:
         detail::add_owned(owned_task<std::decay_t<F>>(task<std::decay_t<F>>{this, std::forward<F>(f)}), "sched_group_spawn_at",
                           [this, at](taskfunc run, auto *p) { return add(run, p, p, at); });
     }
-    bool wait() /* until no task is left; rethrows. False: the group was cancelled; it no longer is. */
+    bool wait() /* waits until no task is left; rethrows. False if the group was cancelled; it no longer is. */
     {
         bool whole = detail::whole(sched_group_wait(&tasks, s), "sched_group_wait");
         if (!whole) drop();
@@ -451,7 +451,7 @@ public:
     {
         static_assert(sizeof...(F) > 0, "libsched makes a node for each function, and there is none");
         std::tuple made{std::make_unique<task<std::decay_t<F>>>(this, std::forward<F>(f))...};
-        auto add = [this](auto &one) { /* it fails only if the graph runs, for the first one */
+        auto add = [this](auto &one) { /* the first call fails if the graph runs */
             detail::check(sched_graph_add(&native, &one->native), "sched_graph_add");
             one->next = first;
             return node(first = one.release());
@@ -973,7 +973,7 @@ template <class T> class future {
         return state.get();
     }
 public:
-    future() noexcept = default; /* of no call: valid() is false, and the other functions throw std::errc::invalid_argument */
+    future() noexcept = default; /* without a call: valid() is false, the others throw std::errc::invalid_argument */
     explicit future(detail::promise_of<T> *of) noexcept : state(of) {}
     bool valid() const noexcept { return state != nullptr; }
     bool ready() const { return sched_sem_trywait(&known()->ended) == 0 && sched_sem_post(&state->ended) == 0; }

@@ -142,7 +142,7 @@ static const char *hide_sys(long unused)
     return hide("/sys");
 }
 
-/* All of it, and the working folder with it, also if that lies elsewhere. */
+/* Makes all files read-only, and the working folder, even if that lies elsewhere. */
 static const char *be_read_only(long unused)
 {
     char folder[PATH_MAX];

@@ -87,7 +87,7 @@ impl Scene {
         Arc::new(Scene { deadlines, cuts, waiters, resumed, is_cutting })
     }
 
-    /// As `api::timed::Deadline::wait`.
+    /// Like `api::timed::Deadline::wait`.
     fn wait(&self, i: usize) {
         // SAFETY: each model adds an entry that is in no wheel; the scene outlives its threads.
         unsafe { self.deadlines.add(&raw const self.waiters[i].entry, FOREVER, 0) };
@@ -96,14 +96,14 @@ impl Scene {
         self.request_if(|| waiter.group.is_cancelled() || is_awaited());
     }
 
-    /// As `runtime::deadlines::waits_in_group`.
+    /// Like `runtime::deadlines::waits_in_group`.
     fn request_if(&self, is_reached: impl FnOnce() -> bool) {
         if self.cuts.waits(&self.deadlines, is_reached) {
             self.resumed.requests.add(NEWS);
         }
     }
 
-    /// As `api::cancel::Group::awaited_by`.
+    /// Like `api::cancel::Group::awaited_by`.
     fn note(&self, i: usize) {
         let waiter = &self.waiters[i];
         waiter.is_awaited.store(true, Ordering::Relaxed);
@@ -118,14 +118,14 @@ impl Scene {
         self.request_if(|| waiter.outermost.is_cancelled());
     }
 
-    /// As `runtime::deadlines::cancel`.
+    /// Like `runtime::deadlines::cancel`.
     fn cancel(&self, group: &Cancellation) {
         if self.cuts.cancel(group, &self.deadlines) {
             self.resumed.requests.add(NEWS);
         }
     }
 
-    /// As `runtime::deadlines::cut_requested`.
+    /// Like `runtime::deadlines::cut_requested`.
     fn cut(&self) -> bool {
         self.cuts.serve(|| {
             assert!(!self.is_cutting.swap(true, Ordering::Relaxed), "two threads cut");
@@ -145,7 +145,7 @@ impl Scene {
         })
     }
 
-    /// As `runtime::deadlines::serve`.
+    /// Like `runtime::deadlines::serve`.
     fn cut_as_worker(&self) {
         if self.cut() {
             self.resumed.requests.add(NEWS);

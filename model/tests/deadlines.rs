@@ -100,7 +100,7 @@ impl Scene {
         Arc::new(Scene { deadlines, requests, owners, queued })
     }
 
-    /// As `runtime::deadlines::add`.
+    /// Like `runtime::deadlines::add`.
     fn add(&self, owner: usize, due: u64, thread: usize) {
         // SAFETY: each model adds an entry that is in no wheel; the scene outlives its threads.
         if unsafe { self.deadlines.add(self.owners[owner].entry(), due as i64, thread) } {

@@ -151,7 +151,7 @@ impl Scene {
         Suspended::new(queue.tasks > 0, false, queue.is_worker_idle)
     }
 
-    /// As `Policy::take_for_relief`.
+    /// Like `Policy::take_for_relief`.
     fn take_for_relief(&self) -> bool {
         let mut queue = self.queue.lock().unwrap();
         let takes = queue.tasks > 0 && !self.state.is_dismissed();
@@ -315,7 +315,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// As `runtime::beside::gone`.
+    /// Like `runtime::beside::gone`.
     fn go(&self, run: usize) {
         self.states[run].go(&self.reliefs);
         self.requests.add(NEWS);

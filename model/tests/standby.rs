@@ -31,7 +31,7 @@ impl Scene {
         })
     }
 
-    /// As `runtime::descriptors::begin`.
+    /// Like `runtime::descriptors::begin`.
     fn begin_wait(&self) {
         self.poller.begin_wait();
         if self.standby.begins(&self.poller) {
@@ -39,7 +39,7 @@ impl Scene {
         }
     }
 
-    /// As `runtime::descriptors::leave_poller`.
+    /// Like `runtime::descriptors::leave_poller`.
     fn leave(&self) {
         if self.standby.leaves(&self.poller) {
             self.requests.add(NEWS);
@@ -52,7 +52,7 @@ impl Scene {
         self.leave();
     }
 
-    /// As `runtime::descriptors::poll`.
+    /// Like `runtime::descriptors::poll`.
     fn look(&self) {
         if self.poller.look() {
             self.serve();

@@ -378,7 +378,7 @@ mod tests {
     fn the_ends_of_the_type_are_deadlines() {
         let mut wheel = Box::new(Wheel::new());
         let entries = [Links::unused(), Links::unused()];
-        // SAFETY: they are in no wheel, and live longer than it is used.
+        // SAFETY: the entries are in no wheel, and outlive the wheel.
         unsafe {
             wheel.insert(&entries[0], i64::MAX);
             wheel.insert(&entries[1], i64::MIN);
@@ -392,7 +392,7 @@ mod tests {
     fn a_lone_deadline_is_known_exactly() {
         let mut wheel = Box::new(Wheel::new());
         let entry = Links::unused();
-        // SAFETY: it is in no wheel, and lives longer than it is used.
+        // SAFETY: the entry is in no wheel, and outlives the wheel.
         unsafe { wheel.insert(&entry, 123_456_789) };
         assert_eq!(wheel.next(), 123_456_789_u64.div_ceil(1 << GRAIN) << GRAIN);
     }

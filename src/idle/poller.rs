@@ -119,7 +119,7 @@ impl Poller {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Sleeps as `Futex::wait` does, perhaps as the poller. True: the caller has events and the
+    /// Sleeps as `Futex::wait` does, perhaps as the poller. True if the caller has events and the
     /// turn, and must `serve`.
     pub fn sleep(&self, word: &Futex, expected: u32, limit: Duration) -> bool {
         if !self.is_used() || !self.take_turn() {
@@ -135,7 +135,7 @@ impl Poller {
         self.take_events(limit)
     }
 
-    /// Looks for events without waiting. True: the caller has events and the turn, and must
+    /// Looks for events without waiting. True if the caller has events and the turn, and must
     /// `serve`.
     pub fn look(&self) -> bool {
         self.is_used() && self.take_turn() && self.take_events(Duration::ZERO)

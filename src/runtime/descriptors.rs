@@ -7,16 +7,14 @@
 //!
 //! Under the slot's lock, a task links its waiter, and arms the kernel's list for all awaited
 //! events (`epoll_ctl`): one system call for each wait. So the library need not know whether a
-//! program has closed the descriptor meanwhile by close(2): then the kernel has removed it from its
-//! list, and says ENOENT, and the new owner of the number is added. Waiters of the former owner get
-//! EBADF. (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers.
-//! They save this call, but a number that was closed by close(2) and opened anew would wait for
-//! ever.)
+//! program has closed the descriptor by close(2): the kernel then removes it from its list and says
+//! ENOENT, and the new owner of the number is added. Waiters of the former owner get EBADF.
+//! (Rejected: edge-triggered descriptors that stay armed, as in Go's and Tokio's pollers. They save
+//! this call, but waits for a number that was closed by close(2) and opened anew would never end.)
 //!
 //! A task runs some time after its event. Meanwhile `sched_close` may have closed the descriptor,
 //! and the number may have a new owner. So the later attempts (`unless_closed`) and waits of a call
-//! compare the generation of its first wait, under the slot's lock, under which `close` has changed
-//! it.
+//! compare the generation of its first wait under the slot's lock, under which `close` changes it.
 //!
 //! # Who looks
 //!
@@ -164,9 +162,8 @@ pub enum Begin {
 }
 
 /// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when
-/// the node was granted, or `leave`. Fails if the kernel refuses the descriptor, or the kernel's
-/// list cannot be made; with ENOENT if the condition does not hold; with EBADF if the generation is
-/// not `expected`.
+/// the node was granted, or `leave`. Fails if the kernel refuses the descriptor or the list; with
+/// ENOENT if the condition does not hold; with EBADF if the generation is not `expected`.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -235,8 +232,7 @@ pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
     known_slot(fd as usize).is_some_and(leave)
 }
 
-/// Makes a system call that does not block. Fails with EBADF, without the call, if that descriptor
-/// was closed.
+/// Makes a system call that does not block. EBADF if that descriptor was closed.
 pub fn unless_closed<T>(
     fd: c_int,
     generation: u32,
@@ -391,8 +387,7 @@ pub unsafe fn forget() {
             continue;
         }
         for at in 0..SLOTS {
-            // SAFETY: the chunk has this many slots; nobody else uses them, by the caller's
-            // promise.
+            // SAFETY: the chunk has this many slots; nobody else uses them, as promised.
             unsafe { (*chunk.add(at)).reset(Descriptor::default()) };
         }
     }

@@ -1,4 +1,4 @@
-/* echo.h: what the echo servers in C share. Each is called as
+/* echo.h: the common part of the echo servers in C. Each is called as
  *
  *   SERVER [COMPUTING]
  *

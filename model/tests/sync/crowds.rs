@@ -28,7 +28,7 @@ unsafe fn not_called(_: *const Server) {
     unreachable!("the models call `serve`");
 }
 
-/// The sections of tasks with a deadline, and those that have given up.
+/// The sections of tasks with a deadline, and the tasks that have given up.
 static LOCKED: Reached = Reached::not_yet();
 static GAVE_UP: Reached = Reached::not_yet();
 
