@@ -1,11 +1,11 @@
-/* sparselu.h: the LU factorisation of a sparse matrix of dense blocks, without pivots, as the Barcelona OpenMP Tasks Suite has
- * it (A. Duran and others, 2009), our own words and code: n rows and columns of blocks, of which about a seventh are there
- * at first. Steps that name the blocks which they read and write need no other order (the KASTORS suite; P. Virouleau and
- * others, 2014).
+/* sparselu.h: the LU factorisation of a sparse matrix of dense blocks, without pivots, as in the
+ * Barcelona OpenMP Tasks Suite (A. Duran and others, 2009), in our own words and code: n rows and
+ * columns of blocks, of which about a seventh are there at first. Steps that name the blocks which
+ * they read and write need no other order (the KASTORS suite; P. Virouleau and others, 2014).
  *
- * In turn k the block of the diagonal is factored; the blocks to its right and below it are divided by its factors; and from
- * each block below and to the right of both a product is subtracted, by which some blocks come into being. -d is the number
- * of rows and columns of a block. */
+ * In turn k the block of the diagonal is factored; the blocks to its right and below it are divided
+ * by its factors; and a product is subtracted from each block below and to the right of both, which
+ * creates some blocks. -d is the number of rows and columns of a block. */
 
 #ifndef SPARSELU_H
 #define SPARSELU_H

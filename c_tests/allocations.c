@@ -7,10 +7,10 @@
 #include <sched_tasks.h>
 #include <sys/mman.h>
 
-/* alloc_ends: From some allocation on each fails, for good: a run, or a pool, cannot be made, and
- * says so, or it does its work; tasks that give way and join go on, whatever queues would need.
- * Nothing hangs, nothing aborts. (No task here waits for one that may lie below it: where there is
- * no memory for stacks, others run on top of one that waits.)
+/* alloc_ends: From some allocation on, all allocations fail. A run or a pool either fails with an
+ * error, or does its work. Tasks that yield and join continue, even if queues would need memory.
+ * Nothing hangs or aborts. (No task here waits for a task that may lie below it: without memory for
+ * stacks, other tasks run on top of a waiting one.)
  * ctest: matrix idle=park,nap threads=1,4 timeout=60
  * ctest: matrix kind=steal,fifo idle=park threads=1,4 join=help timeout=60 */
 enum { TASKS = 20, TURNS = 50, ALLOC_ENDS_MOST = 400 };
@@ -160,8 +160,9 @@ CASE(block_no_memory)
     CHECK(n > 0 && n < BLOCK_NO_MEMORY_MOST);
 }
 
-/* graph_no_memory: Without memory the first run of a graph fails with ENOMEM, and changes nothing; with memory it runs. Later runs
- * allocate nothing, once the only worker has its queue and its stacks. An edge for which there is no memory is refused.
+/* graph_no_memory: Without memory the first run of a graph fails with ENOMEM and changes nothing;
+ * with memory the graph runs. Later runs allocate nothing, once the only worker has its queue and
+ * its stacks. An edge for which there is no memory is refused.
  * ctest: static debug
  * ctest: matrix idle=park threads=1 */
 enum { ROWS = 8, WIDTH = 3, LATER_RUNS = 20 }; /* a queue that was used has room for this many */
@@ -239,8 +240,8 @@ CASE(graph_no_memory)
 }
 
 /* pool_alloc: Each allocation of sched_pool_create fails in turn: the call returns NULL, with
- * ENOMEM, or with EAGAIN if the allocation was for a thread; no thread is left and nothing hangs.
- * When none fails the pool works.
+ * ENOMEM, or with EAGAIN if the allocation was for a thread; no thread is left, and nothing hangs.
+ * If no allocation fails, the pool works.
  * ctest: matrix idle=park,nap deque=mutex,split threads=1,4 timeout=60 */
 /* One of them. */
 static int ran;

@@ -97,8 +97,9 @@ static void hold(void *closure, struct scheduler *s)
     }
 }
 
-/* Any worker may be the first to take this task. If it is not the caller's, then there is a task for each worker that
- * holds it, until the caller's has one, too. (In kind cont this task may come to the caller's thread on the way.) */
+/* Any worker may be the first to take this task. If that is not the caller's worker, a task keeps
+ * each other worker busy until the caller's worker also has one. (In kind cont this task may come
+ * to the caller's thread on the way.) */
 static void last(void *closure, struct scheduler *s)
 {
     int n = threads_of(2);
@@ -166,7 +167,8 @@ CASE(block_caller)
 }
 
 /* block_forgotten: A task that returns in a blocking section ends the process with a message,
- * whatever kind of task it is; one that returns in a child which it made there is told that.
+ * whatever kind of task it is. A task that returns in a child which it made in the section gets a
+ * message of its own.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,4
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
@@ -323,9 +325,10 @@ CASE(block_leave)
     CHECK_CHILD_SAID("overflowed its stack");
 }
 
-/* block_limit: A run has 512 threads beside those of its workers, or as many as SCHED_BLOCKING
- * says, no more: the next section is refused with EAGAIN, and nothing has changed. When others have
- * ended their sections, there are threads again. The same holds if no thread can be had at all.
+/* block_limit: A run has at most 512 threads beside its workers' threads, or as many as
+ * SCHED_BLOCKING says: the next section is refused with EAGAIN, and nothing has changed. When
+ * others have ended their sections, there are threads again. The same holds if no thread can be had
+ * at all.
  * ctest: timeout=60
  * ctest: timeout=60 env=SCHED_BLOCKING=7
  * ctest: timeout=60 env=SCHED_BLOCKING=1 env=SCHED_KIND=lifo
@@ -688,9 +691,9 @@ CASE(block_others)
     CHECK_EQ(others_ended, OTHERS_TASKS);
 }
 
-/* block_pool: Sections in a pool: its wait is not over before their tasks are, none of them may
- * wait for the pool, and the threads that were needed at once are needed again, no more; those that
- * rest end in time.
+/* block_pool: Sections in a pool: the wait for the pool is not over before their tasks are; none of
+ * these tasks may wait for the pool; and later rounds need no more threads than the first. Resting
+ * threads end in time.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
@@ -1014,8 +1017,8 @@ CASE(block_stress)
 }
 
 /* block_turns: Tasks whose sections end while their worker is busy continue in the order in which
- * the sections ended. And a task that then begins and ends sections without blocking gives way: at
- * the end of its first one, each of the others has continued.
+ * the sections ended. A task that then begins and ends sections without blocking gives way: at the
+ * end of its first section each of the others has continued.
  * ctest: static debug
  * ctest: matrix with=threads threads=1
  * ctest: matrix kind=steal,lifo deque=mutex,split idle=park threads=1 env=SCHED_JOIN=help */
@@ -1231,10 +1234,10 @@ CASE(block_within)
 /* From here on the compiler puts spawns, forks and joins into the program. */
 #include <sched_typed.h>
 
-/* block_above: A task that runs on the stack of one that is in a blocking section, because that
- * waits for it or calls a loop, is not in the section: sched_block_end gives EPERM there, in every
- * kind, in a run, in a pool, and in a call of main; the section of the task below goes on. The task
- * may have a section of its own.
+/* block_above: A task may run on the stack of a task that is in a blocking section, and that waits
+ * for it or calls a loop. The upper task is not in the section: sched_block_end gives EPERM there,
+ * in every kind, in a run, in a pool, and in a call of main; the section of the task below
+ * continues. The task may have a section of its own.
  * ctest: static
  * ctest: matrix deque=mutex,split idle=park threads=1,2 */
 static int above;

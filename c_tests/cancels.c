@@ -78,9 +78,10 @@ static void cancel_when_begun(int n, int round, struct scheduler *s)
     }
 }
 
-/* cancel_waits: A cancellation ends all sleeps and waits with deadlines of the group's tasks with ECANCELED, those that have
- * begun and those that follow, whoever cancels: a task, a thread outside, a signal's handler. The objects are as if these
- * waits had not been. After the wait for the group it can be used again.
+/* cancel_waits: A cancellation ends all sleeps and waits with deadlines of the group's tasks with
+ * ECANCELED, waits that have begun and waits that follow. A task, a thread outside or a signal's
+ * handler may cancel. The objects are as if these waits had never begun. After the wait for the
+ * group, the group can be used again.
  * ctest: static debug
  * ctest: matrix */
 static void waits_late(void *its_sem, struct scheduler *s)

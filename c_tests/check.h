@@ -147,7 +147,7 @@ static inline int spawn_calls(void)
     return kind_has("calls");
 }
 
-/* Whether all workers take the youngest task of all, whatever waits. */
+/* True if all workers always take the youngest of all tasks. */
 static inline int shares_stack(void)
 {
     return has_threads() && kind_has("newest") && !kind_has("deques");

@@ -81,8 +81,9 @@ CASE(stats)
     check_lines(gathered_stats());
 }
 
-/* stats_api: sched_stats: what a run did so far, from a task, from another thread, and between two
- * uses of a pool, where the number of tasks is exact; only as much is written as the caller knows.
+/* stats_api: sched_stats: the counts of a run so far, read by a task, by another thread, and
+ * between two uses of a pool, where the number of tasks is exact. The call writes only as many
+ * members as the caller knows.
  * ctest: matrix few */
 enum { N = 500, BATCH = 61 };
 
@@ -275,10 +276,10 @@ CASE(stats_closed)
     }
 }
 
-/* stats_file: No descriptor of SCHED_STATS_FILE is open during a run: tasks may close all they have
- * and open files of their own. The path is that of the beginning, whatever tasks do to the working
- * directory and the environment. What cannot be appended in the end goes to stderr, behind a line
- * that says why.
+/* stats_file: No descriptor of SCHED_STATS_FILE is open during a run: tasks may close all
+ * descriptors and open files of their own. The path is fixed at the beginning, whatever tasks do to
+ * the working directory and the environment. Statistics that cannot be appended in the end go to
+ * stderr, after a line that says why.
  * ctest: static
  * ctest: */
 static int before, own = -1;
@@ -644,8 +645,9 @@ CASE(stats_times)
         CHECK(stat_number(lines, "blocked_ns") > 0);
 }
 
-/* last_stats: sched_last_stats: the exact numbers of the last run that ended on this thread, nested
- * ones too, and a pool's when it is destroyed; ENOENT on a thread where none has.
+/* last_stats: sched_last_stats: the exact numbers of the last run that ended on this thread, also
+ * of a nested run, and of a pool when it is destroyed; ENOENT on a thread on which no run has
+ * ended.
  * ctest: matrix few */
 static struct sched_stats last_stats_stats;
 static atomic_int slept;

@@ -88,7 +88,7 @@ static void check_all_ways(const char *variable)
     CHECK(strstr(circle + 1, "a circle: ") == NULL);
 }
 
-/* A task that joins one that waits for what the first holds. */
+/* A task that joins another task, which waits for an object that the first task holds. */
 static void joins_what_waits(void *closure, struct scheduler *s)
 {
     sched_task t, *volatile at = &t; /* in no register: see waits.h */
@@ -624,7 +624,7 @@ static void by_inner_run(void)
     CHECK_EQ(sched_init(2, 10, waits_for_inner, NULL), 0);
 }
 
-/* The main thread is the one that gives; the pool has a task that waits. */
+/* The main thread posts; the pool has a task that waits. */
 static void by_main(void)
 {
     struct sched_pool *p = sched_pool_create(NULL);
@@ -639,7 +639,7 @@ static void none_ends(int signal)
     _exit(0);
 }
 
-/* The process waits to be told by a signal to end. */
+/* The process waits for a signal that tells it to end. */
 static void by_signal(void)
 {
     signal(SIGALRM, none_ends);
@@ -874,10 +874,10 @@ CASE(deadlock_runs)
     }
 }
 
-/* deadlock_shared: A process is not ended as deadlocked if what a task waits for lies in memory
- * that another process shares, or if a thread outside waits for something that may lie there: the
- * state is shown, and the process continues. If only other things are awaited, shared memory changes
- * nothing.
+/* deadlock_shared: A process is not ended as deadlocked if the object that a task waits for lies in
+ * memory that another process shares, or if a thread outside waits for an object that may lie
+ * there: the state is shown, and the process continues. If only other things are awaited, shared
+ * memory changes nothing.
  * ctest: sleeps
  * ctest: matrix few join=suspend idle=park threads=2 */
 static sched_sem *shared;
@@ -1038,8 +1038,9 @@ CASE(deadlock_deadline)
     CHECK_CHILD_EXITED(0);
 }
 
-/* deadlock_nodes: A node waits for an event, another for that node and for one that was not made ready: the report counts both, and in
- * the debug library, or with a watchdog, names them and what they wait for.
+/* deadlock_nodes: A node waits for an event, another for that node and for one that was not made
+ * ready: the report counts both, and in the debug library, or with a watchdog, names them and the
+ * events that they wait for.
  * ctest: static debug sleeps
  * ctest: matrix few idle=park threads=1,2 */
 static sched_node first_node, second_node, ended_node, left_out;

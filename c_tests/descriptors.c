@@ -14,8 +14,8 @@ static unsigned char pattern(size_t at)
     return (unsigned char)(at * 7 + at / 251);
 }
 
-/* io_stream: What one task writes another one reads, whole and in order, through pipes and sockets, although both wait often;
- * with one worker, too.
+/* io_stream: A task reads, whole and in order, the bytes that another one writes through pipes and
+ * sockets, although both wait often; also with one worker.
  * ctest: static debug
  * ctest: matrix
  * ctest: matrix deque=split idle=park threads=2 join=help */
@@ -205,7 +205,8 @@ CASE(io_until)
     everywhere(waits_until);
 }
 
-/* io_sooner: A wait whose event races its deadline gets what has come, or leaves it to the next reader: each byte is read once.
+/* io_sooner: A wait whose event races its deadline gets the bytes that have come, or leaves them to
+ * the next reader: each byte is read once.
  * ctest: static debug
  * ctest: matrix threads=1,2,4 */
 enum { BYTES = 3000 / SMALLER, READERS = 5 };
@@ -677,8 +678,8 @@ CASE(io_fork)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* io_shown: The state of a run shows which descriptor a task waits for, and what it is. A run that waits for a descriptor is no
- * deadlock.
+/* io_shown: The state of a run shows the descriptor that a task waits for, and its kind. A run that
+ * waits for a descriptor is not a deadlock.
  * ctest: static debug sleeps
  * ctest: matrix few join=suspend idle=park threads=2 */
 static void waits_shown(void *closure, struct scheduler *s)

@@ -87,10 +87,10 @@ CASE(exit_cancelled)
     CHECK_CHILD_EXITED(7);
 }
 
-/* exit_lock: The caller of exit may hold what the destructor of a thread-local variable waits for:
- * the process ends all the same, though threads with such variables rest. After the library's
- * handler of exit they do not end, however long the other handlers take, so no destructor runs
- * beside those; a run in such a handler leaves none either.
+/* exit_lock: The caller of exit may hold an object that the destructor of a thread-local variable
+ * waits for: the process ends all the same, though threads with such variables rest. After the
+ * library's handler of exit they do not end, however long the other handlers take, so no destructor
+ * runs beside those; a run in such a handler leaves none either.
  * ctest: static
  * ctest: matrix kind=lifo,steal,cont idle=park deque=mutex,split threads=2,4 */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -379,9 +379,9 @@ CASE(thread_ends)
     }
 }
 
-/* suspend_leave: A task that has waited, and continues in another thread perhaps, leaves as any:
- * exit, _exit, quick_exit, and fork with a run in the child; a message where it ends its thread, or
- * returns in the child.
+/* suspend_leave: A task that has waited, and continues in another thread perhaps, ends the process
+ * like any other task: by exit, _exit, quick_exit, and fork with a run in the child. A message ends
+ * the process if the task ends its thread, or returns in the child.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */

@@ -711,8 +711,9 @@ CASE(fork_order)
     }
 }
 
-/* fork_over: A join whose child is over returns at once: it runs no other task first, which might
- * take long, or wait for the one that joins. So does a wait for a group without tasks.
+/* fork_over: A join whose child is over returns at once. It runs no other task first, because that
+ * task might take long, or wait for the joining task. A wait for a group without tasks also returns
+ * at once.
  * ctest: debug
  * ctest: matrix with=threads without=calls threads=2,4 */
 enum { OVER_ROUNDS = 20 };
@@ -809,9 +810,10 @@ CASE(fork_overwritten)
     }
 }
 
-/* fork_pool: The thread that has made a pool forks tasks by an s of the pool's, and joins them,
- * without being a task: the pool's workers run them, and the thread itself those that nobody has
- * begun, except in kind serial. It may call sched_for, too. By NULL they are the default pool's.
+/* fork_pool: The thread that has made a pool forks tasks with an s of the pool and joins them,
+ * without being a task. The pool's workers run them; the thread itself runs the tasks that nobody
+ * has begun, except in kind serial. It may also call sched_for. With NULL the tasks belong to the
+ * default pool.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev,ring idle=park,spin threads=1,2,4 */
 enum { POOL_N = 100 };

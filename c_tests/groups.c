@@ -6,9 +6,9 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-/* group_cancel: A cancelled group: tasks that have not begun do not, those that run may ask, and
- * the next wait, no other, returns ECANCELED when all are over; then the group is as new. Other
- * groups are not cancelled.
+/* group_cancel: A cancelled group: tasks that have not begun never begin, and running tasks may
+ * ask. Only the next wait returns ECANCELED, when all tasks are over; then the group is as new.
+ * Other groups are not cancelled.
  * ctest: static debug
  * ctest: matrix */
 enum { CANCEL_N = 200 };
@@ -225,8 +225,8 @@ CASE(group_copy)
     CHECK_EQ(sched_pool_destroy(pool), 0);
 }
 
-/* group_elsewhere: A group waited for by a thread that is not a worker, by two at a time, by a task
- * of another run; spawned into from outside and with another worker's s.
+/* group_elsewhere: A thread that is not a worker, two threads at a time, and a task of another run
+ * wait for a group. Its tasks are also spawned from outside and with another worker's s.
  * ctest: debug
  * ctest: matrix */
 enum { ELSEWHERE_N = 100, SLOW = 8 };
@@ -502,7 +502,7 @@ CASE(group_many)
 }
 
 /* group_quiet: Several tasks and threads that wait for one group all sleep until it is over: the
- * process has hardly any context switches meanwhile.
+ * process has hardly any context switches during the wait.
  * ctest: sleeps
  * ctest: matrix with=threads deque=mutex,split idle=park threads=2,4 join=suspend
  * ctest: matrix with=threads deque=mutex,split idle=park threads=4 join=help */

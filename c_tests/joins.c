@@ -178,8 +178,8 @@ CASE(join_idle)
 }
 
 /* join_migrate: A task that has waited may continue in another thread. It keeps its s, which is
- * good for all calls there, and its floating-point controls, which are no other task's: but in kind
- * cont its children's may be.
+ * valid for all calls there, and its own floating-point controls, which in kind cont its children
+ * may share.
  * ctest: static debug libs=m
  * ctest: matrix with=threads deque=mutex,split,chaselev idle=park,nap threads=2,4,16
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
@@ -323,8 +323,8 @@ CASE(join_starve)
     CHECK_EQ(sched_init(4, 10, starve_root, &g), 0);
 }
 
-/* join_stats: Each task counts once in the statistics: forked ones, whether joined in the order of
- * the deque or not, stolen, or run at once for want of room, and those of groups, also if they are
+/* join_stats: Each task counts once in the statistics: forked tasks, whether joined in the order of
+ * the deque or not, stolen, or run at once for lack of room; and tasks of groups, also if they are
  * skipped.
  * ctest: debug
  * ctest: matrix idle=park,spin */
@@ -378,9 +378,9 @@ CASE(join_stats)
 }
 
 /* help_idle: With SCHED_JOIN=help, waiting tasks cost nothing, even if there are many more of them
- * than workers. A worker does not go back and forth between tasks that wait: if it has nothing else
- * to do, it leaves them waiting, and it sleeps when all tasks wait. In the end another task, or a
- * thread that is not a worker, ends the waits, and all tasks continue.
+ * than workers. A worker does not switch back and forth between tasks that wait: if it has nothing
+ * else to do, it leaves them waiting, and it sleeps when all tasks wait. In the end another task,
+ * or a thread that is not a worker, ends the waits, and all tasks continue.
  * ctest: sleeps
  * ctest: matrix with=deques deque=split,chaselev idle=park threads=2 join=help
  * ctest: matrix kind=steal deque=ring idle=park threads=2 join=help
@@ -479,8 +479,8 @@ CASE(help_round)
     CHECK_EQ(sched_init(1, 8, help_round_root, NULL), 0);
 }
 
-/* help_turn: A worker that helps comes to the awaited task, although a younger task always adds a
- * younger one, where the oldest task is the next.
+/* help_turn: If the oldest task is next, a worker that helps reaches the awaited task, although
+ * each youngest task adds a younger one.
  * ctest: matrix with=threads without=calls,newest idle=park,nap threads=1 join=help */
 static int awaited_ran;
 

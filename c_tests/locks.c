@@ -8,8 +8,8 @@
 #include "aside.h"
 #include <sched_tasks.h>
 
-/* mutex: A mutex excludes, also where its holder yields and continues elsewhere; trylock never
- * waits.
+/* mutex: A mutex excludes other holders, also if its holder yields and continues elsewhere. trylock
+ * never waits.
  * ctest: static debug
  * ctest: matrix refuse
  * ctest: matrix idle=park join=help
@@ -200,8 +200,8 @@ CASE(mutex_holder)
     CHECK_EQ(unlocked, MUTEX_HOLDER_TASKS);
 }
 
-/* mutex_order: Those who wait for a mutex, a semaphore or a condition get it in the order in which
- * they came.
+/* mutex_order: Waiters for a mutex, a semaphore or a condition get it in the order in which they
+ * came.
  * ctest: matrix idle=park threads=1
  * ctest: matrix idle=park threads=1 join=help */
 enum { MUTEX_ORDER_N = 50 };
@@ -292,8 +292,8 @@ CASE(mutex_order)
     run(1, mutex_order_root);
 }
 
-/* mutex_overtaken: Whoever waits for a mutex, a task or a thread, is overtaken at most 4096 times
- * while it is the oldest of those that wait: one with k before it at most 4096 * (k + 1) times.
+/* mutex_overtaken: A task or thread that waits for a mutex is overtaken at most 4096 times while it
+ * is the oldest waiter. A waiter with k others before it is overtaken at most 4096 * (k + 1) times.
  * ctest: static debug
  * ctest: matrix idle=park
  * ctest: matrix idle=park threads=1 join=help */

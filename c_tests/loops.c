@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* for: sched_for: each number of the range is in exactly one part, in the order of numbers within a
- * part; with a grain the parts are those of this many numbers from lo on; what they wrote is seen
- * when it returns. Empty ranges, and ranges at the end of the type, too.
+ * part; with a grain each part has that many numbers, from lo on. The caller sees their writes when
+ * the call returns. Also empty ranges, and ranges at the end of the type.
  * ctest: static
  * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16
@@ -588,8 +588,8 @@ CASE(loops_errors)
 }
 
 /* loops_foreign: sched_for, sched_reduce and sched_sort with another worker's s, from a task; and
- * from a thread that is not a worker, while the run continues: the workers do it all, so a body
- * finds itself on one.
+ * from a thread that is not a worker, while the run continues: the workers do all the work, so each
+ * body runs on a worker.
  * ctest: sleeps
  * ctest: matrix idle=park,nap threads=1,4 */
 enum { FOREIGN_N = 20000, STRANGERS = 3 };

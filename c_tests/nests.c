@@ -333,7 +333,7 @@ CASE(nested_waits)
 }
 
 /* nested_wide: Sixty runs within each other, each of which may have 1,000 threads and has few
- * tasks: the threads that no task needs are not made, in no kind.
+ * tasks: no kind makes threads that no task needs.
  * ctest: matrix deque=split,mutex idle=park */
 enum { RUNS = 60, THREADS = 1000, WIDE_TASKS = 10 };
 

@@ -186,8 +186,8 @@ CASE(node_race)
     run(2, race_root);
 }
 
-/* node_group: A node's function is not called if its group is cancelled before it begins; the nodes behind it begin all the same,
- * and the wait for the group covers all nodes that were made ready.
+/* node_group: A node's function is not called if its group is cancelled before it begins; the nodes
+ * behind it nevertheless begin, and the wait for the group covers all nodes that were made ready.
  * ctest: static debug
  * ctest: matrix threads=1,2 */
 static atomic_int group_ran, outside_ran;

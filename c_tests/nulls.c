@@ -82,9 +82,9 @@ CASE(null_exit)
     CHECK(strchr(line, '\n') == line + strlen(line) - 1); /* one */
 }
 
-/* null_fork: fork() beside the default pool, busy or not, or in a task of it: the child makes its
- * own at the next use, and the parent's continues. What waits in the child for the parent's tasks
- * is told that their run has ended.
+/* null_fork: fork() beside the default pool, busy or not, or in a task of it: the child makes a
+ * pool of its own at the next use, and the parent's pool continues. A wait in the child for the
+ * parent's tasks fails, since their run has ended there.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev idle=park,spin threads=1,4 */
 static sched_sem never = SCHED_SEM_INIT(0);
@@ -151,8 +151,8 @@ CASE(null_fork)
     null_works();
 }
 
-/* null_main: Whatever takes an s takes NULL: from main the default pool does the work, which is
- * made at the first use, by however many threads; in a task NULL is the run of that.
+/* null_main: Each function that takes an s takes NULL. From main the default pool does the work; it
+ * is made at the first use, by any number of threads. In a task NULL means the task's run.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev,ring idle=park,spin threads=1,2,4 */
 enum { N = 500, THREADS = 6 };

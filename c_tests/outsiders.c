@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sched_tasks.h>
 
-/* foreign: A thread that is not a worker may spawn into a running scheduler: accepted and run, also
- * while the workers sleep.
+/* foreign: A thread that is not a worker may spawn into a running scheduler: its tasks are accepted
+ * and run, also while the workers sleep.
  * ctest: matrix
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 enum { FOREIGN_THREADS = 2, FOREIGN_N = 500 };

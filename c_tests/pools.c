@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* pool: A pool runs what it is given, each task once, and what those spawn; sched_pool_wait and
- * sched_pool_run return when no task is left, again and again; what the tasks wrote is then seen.
+/* pool: A pool runs each submitted task once, and all tasks that these spawn. sched_pool_wait and
+ * sched_pool_run return when no task is left, again and again; the caller then sees all that the
+ * tasks wrote.
  * ctest: static
  * ctest: matrix
  * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
@@ -367,8 +368,8 @@ CASE(pool_crowd)
     check_marks((SUBMITTERS + RUNNERS) * EACH);
 }
 
-/* pool_destroy: sched_pool_destroy waits for all tasks, queued or running, and for those that they
- * add, by sched_spawn or sched_pool_submit; no thread of the pool runs a task afterwards.
+/* pool_destroy: sched_pool_destroy waits for all tasks, queued or running, and for the tasks that
+ * they add, by sched_spawn or sched_pool_submit; no thread of the pool runs a task afterwards.
  * ctest: matrix */
 enum { DESTROY_N = 200, DESTROY_ROUNDS = 30 };
 
@@ -1062,8 +1063,8 @@ CASE(pool_report)
     CHECK_EQ(strchr(line, '\n')[1], 0);
 }
 
-/* pool_rest: sched_pool_wait does not come back between a task and the one that it spawns late, nor
- * while tasks are with one worker only.
+/* pool_rest: sched_pool_wait does not return between a task and another one that it spawns late,
+ * nor while only one worker has tasks.
  * ctest: matrix */
 static atomic_int steps;
 
@@ -1124,8 +1125,8 @@ CASE(pool_scheduler)
     CHECK_ERRNO(sched_spawn(scheduler_count, NULL, s), EINVAL);
 }
 
-/* pool_threads: A pool has nthreads threads of its own, none of which is the caller's; where some
- * cannot be made it has the others, and where none can, sched_pool_create gives EAGAIN.
+/* pool_threads: A pool has nthreads threads of its own, without the caller's. If some cannot be
+ * created, it has the others; if none can, sched_pool_create fails with EAGAIN.
  * ctest: timeout=60
  * ctest: matrix deque=mutex,split idle=park threads=1,4 */
 static atomic_int arrived, all;

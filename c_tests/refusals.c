@@ -45,9 +45,9 @@ CASE(refuse)
     }
 }
 
-/* refuse_suspended: SCHED_OVERFLOW=refuse, and tasks that wait: whenever one yields, is woken by a
- * semaphore, or is to continue after a join, the queues are as full as they can be made, and spawns
- * are refused; none of those that continue is.
+/* refuse_suspended: SCHED_OVERFLOW=refuse, and tasks that wait: whenever a task yields, is woken by
+ * a semaphore, or is to continue after a join, the queues are as full as they can be, and spawns
+ * are refused. But no continuing task is refused.
  * ctest: matrix with=threads deque=mutex,split,ring,chaselev idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix with=threads deque=mutex,split idle=spin threads=1,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
@@ -73,7 +73,8 @@ APART int is_accepted(taskfunc f, void *closure, struct scheduler *s)
 
 COUNTING_TASK(suspended_leaf, suspended_ran)
 
-/* Until one is refused; others may take them out as fast. (In cont what waits in the queue are spawners.) */
+/* Spawns until one task is refused; others may take the tasks out as fast. (In cont what waits in
+ * the queue are spawners.) */
 APART void suspended_fill(struct scheduler *s)
 {
     int tries = spawn_calls() ? 1 : TRIES;
@@ -96,7 +97,7 @@ static void suspended_child(void *closure, struct scheduler *s)
     of[i].over++;
 }
 
-/* For cont: a spawner in each one's middle, until one is refused. */
+/* For cont: spawners, each in the middle of the one before, until one is refused. */
 static void post_deep(void *closure, struct scheduler *s)
 {
     intptr_t i = (intptr_t)closure;

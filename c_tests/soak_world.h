@@ -51,7 +51,7 @@ static void timer_task(void *closure, struct scheduler *s)
     CHECK_EQ(atomic_fetch_add(&it->ran, 1), 0);
 }
 
-/* Its group is cancelled while it sleeps. */
+/* A task whose group is cancelled while it sleeps. */
 static void sleeps_long(void *closure, struct scheduler *s)
 {
     CHECK_ERRNO(sched_sleep(3600 * SCHED_SECOND, s), ECANCELED);

@@ -52,7 +52,8 @@ static void in_thread(void *body)
     pthread_join(thread, NULL);
 }
 
-/* A process each: what the system allows is read at the first call, and kept for a while. */
+/* Each case has a process of its own: the system's limits are read at the first call, and kept for
+ * a while. */
 CASE(small_stack)
 {
     static void *(*bodies[])(void *) = {init, count};

@@ -116,7 +116,8 @@ static void nests(void *closure, struct scheduler *s)
     }
 }
 
-/* As branch, its children forked, joined in any order, or of a group; some are spawned besides. */
+/* Like branch, but its children are forked and joined in any order, or belong to a group; some are
+ * spawned. */
 static void forks(void *closure, struct scheduler *s)
 {
     enum { MOST_CHILDREN = 4 };

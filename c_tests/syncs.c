@@ -46,8 +46,8 @@ CASE(barrier)
     }
 }
 
-/* sync_barrier: Tasks of any number meet at a barrier, on any number of workers; one of them is
- * told so. Each sees what the others did before.
+/* sync_barrier: Any number of tasks meet at a barrier, on any number of workers. One of them gets
+ * another return value. Each sees the others' earlier writes.
  * ctest: static debug
  * ctest: matrix refuse args=20,20
  * ctest: matrix idle=park threads=1,4 args=100,1000

@@ -7,7 +7,7 @@
 #include "proc.h"
 #include <stdatomic.h>
 
-/* threads_missing: Threads that cannot be created: the run continues with those that could,
+/* threads_missing: If some threads cannot be created, the run continues with the others and
  * completes, and the statistics say how many are missing.
  * ctest: timeout=60
  * ctest: matrix deque=mutex idle=park threads=4 */

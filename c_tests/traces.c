@@ -1007,7 +1007,7 @@ CASE(trace_waits)
     }
 }
 
-/* trace_edges: The timeline has an arrow from the end of each predecessor to the begin of the node that follows it, in each run of a
+/* trace_edges: The timeline has an arrow from the end of each predecessor to the beginning of the node that follows it, in each run of a
  * graph, too.
  * ctest: static
  * ctest: matrix deque=split,mutex idle=park threads=1,2 */

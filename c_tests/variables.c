@@ -223,9 +223,9 @@ CASE(values_once)
 }
 
 /* typos: A SCHED_* variable whose name is within two letters of one that there is: the first run
- * names both on one line of stderr, later ones do not, and all continue without it. So for a
- * variable that other versions have, and this has not. Other names are other programs', and not
- * worth a word.
+ * names both on one line of stderr, later ones do not, and all continue without it. The same holds
+ * for a variable that only other versions have. Other names belong to other programs, and are not
+ * reported.
  * ctest: static
  * ctest: */
 static const char *const typos[][2] = {

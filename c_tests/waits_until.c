@@ -393,7 +393,8 @@ CASE(until_race_sem)
     CHECK_ERRNO(sched_sem_trywait(&units), EAGAIN);
 }
 
-/* until_post: A post while the one waiter gives up returns, and its unit is there for the next one, or was the waiter's.
+/* until_post: A post at the moment at which the only waiter gives up returns. Its unit goes to the
+ * waiter, or remains for the next one.
  * ctest: static debug
  * ctest: matrix few idle=park threads=2 */
 enum { POSTS = 40000 / SMALLER };
@@ -662,7 +663,8 @@ CASE(until_leave)
     run(2, leave_root);
 }
 
-/* until_nested: Tasks of a run within a run sleep, and wait with deadlines, while those of the outer run do.
+/* until_nested: Tasks of a run within a run sleep, and wait with deadlines, while tasks of the
+ * outer run do the same.
  * ctest: static debug
  * ctest: matrix */
 static atomic_int nested_slept;

@@ -121,8 +121,9 @@ CASE(late)
     run_or_run_fenced(run, argc);
 }
 
-/* late_elsewhere: The same for a worker that did not start the run: it gets a task, spawns more,
- * and computes until others have run them, while the first worker sleeps, or computes as well.
+/* late_elsewhere: The same test for a worker that did not start the run: it gets a task, spawns
+ * more, and computes until others have run them, while the first worker sleeps, or computes as
+ * well.
  * ctest: matrix with=threads idle=park,nap threads=4
  * ctest: matrix with=deques deque=split idle=backoff,spin threads=4 */
 enum { LATE_ELSEWHERE_TASKS = 1000 };

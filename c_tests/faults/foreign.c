@@ -12,7 +12,7 @@ static sched_cond changed = SCHED_COND_INIT;
 static sched_sem units = SCHED_SEM_INIT(0), answered = SCHED_SEM_INIT(0);
 static sched_barrier both = SCHED_BARRIER_INIT(2);
 static int is_true;
-static atomic_int got, holds; /* a task has had the mutex `held`; the thread has it */
+static atomic_int got, holds; /* got: a task has had the mutex; holds: the thread has it */
 
 static void use_run_from_outside(struct scheduler *s)
 {

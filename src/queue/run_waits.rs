@@ -189,7 +189,7 @@ impl RunWaits {
         Ok(result)
     }
 
-    /// Begins the wait for a rest of a wait in the list.
+    /// Begins the wait for `rest`, which belongs to a wait in the list.
     pub fn begin(&self, rest: &RestAwaited) {
         self.0.with(|_| rest.begin());
     }

@@ -93,8 +93,8 @@ impl Cuts {
     }
 
     /// Calls `cut`, which cuts off the waits, if that was requested and no other thread does so.
-    /// True if it was requested again during the call: then the caller must call the keeper, unless
-    /// the caller is the keeper.
+    /// True if a cut was requested again during the call: then the caller must call the keeper,
+    /// unless the caller is the keeper.
     pub fn serve(&self, cut: impl FnOnce()) -> bool {
         let order = Ordering::SeqCst;
         if self.state.compare_exchange(REQUESTED, CUTTING, order, order).is_err() {

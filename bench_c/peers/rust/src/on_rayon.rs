@@ -1,5 +1,5 @@
-//! rayon: a pool that stays, a scope a run, `Scope::spawn` a task; `join`, and parallel iterators. Calls
-//! from outside go to the global pool.
+//! rayon: a pool that lives through all runs, a scope for each run, `Scope::spawn` for each task;
+//! `join`, and parallel iterators. Calls from outside go to the global pool.
 
 use std::cmp::Ordering;
 

@@ -128,7 +128,7 @@ impl Source {
                 let of = |name| Some(self.quartiles(name, words).ok()?.median);
                 Some(short(of("ns")? / of("cal")?))
             }
-            // The percentage of the speed-up allowed by its critical path that a program reaches.
+            // The program's speed-up in per cent of the speed-up that its critical path allows.
             "reached" => {
                 let speedup = self.quartiles("speedup", words).ok()?.median;
                 let program = words.split(' ').nth(1)?;
