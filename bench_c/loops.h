@@ -1,6 +1,6 @@
-/* loops.h: n loops, one after the other, whose iterations take unequal times, whatever runs them. The iterations
- * either store their results, or these are added up: then a loop is a reduction. The work of a loop, WORK microseconds
- * on one thread, is distributed over its iterations by SHAPE:
+/* loops.h: n loops, one after the other, whose iterations take unequal times, for any scheduler.
+ * The iterations either store their results, or these are added up: then a loop is a reduction. The
+ * work of a loop, WORK microseconds on one thread, is distributed over its iterations by SHAPE:
  *
  *   even      all iterations take the same time       random   uniformly distributed, the same in each process
  *   rising    iteration i takes i + 1 shares           huge     one iteration, at a third of the range, has 20 % of

@@ -1,9 +1,10 @@
-/* nodes.h: points, each of which is computed from up to two points before it, whatever runs them.
+/* nodes.h: points, each of which is computed from up to two points before it, by any scheduler.
  *
- * -d SHAPE-HOW-TURNS: SHAPE wave (a square, each point after the one above it and the one to its left) or graph
- * (after two random ones before it); HOW node (nodes with an edge for each), again (the same nodes in a graph, which
- * has run before), address (tasks that name the addresses of what they read and write) or, with -s, lists (nodes.c);
- * TURNS of the calibration loop in each point. -d graph-address-300. */
+ * -d SHAPE-HOW-TURNS: SHAPE wave (a square, each point after the one above it and the one to its
+ * left) or graph (after two random ones before it); HOW node (nodes with an edge for each), again
+ * (the same nodes in a graph, which has run before), address (tasks that name the addresses that
+ * they read and write) or, with -s, lists (nodes.c); TURNS of the calibration loop in each point.
+ * -d graph-address-300. */
 
 #ifndef NODES_H
 #define NODES_H

@@ -1,6 +1,6 @@
-/* phases.h: short parallel phases, whatever runs them: n phases. The work of a phase, `work` microseconds, is cut into
- * 16 equal parts. Between two phases there is a serial gap, in which the caller computes and the other workers have
- * nothing to do.
+/* phases.h: short parallel phases, for any scheduler: n phases. The work of a phase, `work`
+ * microseconds, is cut into 16 equal parts. Between two phases there is a serial gap, in which the
+ * caller computes and the other workers have nothing to do.
  *
  * Some ways have something else in place of the parts, `work` * 1000 elements: sum a sum of tiny terms, sort a sort of
  * random ints. Before a sort the caller fills the array anew, and after it checks it, which is a gap of its own.

@@ -149,8 +149,8 @@ CASE(io_echo)
     CHECK_ERRNO(sched_connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address, NULL), ECONNREFUSED);
 }
 
-/* io_until: Each wait ends at its deadline, from wherever it is called; nothing was read, written or accepted. What is ready is
- * used even if the deadline has passed.
+/* io_until: Each wait ends at its deadline, from wherever it is called; nothing was read, written
+ * or accepted. A ready descriptor is used even if the deadline has passed.
  * ctest: static debug
  * ctest: matrix few join=suspend */
 APART void waits_until(void *closure, struct scheduler *s)

@@ -370,7 +370,7 @@ static void some(void *time)
     CHECK(threads_become(1));
 }
 
-/* Beside threads that rest for a minute. */
+/* Runs beside threads that rest for a minute. */
 static void none_beside(void *arg)
 {
     struct party first = {.guests = threads_of(4)}, second = first;

@@ -44,7 +44,8 @@ static int is_sample; /* a point or two for each fault */
 
 /* --- the process of a point ------------------------------------------------------ */
 
-/* How many calls fail from the first on. What interrupts a wait or a write comes to an end. */
+/* The number of calls that fail from the first on. The interruptions of a wait or a write come to
+ * an end. */
 static long times(const struct fault *fault, enum phase as)
 {
     int interrupts = fault->error == EINTR || (fault->call == FUTEX_WAIT && fault->error == EAGAIN);

@@ -116,7 +116,7 @@ uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s
             CHECK(array[i].place < n);
             CHECK_EQ(seen[array[i].place]++, 0);
             CHECK_EQ(array[i].key, part(now->n[1], array[i].place) % (n / 4 + 2));
-            if (i > 0) /* stable, too */
+            if (i > 0) /* also stable */
                 CHECK(array[i - 1].key < array[i].key
                       || (array[i - 1].key == array[i].key && array[i - 1].place < array[i].place));
         }

@@ -384,7 +384,8 @@ impl TaskNode {
 
     /// Returns what `sched_node_ready` returns.
     ///
-    /// # Safety The contract of `Vertex::make_ready_alone`. The function accepts the closure, and
+    /// # Safety
+    /// The contract of `Vertex::make_ready_alone`. The function accepts the closure, and
     /// the node lives until it has ended.
     pub unsafe fn make_ready(&self, worker: &Worker) -> c_int {
         if let Err(Errno(error)) = self.check_unready() {

@@ -301,7 +301,8 @@ impl Shared {
 
     /// Combines two accumulators.
     ///
-    /// # Safety The contract of `reduce`; both accumulators are filled.
+    /// # Safety
+    /// The contract of `reduce`; both accumulators are filled.
     #[inline(always)]
     unsafe fn combine(&self, into: *mut u8, from: *mut u8, walk: &mut Walk) {
         let Reduction { combine, ctx, .. } = self.reduction;

@@ -268,7 +268,8 @@ impl<E: Elements> Sorter<E> {
     /// True if the elements are in order. If they are in strictly opposite order, reverses them.
     /// For other inputs the scan usually ends early.
     ///
-    /// # Safety The contracts of places and of `in_parts`; `n` is at least 2.
+    /// # Safety
+    /// The contracts of places and of `in_parts`; `n` is at least 2.
     unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };

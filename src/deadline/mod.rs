@@ -185,11 +185,11 @@ impl Deadlines {
         unsafe { std::slice::from_raw_parts(first, SHARDS) }
     }
 
-    /// Adds an entry. True if the caller must wake the keeper. `thread` is the calling thread's
-    /// number.
+    /// Adds an entry. `thread` is the caller's number. True if the caller must wake the keeper.
     ///
-    /// # Safety `prepare` has succeeded. The entry is in no wheel, and lives until `remove` or its
-    /// claim has returned.
+    /// # Safety
+    /// `prepare` has succeeded. The entry is in no wheel, and lives until `remove` or
+    /// its claim has returned.
     pub unsafe fn add(&self, entry: *const Entry, deadline: i64, thread: usize) -> bool {
         let number = thread % SHARDS;
         let shard = &self.shards()[number];
@@ -326,8 +326,7 @@ impl Deadlines {
         }
     }
 
-    /// Called by the keeper after `arm`: tells whether any thread has served entries since the last
-    /// call.
+    /// Called by the keeper after `arm`: tells whether entries were served since the last call.
     pub fn served(&self) -> Served {
         let servings = self.servings.load(Ordering::Acquire); // pairs with `Serving::drop`
         let (seen, done) = (self.seen.load(Ordering::Relaxed), servings & !NOW);

@@ -530,7 +530,8 @@ unsafe extern "C" {
     /// Continues `to`, which receives `arg`; the caller's own context is lost. (The unused first
     /// argument puts the others where `switch` has them.)
     ///
-    /// # Safety `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it.
+    /// # Safety
+    /// `begin`, `switch` or `hand_over` has stored `to`, and nobody else continues it.
     /// Nothing on the caller's stack is needed any more.
     #[link_name = "sched_jump_to"]
     pub fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> !;

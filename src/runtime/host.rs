@@ -242,7 +242,8 @@ unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
 impl Fiber {
     /// Runs the worker's loop on this fiber until the run ends.
     ///
-    /// # Safety The caller and the fiber's worker are on the fiber. Nothing on the fiber is needed
+    /// # Safety
+    /// The caller and the fiber's worker are on the fiber. Nothing on the fiber is needed
     /// any more.
     pub(super) unsafe fn run_to_end(&self) -> ! {
         // The control registers may still have the values of the last task.
@@ -262,7 +263,8 @@ impl Fiber {
     /// `to`. The fiber's own stack goes into the stack cache before the switch; only the worker's
     /// thread takes stacks out of that cache, and only after the switch.
     ///
-    /// # Safety The caller is on the fiber, and the calling thread occupies `worker`. Nothing on
+    /// # Safety
+    /// The caller is on the fiber, and the calling thread occupies `worker`. Nothing on
     /// the fiber is needed any more. `to` is valid for `switch::jump_to`.
     #[inline(always)] // see `SanitizerState::enter`
     pub(super) unsafe fn leave(

@@ -376,7 +376,8 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
 
 /// The function of a queued spawner: resumes the spawner. Returns as `resume` does.
 ///
-/// # Safety `room` belongs to a published spawner's context, and is taken once. `s` is valid for
+/// # Safety
+/// `room` belongs to a published spawner's context, and is taken once. `s` is valid for
 /// `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
@@ -521,7 +522,8 @@ pub(super) fn switch_away(
 /// stack, where `host` returns. The task is queued behind all others. This function returns when
 /// the task is resumed, on a worker of the run.
 ///
-/// # Safety The caller is a task on the fiber, which can be left. `host_stack` is the calling
+/// # Safety
+/// The caller is a task on the fiber, which can be left. `host_stack` is the calling
 /// thread's. The run does not end before the task has resumed.
 pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
     let worker = fiber.worker();

@@ -144,7 +144,8 @@ impl Vertex {
     /// Adds an edge: `before` is a predecessor of this vertex. False if `before` has ended already,
     /// and the edge is not used.
     ///
-    /// # Safety Only the caller adds edges to this vertex, which is not ready. The edge is unused.
+    /// # Safety
+    /// Only the caller adds edges to this vertex, which is not ready. The edge is unused.
     /// It and the vertex live until the vertex begins. `before` has not ended, or lives during the
     /// call.
     pub unsafe fn follow(&self, before: &Vertex, edge: *mut Edge) -> bool {

@@ -274,7 +274,8 @@ impl State {
 
     /// Notes at an entry that the task writes, or only reads, at the entry's address.
     ///
-    /// # Safety The entry is the table's; the part belongs to a new task, and room was made for it.
+    /// # Safety
+    /// The entry is the table's; the part belongs to a new task, and room was made for it.
     #[inline]
     pub unsafe fn note(&mut self, entry: *mut Entry, part: *mut Part, writes: bool) {
         // SAFETY: by the caller's promise.

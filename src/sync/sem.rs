@@ -159,7 +159,8 @@ impl Sem {
 
     /// The rest of `wait_or_link` if some waiters may have a deadline.
     ///
-    /// # Safety The contract of `wait_or_link`; the caller has locked the list.
+    /// # Safety
+    /// The contract of `wait_or_link`; the caller has locked the list.
     unsafe fn link_plain(&self, node: *const Node) -> bool {
         // SAFETY: by the caller's promise.
         unsafe {
