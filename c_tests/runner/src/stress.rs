@@ -21,7 +21,8 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     let program = session.work.join("stress");
     let source = session.root.join("c_tests/stress.c");
     let (smaller, optimize) = (session.options.smaller, session.options.optimize);
-    Program { smaller, optimize, ..Program::plain(&source, &program) }.build(&session.tools, &[])?;
+    Program { smaller, optimize, ..Program::plain(&source, &program) }
+        .build(&session.tools, &[])?;
     let settings = scattered(session.matrix.all(&session.for_long()));
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     println!("stress: {} settings, {minutes} minutes, {} at a time", settings.len(), session.jobs);

@@ -58,12 +58,7 @@ impl Interpreter {
     }
 
     /// Runs the programs, each once. `worker`: no other call at this time has the number.
-    pub fn run_batch(
-        &self,
-        programs: &[String],
-        setting: &Setting,
-        worker: usize,
-    ) -> Result<Ran> {
+    pub fn run_batch(&self, programs: &[String], setting: &Setting, worker: usize) -> Result<Ran> {
         let file = self.work.join(format!("fuzz-batch-{worker}.txt"));
         fs::write(&file, programs.join("\n") + "\n")?;
         self.run_files(&[&file], setting, 1, worker)

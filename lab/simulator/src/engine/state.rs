@@ -160,12 +160,8 @@ impl<'a> Engine<'a> {
         seed: u64,
     ) -> Self {
         let tasks = graph.tasks.len();
-        let new = |_| Worker {
-            places: FIRST_PLACES,
-            current: NOBODY,
-            rested: true,
-            ..Worker::default()
-        };
+        let new =
+            |_| Worker { places: FIRST_PLACES, current: NOBODY, rested: true, ..Worker::default() };
         Engine {
             graph,
             policy,

@@ -124,7 +124,8 @@ impl Results {
         text += "\n\nEach model of loom explores every interleaving with at most so many preemptions. \
                  Those of the test `whole` have random\nschedules, by shuttle, with at most so many changes of \
                  the threads' priorities.\n\n";
-        text += &table(&["model", "test", "executions", "preemptions", "commit"], self.models.clone());
+        text +=
+            &table(&["model", "test", "executions", "preemptions", "commit"], self.models.clone());
         let _ = write!(text, "\n{MUTANTS}\n\n");
         text += &table(&["mutant", "file", "killed by", "commit"], mutants.clone());
         let _ = write!(text, "\n{LITMUS}\n\n");
