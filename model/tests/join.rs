@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread::{self, JoinHandle};
 use sched::idle::eventcount::Role;
-use sched::policy::{Awaited, Parts, Place, Policy};
+use sched::policy::{Awaited, Parts, Place};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::queue::{PrivatePart, Steal};

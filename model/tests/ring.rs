@@ -187,7 +187,8 @@ fn a_batch_on_its_way() {
         let third = {
             let mine = Arc::clone(&mine);
             thread_with(&victim, move |victim| {
-                [mine.steal(), victim.deque.steal(), mine.steal()].map(take_if_stolen);
+                let steals = [mine.steal(), victim.deque.steal(), mine.steal()];
+                steals.into_iter().for_each(take_if_stolen);
             })
         };
         // SAFETY: this thread is the only owner.
