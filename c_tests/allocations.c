@@ -101,8 +101,7 @@ static void each(void (*body)(void *))
 
 CASE(alloc_ends)
 {
-    in_child(in_a_run, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_a_run, NULL);
     each(init);
     each(pool);
 }

@@ -452,8 +452,7 @@ static void runs(void *arg)
 CASE(block_limit_line)
 {
     char expected[64];
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     snprintf(expected, sizeof expected, "SCHED_BLOCKING=%s", getenv("SCHED_BLOCKING"));
     char *line = strstr(child.said, expected);
     if (!line)

@@ -131,6 +131,13 @@ static inline void check_child(const char *file, int line, int ok, const char *w
                 WIFEXITED(child.status) && WEXITSTATUS(child.status) == (code),      \
                 "exit with " #code)
 
+/* A child process runs body(arg), and exits with 0: the arguments are those of in_child. */
+#define CHECK_IN_CHILD(...)                                                          \
+    do {                                                                             \
+        in_child(__VA_ARGS__);                                                       \
+        CHECK_CHILD_EXITED(0);                                                       \
+    } while (0)
+
 /* The child exited with 0. If the child was skipped, the test is also skipped. */
 #define CHECK_CHILD_PASSED()                                                         \
     do {                                                                             \

@@ -391,10 +391,8 @@ static void body(void *arg)
 
 CASE(copy_memory)
 {
-    in_child(body, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(body, "");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(body, NULL);
+    CHECK_IN_CHILD(body, "");
 }
 
 /* copy_refuse: SCHED_OVERFLOW=refuse: a copy beyond qlen is refused with EAGAIN, which costs no

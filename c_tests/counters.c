@@ -33,18 +33,10 @@ static void three(void *value)
         CHECK_EQ(sched_init(4, 4, stats_root, (void *)n), 0);
 }
 
-static int lines(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
 /* The three lines of the three runs. */
 static void check_lines(const char *text)
 {
-    check_child(__FILE__, __LINE__, lines(text) == 3, "write three lines");
+    check_child(__FILE__, __LINE__, count_lines(text) == 3, "write three lines");
     for (long n = 10; n <= 1000; n *= 10) {
         CHECK(text[0] == '{');
         CHECK_EQ(stat_number(text, "tasks"), n + 1);
@@ -58,25 +50,20 @@ static void check_lines(const char *text)
 CASE(stats)
 {
     static char zero[] = "0", one[] = "1", json[] = "json";
-    in_child(three, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(three, NULL);
     CHECK_EQ(strlen(child.said), 0);
-    in_child(three, zero);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(three, zero);
     CHECK_EQ(strlen(child.said), 0);
 
-    in_child(three, one);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(three, one);
     CHECK_CHILD_SAID("1001");
-    CHECK(lines(child.said) >= 6);
+    CHECK(count_lines(child.said) >= 6);
 
-    in_child(three, json);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(three, json);
     check_lines(child.said);
 
     gather_stats();
-    in_child(three, json);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(three, json);
     CHECK_EQ(strlen(child.said), 0);
     check_lines(gathered_stats());
 }
@@ -216,8 +203,7 @@ CASE(stats_bars)
     int workers = 3;
     setenv("LC_ALL", "C.UTF-8", 1);
     unsetenv("NO_COLOR");
-    in_child(runs, &workers);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, &workers);
     CHECK(!is_decorated());
     for (int i = 0; i < 4; i++)
         CHECK_CHILD_SAID(words[i]);
@@ -226,8 +212,7 @@ CASE(stats_bars)
     CHECK_CHILD_SAID("  ..................................................\n"); /* the third worker has had no thread */
 
     workers = 64;
-    in_child(runs, &workers);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, &workers);
     CHECK(has_row("0-1") && has_row("62-63") && has_row("all"));
 
     on_terminal(3);

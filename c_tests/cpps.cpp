@@ -246,8 +246,6 @@ CASE(watchdog_sleeps)
 {
     if (access("/proc/self/syscall", R_OK) != 0)
         skip("the kernel does not tell the system calls of threads");
-    in_child(a_task, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(a_section, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(a_task, NULL);
+    CHECK_IN_CHILD(a_section, NULL);
 }

@@ -22,6 +22,14 @@ static const char *find(const char *text)
     return at;
 }
 
+/* The sanitizer that finds races has a thread of its own, and no run in its process is a deadlock. */
+static void needs_only_own_threads(void)
+{
+#ifdef __SANITIZE_THREAD__
+    skip("the sanitizer has a thread of its own, which might wake a task");
+#endif
+}
+
 /* The number of the task with this function and this wait, as in "task 7 (circle_a) waits". */
 static int number_of(const char *function_and_wait)
 {
@@ -108,9 +116,7 @@ static void joins_in_a_circle(void *arg)
 CASE(deadlock)
 {
     const char *idle = getenv("SCHED_IDLE");
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     in_child(only_main_waits, NULL);
     CHECK_CHILD_ABORTED("deadlock: a task waits for ever");
     find("task 1 (wait_for_ever) waits for the semaphore 0x");
@@ -329,9 +335,7 @@ static void words(void)
 
 CASE(deadlock_doubt)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     handlers();
 
     child.status = told(main_waits, NULL, "deadlock: 1 task waits, 1 thread waits outside all runs", SIGTERM);
@@ -449,9 +453,7 @@ static void check_call(void (*body)(size_t, size_t, void *, struct scheduler *),
 
 CASE(deadlock_guests)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     if (!has_threads())
         skip("a pool of this kind has no guests");
     check_call(guests_waits, "deadlock: a task waits for ever", "task 1, the call of a guest, waits for the semaphore 0x");
@@ -464,11 +466,9 @@ CASE(deadlock_guests)
     CHECK_CHILD_ABORTED("deadlock: 3 tasks wait for ever");
     CHECK_CHILD_SAID(", the call of a guest, waits for the semaphore 0x");
     call = spawns_what_posts;
-    in_child(as_guest, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(as_guest, NULL);
     call = spawns_and_waits;
-    in_child(guests_beside_a_thread, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(guests_beside_a_thread, NULL);
 }
 
 /* deadlock_handler: If only the handler of a signal could help, the text of a deadlock is written
@@ -531,9 +531,7 @@ static void nothing_left(void)
 
 CASE(deadlock_handler)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     told_once();
     nothing_left();
 }
@@ -738,9 +736,7 @@ static void beside_threads(void *arg)
 
 CASE(deadlock_pool)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     in_child(waiting_for_pool, NULL);
     CHECK_CHILD_ABORTED("deadlock: a task waits for ever");
     CHECK_CHILD_SAID("task 1 (wait_for_ever) waits for the semaphore");
@@ -854,9 +850,7 @@ CASE(deadlock_runs)
 {
     void (*const within[])(void *) = {run_within, run_within_run};
     void (*const fine[])(void *) = {one_does_not, runs_beside_a_thread};
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     check_circle(mutex_of_caller);
     check_circle(blocking_section);
     for (size_t i = 0; i < sizeof within / sizeof *within; i++) {
@@ -868,10 +862,8 @@ CASE(deadlock_runs)
     in_child(all_wait, NULL);
     CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
     CHECK_CHILD_SAID(" has no task; task ");
-    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
-        in_child(fine[i], NULL);
-        CHECK_CHILD_EXITED(0);
-    }
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        CHECK_IN_CHILD(fine[i], NULL);
 }
 
 /* deadlock_shared: A process is not ended as deadlocked if the object that a task waits for lies in
@@ -934,9 +926,7 @@ static int until_said(void (*body)(void), const char *until)
 
 CASE(deadlock_shared)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     void (*const bodies[])(void) = {in_task, in_thread}, (*other)(void) = elsewhere;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         child.status = until_said(bodies[i], "memory that another process shares");
@@ -1019,9 +1009,7 @@ static void guest_that_slept(void *arg)
 
 CASE(deadlock_deadline)
 {
-#ifdef __SANITIZE_THREAD__
-    skip("the sanitizer has a thread of its own, which might wake a task");
-#endif
+    needs_only_own_threads();
     taskfunc roots[] = {sleeps_and_waits, waits_endlessly, waits_for_timer};
     in_child(with_deadline, &roots[0]);
     CHECK_CHILD_ABORTED("deadlock: 2 tasks wait for ever");
@@ -1032,10 +1020,8 @@ CASE(deadlock_deadline)
     find("(waits_endlessly) waits for the semaphore 0x");
     find("(sleeps_for_ever) sleeps without end");
 
-    in_child(with_deadline, &roots[2]);
-    CHECK_CHILD_EXITED(0);
-    in_child(guest_that_slept, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(with_deadline, &roots[2]);
+    CHECK_IN_CHILD(guest_that_slept, NULL);
 }
 
 /* deadlock_nodes: A node waits for an event, another for that node and for one that was not made

@@ -114,8 +114,7 @@ CASE(no_membarrier)
     for (int i = 0; i < 2; i++) {
         in_child(no_membarrier_body, (void *)(long)errors[i]);
         CHECK_CHILD_PASSED();
-        in_child(forking, (void *)(long)errors[i]);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(forking, (void *)(long)errors[i]);
     }
 }
 

@@ -32,14 +32,6 @@ static void exit_body(void *deed)
     check_say("sched_init came back");
 }
 
-static int said(const char *word)
-{
-    int n = 0;
-    for (const char *at = child.said; (at = strstr(at, word)) != NULL; at++)
-        n++;
-    return n;
-}
-
 CASE(exit)
 {
     for (int round = 0; round < 3; round++)
@@ -48,9 +40,9 @@ CASE(exit)
                 struct deed deed = {leave, caller, NULL};
                 in_child(exit_body, &deed);
                 CHECK_CHILD_EXITED(40 + way);
-                CHECK_EQ(said("<handler>"), way == 0);
-                CHECK_EQ(said("<quick>"), way == 2);
-                CHECK_EQ(said("came back"), 0);
+                CHECK_EQ(count_said("<handler>"), way == 0);
+                CHECK_EQ(count_said("<quick>"), way == 2);
+                CHECK_EQ(count_said("came back"), 0);
             }
 }
 
@@ -340,8 +332,7 @@ CASE(thread_detaches)
 {
     static volatile int done;
     struct deed detaches = {detach, 0, &done};
-    in_child(kept, &detaches);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(kept, &detaches);
     in_child(thread_detaches_body, &detaches);
     CHECK_CHILD_ABORTED("detach");
 }

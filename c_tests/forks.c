@@ -501,8 +501,7 @@ static void body(void *delay)
 CASE(fork_first)
 {
     for (long i = 0; i < TRIES; i++) { /* 0 to 3.5 ms, denser at the start */
-        in_child(body, (void *)(i * i));
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(body, (void *)(i * i));
     }
 }
 

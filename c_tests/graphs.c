@@ -320,8 +320,7 @@ static void runs_circle(void *unused)
 
 CASE(graph_circle)
 {
-    in_child(runs_circle, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs_circle, NULL);
     CHECK_CHILD_SAID("sched_graph_run: nodes wait for each other in a circle: ");
     CHECK_CHILD_SAID("on_circle(");
     CHECK_EQ(count_said("libsched: "), 2);

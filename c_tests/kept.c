@@ -89,8 +89,7 @@ static void fork_body(void *arg)
 
 CASE(warm_fork)
 {
-    in_child(fork_body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(fork_body, NULL);
     CHECK_CHILD_SAID("<handler>");
 }
 
@@ -169,8 +168,7 @@ static void race_body(void *ends_early)
 CASE(warm_race)
 {
     setenv("SCHED_WARM", "150us", 1);
-    in_child(race_body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(race_body, NULL);
     for (long i = 1; i <= 8; i++) {
         in_child(race_body, (void *)i);
         CHECK_CHILD_EXITED(8);
@@ -391,12 +389,8 @@ static void none_beside(void *arg)
 CASE(warm_time)
 {
     static const char *const times[] = {NULL, "", "100ms", "500us", "1us", "0ms", "0min"};
-    in_child(none, NULL);
-    CHECK_CHILD_EXITED(0);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        in_child(some, (void *)(uintptr_t)times[i]);
-        CHECK_CHILD_EXITED(0);
-    }
-    in_child(none_beside, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(none, NULL);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        CHECK_IN_CHILD(some, (void *)(uintptr_t)times[i]);
+    CHECK_IN_CHILD(none_beside, NULL);
 }

@@ -756,8 +756,7 @@ static void memory_body(void *arg)
 
 CASE(loops_memory)
 {
-    in_child(memory_body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(memory_body, NULL);
 }
 
 /* loops_refuse: SCHED_OVERFLOW=refuse: with queues that are full the caller does what it cannot

@@ -106,10 +106,8 @@ static void where_memory_ends(void *arg)
 
 CASE(memory)
 {
-    in_child(little, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(where_memory_ends, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(little, NULL);
+    CHECK_IN_CHILD(where_memory_ends, NULL);
 }
 
 /* flood: One task spawns very many, far beyond qlen: the queue grows, all run, the statistics count

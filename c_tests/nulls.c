@@ -115,15 +115,13 @@ static void in_a_grandchild(void *arg)
 {
     in_the_child(arg);
     waiting.state = 0;
-    in_child(in_the_child, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_the_child, NULL);
     exit(0);
 }
 
 static void forks(void *closure, struct scheduler *s)
 {
-    in_child(in_the_child, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_the_child, NULL);
     null_works();
 }
 
@@ -139,12 +137,10 @@ CASE(null_fork)
     in_child(in_the_child, NULL); /* before the first use */
     CHECK_CHILD_EXITED(0);
     null_works();
-    in_child(in_a_grandchild, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_a_grandchild, NULL);
     fork_within();
     CHECK_TIMES(3, sched_group_spawn(&waiting, wait_for_release, NULL, NULL));
-    in_child(in_a_grandchild, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_a_grandchild, NULL);
     fork_within();
     released = 1;
     CHECK_EQ(sched_group_wait(&waiting, NULL), 0);
@@ -411,8 +407,7 @@ static void all_pinned(void *arg)
 static void check_said(void (*body)(void *), int workers, int processors)
 {
     int said_workers, said_processors;
-    in_child(body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(body, NULL);
     CHECK_EQ(sscanf(child.said, "%d %d", &said_workers, &said_processors), 2);
     CHECK_EQ(said_workers, workers);
     CHECK_EQ(said_processors, processors);

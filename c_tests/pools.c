@@ -510,8 +510,7 @@ static void in_child_of_pool(void *arg)
 
 static void fork_in_task(void *closure, struct scheduler *s)
 {
-    in_child(in_child_of_pool, closure);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(in_child_of_pool, closure);
 }
 
 CASE(pool_fork)
@@ -520,8 +519,7 @@ CASE(pool_fork)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50 * round; i++) /* busy, or not */
             CHECK_EQ(sched_pool_submit(pool, node, (void *)2), 0);
-        in_child(in_child_of_pool, NULL);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(in_child_of_pool, NULL);
         CHECK_EQ(sched_pool_run(pool, fork_in_task, NULL), 0);
         ran = 0;
         CHECK_EQ(sched_pool_run(pool, node, (void *)5), 0);
@@ -759,10 +757,8 @@ static void where_memory_ends(void *arg)
 
 CASE(pool_memory)
 {
-    in_child(little, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(where_memory_ends, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(little, NULL);
+    CHECK_IN_CHILD(where_memory_ends, NULL);
 }
 
 /* pool_no_futex: futex denied by seccomp: a pool is slower, and does the same.
@@ -909,8 +905,7 @@ static void creates(void *arg)
 static void check_refused(const char *says, const char *accepted)
 {
     options.size = sizeof options;
-    in_child(creates, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(creates, NULL);
     CHECK_CHILD_SAID("libsched: sched_pool_create: options.");
     CHECK_CHILD_SAID(says);
     CHECK_CHILD_SAID(accepted);
@@ -1191,10 +1186,8 @@ static void none(void *arg)
 
 CASE(pool_threads)
 {
-    in_child(threads_full, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(unkept, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(threads_full, NULL);
+    CHECK_IN_CHILD(unkept, NULL);
     in_child(none, NULL);
     CHECK_CHILD_PASSED();
 }

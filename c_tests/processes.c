@@ -91,15 +91,12 @@ CASE(fork)
     int alone = threads_of(4) == 1;
     for (int caller = alone; caller < 2; caller++) {
         struct deed deed = {fork_from, caller, NULL};
-        in_child(in_task, &deed);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(in_task, &deed);
     }
-    in_child(beside, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(beside, NULL);
     for (int caller = alone; caller < 2; caller++) {
         struct deed deed = {fork_and_return, caller, NULL};
-        in_child(in_task, &deed);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(in_task, &deed);
         CHECK(strstr(child.said, "did not abort") == NULL);
         CHECK_CHILD_SAID("fork");
     }
@@ -186,10 +183,8 @@ static void generations_body(void *how)
 
 CASE(fork_generations)
 {
-    for (int how = 0; how <= IN_TASK; how++) {
-        in_child(generations_body, &how);
-        CHECK_CHILD_EXITED(0);
-    }
+    for (int how = 0; how <= IN_TASK; how++)
+        CHECK_IN_CHILD(generations_body, &how);
 }
 
 /* fork_process: fork(2) among forks: the child process may start runs of its own and fork there, in
@@ -565,10 +560,8 @@ CASE(atfork)
 {
     static int before;
     void (*bodies[])(void *) = {with_lock, with_run};
-    for (int i = 0; i < 4; i++) {
-        in_child(bodies[i / 2], i % 2 ? &before : NULL);
-        CHECK_CHILD_EXITED(0);
-    }
+    for (int i = 0; i < 4; i++)
+        CHECK_IN_CHILD(bodies[i / 2], i % 2 ? &before : NULL);
 }
 
 /* atfork_busy: A program's fork handler starts a run in the child, before the library's own

@@ -127,8 +127,7 @@ int main(void)
     CHECK(found != MAP_FAILED);
     for (int attempt = 1;; attempt++) {
         memset(found, 0, sizeof *found);
-        in_child(run, "json");
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(run, "json");
         if (check_chain() && is_true())
             break;
         CHECK(attempt < ATTEMPTS);
@@ -137,8 +136,7 @@ int main(void)
     /* If the machine does something else during a step, that step has a part, and the table then
      * omits another step. */
     for (int attempt = 1;; attempt++) {
-        in_child(run, "1");
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(run, "1");
         if (strstr(child.said, " <= ") != NULL)
             break;
         CHECK(attempt < ATTEMPTS);

@@ -123,8 +123,7 @@ static int is_near(double value, double meant)
 
 int main(void)
 {
-    in_child(run, "json");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "json");
     static const char *const names[] = {"first_task", "long_task", "wide_task"};
     long long work = 0, path = 0, tasks[3];
     for (int i = 0; i < 3; i++) {
@@ -143,15 +142,13 @@ int main(void)
     /* The longest path goes through all long tasks, unless the machine stops another task for long. */
     for (int attempt = 1; of("\"path\"", "long_task", "tasks") != LONG; attempt++) {
         CHECK(attempt < ATTEMPTS);
-        in_child(run, "json");
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(run, "json");
     }
     CHECK(of("\"path\"", "long_task", "ns") >= 2000LL * UNIT_US * LONG);
     CHECK_EQ(of("\"path\"", "wide_task", "tasks"), 0);
 
     /* Tasks of a cancelled group that have not begun are none. */
-    in_child(run_cancelled, "json");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run_cancelled, "json");
     CHECK_EQ(of("\"functions\"", "cancelling_task", "tasks"), 1);
     CHECK_EQ(of("\"functions\"", "wide_task", "tasks"), 0);
 
@@ -160,15 +157,13 @@ int main(void)
         int attempt = 0;
         do {
             CHECK(attempt++ < ATTEMPTS);
-            in_child(run_nodes, &long_first);
-            CHECK_CHILD_EXITED(0);
+            CHECK_IN_CHILD(run_nodes, &long_first);
         } while (of("\"path\"", "long_node_task", "tasks") != 1 || of("\"path\"", "behind_task", "tasks") != 1);
         CHECK_EQ(of("\"path\"", "make_nodes", "tasks"), 1);
         CHECK_EQ(of("\"path\"", "short_task", "tasks"), 0);
     }
 
-    in_child(run, "folded");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "folded");
     CHECK_EQ(count_lines(child.said), 3);
     CHECK_CHILD_SAID("first_task ");
     CHECK_CHILD_SAID("first_task;long_task ");
@@ -177,14 +172,12 @@ int main(void)
     /* The task that a loop outside of all tasks adds to the default pool has the name of the loop's body. */
     int attempt = 1;
     do { /* exit waits for the workers, but not for long */
-        in_child(in_default_pool, "folded");
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(in_default_pool, "folded");
     } while (child.said[0] == 0 && attempt++ < ATTEMPTS);
     CHECK_EQ(count_lines(child.said), 1);
     CHECK_CHILD_SAID("part ");
 
-    in_child(run, "1");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "1");
     CHECK_CHILD_SAID("longest path: first_task ");
     CHECK_CHILD_SAID(" -> ");
     return 0;

@@ -42,8 +42,7 @@ static void run(void *format)
 
 int main(void)
 {
-    in_child(run, "json");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "json");
     const char *path = strstr(child.said, "\"path\":[{\"name\":\"first_task\",");
     CHECK(path != NULL);
     CHECK(stat_number(path, "ns") >= 1000L * (BEFORE_US + UNIT_US));

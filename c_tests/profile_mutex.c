@@ -38,12 +38,10 @@ static void run(void *format)
 
 int main(void)
 {
-    in_child(run, "json");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "json");
     /* Some of the tasks that have come may not have begun to wait when the mutex was unlocked. */
     CHECK(stat_number(child.said, "mutex_waits_ns") >= 1000LL * HELD_US * TASKS / 2);
-    in_child(run, "1");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(run, "1");
     int is_alone = strstr(child.said, "threads=1 ") != NULL;
     CHECK_EQ(strstr(child.said, "those of lock_briefly most of all") == NULL, is_alone);
     return 0;

@@ -217,8 +217,7 @@ static void losing(void *unused)
 
 CASE(refuse_unseen)
 {
-    in_child(losing, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(losing, NULL);
     CHECK_EQ(strlen(child.said), 0);
 
     CHECK_EQ(sched_init(1, UNSEEN_QLEN, careful, NULL), 0);

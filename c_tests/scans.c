@@ -515,8 +515,7 @@ static void memory_child(void *arg)
 
 CASE(scan_memory)
 {
-    in_child(memory_child, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(memory_child, NULL);
 }
 
 /* scan_refused: SCHED_OVERFLOW=refuse: while the queues are full, the caller does what it cannot share.

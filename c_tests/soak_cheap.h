@@ -52,14 +52,6 @@ static void tree_node(void *closure, struct scheduler *s)
     tally(i, s);
 }
 
-static uint64_t tree_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(tree_node, random);
-    tally_check("tree", n);
-    return n;
-}
-
 static void flood_leaf(void *closure, struct scheduler *s)
 {
     tally(as_number(closure), s);
@@ -70,14 +62,6 @@ static void flood_root(void *closure, struct scheduler *s)
     for (uint64_t i = 2; i <= cheap_size; i++)
         give(flood_leaf, i, s);
     tally(1, s);
-}
-
-static uint64_t flood_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(flood_root, random);
-    tally_check("flood", n);
-    return n;
 }
 
 /* Each task forks its two children and joins them; the sum of the numbers comes back by the joins, too. */
@@ -111,14 +95,6 @@ static void fork_root(void *closure, struct scheduler *s)
     CHECK_EQ(call.sum, tally_up_to(cheap_size).sum);
 }
 
-static uint64_t fork_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(fork_root, random);
-    tally_check("fork", n);
-    return n;
-}
-
 SCHED_TASK(uint64_t, typed_node, uint64_t, i)
 {
     tally(i, SCHED_SELF);
@@ -138,14 +114,6 @@ SCHED_TASK(uint64_t, typed_node, uint64_t, i)
 static void typed_root(void *closure, struct scheduler *s)
 {
     CHECK_EQ(typed_node(as_number(closure), s), tally_up_to(cheap_size).sum);
-}
-
-static uint64_t typed_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(typed_root, random);
-    tally_check("typed", n);
-    return n;
 }
 
 /* Each task spawns the next one as the last thing that it does. */

@@ -28,14 +28,6 @@ static void group_node(void *closure, struct scheduler *s)
     CHECK_EQ(sched_group_wait(&g, s), 0);
 }
 
-static uint64_t group_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(group_node, random);
-    tally_check("group", n);
-    return n;
-}
-
 enum { CANCELLED = 256 };
 
 static _Atomic unsigned char cancel_marks[CANCELLED];
@@ -112,14 +104,6 @@ static void copy_root(void *closure, struct scheduler *s)
 {
     struct copied it = {as_number(closure), 0, {0}};
     copy_node(&it, s);
-}
-
-static uint64_t copy_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    one_run(copy_root, random);
-    tally_check("copy", n);
-    return n;
 }
 
 /* --- tasks that wait --------------------------------------------------------------- */
@@ -293,15 +277,6 @@ static void foreign_root(void *closure, struct scheduler *s)
     two_threads(stranger);
 }
 
-static uint64_t foreign_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    next_number = 2;
-    one_run(foreign_root, random);
-    tally_check("foreign", n);
-    return n;
-}
-
 static uint64_t pool_round(uint64_t n, uint64_t *random)
 {
     struct sched_options options = {.size = sizeof options,
@@ -341,15 +316,6 @@ static void nested_root(void *closure, struct scheduler *s)
         if ((i = take_number()) != 0)
             give(group_leaf, i, s);
     }
-}
-
-static uint64_t nested_round(uint64_t n, uint64_t *random)
-{
-    cheap_size = n;
-    next_number = 2;
-    one_run(nested_root, random);
-    tally_check("nested", n);
-    return n;
 }
 
 /* --- sorts ------------------------------------------------------------------------- */

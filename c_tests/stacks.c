@@ -224,8 +224,7 @@ CASE(stacks_none)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip("the sanitizer needs address space");
 #endif
-    in_child(stacks_none_run, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(stacks_none_run, NULL);
     CHECK_EQ(count_said("no stack of "), 1);
     CHECK_CHILD_SAID("SCHED_STACK");
 }
@@ -518,8 +517,7 @@ CASE(overflow)
     in_child(run_handled, NULL);
     CHECK_CHILD_EXITED(9);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        in_child(bad_size, bad[i]);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(bad_size, bad[i]);
         CHECK_CHILD_SAID("SCHED_STACK");
     }
 }

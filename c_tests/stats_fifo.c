@@ -67,8 +67,7 @@ static void reads(void *task)
 
 static void run(void (*body)(void *), taskfunc task)
 {
-    in_child(body, &task);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(body, &task);
 }
 
 static void set(const char *file)

@@ -46,16 +46,13 @@ static void check_lines(const char *text)
 int main(void)
 {
     gather_stats();
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     CHECK_EQ(strlen(child.said), 0);
     check_lines(gathered_stats());
 
     unsetenv("SCHED_STATS_FILE"); /* to stderr */
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     setenv("SCHED_STATS", "1", 1);
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     return 0;
 }

@@ -109,10 +109,8 @@ CASE(threads_var)
         {"auto", 1, 0}, {"auto", 0, 0},
     };
     CHECK(sched_default_threads() >= 1);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        in_child(try, &all[i]);
-        CHECK_CHILD_EXITED(0);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CHECK_IN_CHILD(try, &all[i]);
 }
 
 /* default_threads: sched_default_threads() follows the affinity mask: 1 on one processor, never
@@ -148,8 +146,7 @@ static void body(void *arg)
 
 CASE(default_threads)
 {
-    in_child(body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(body, NULL);
 }
 
 /* many_threads: 4096 threads are allowed, 4097 are not, also through SCHED_THREADS.
@@ -172,8 +169,7 @@ CASE(many_threads)
 {
     CHECK_ERRNO(sched_init(4097, 0, many_threads_root, NULL), EINVAL);
     setenv("SCHED_THREADS", "4097", 1);
-    in_child(too_many, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(too_many, NULL);
     CHECK_CHILD_SAID("SCHED_THREADS");
     CHECK_EQ(many_threads_ran, 0);
     unsetenv("SCHED_THREADS");

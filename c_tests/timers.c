@@ -367,8 +367,7 @@ static void fork_root(void *closure, struct scheduler *s)
     spawn_all(2, long_sleeper, s);
     CHECK_EQ(start(&forked[0], sched_now() + 20 * SHORT, in_parent, s), 0);
     CHECK_EQ(start(&forked[1], SCHED_FOREVER, in_parent, s), 0);
-    in_child(child_lives, s);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(child_lives, s);
     CHECK_EQ(sched_timer_cancel(&forked[1].timer), 0);
 }
 

@@ -434,8 +434,7 @@ static void check(struct program program)
 {
     for (int attempt = 1;; attempt++) {
         memset(found, 0, sizeof *found);
-        in_child(profile_run, &program);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(profile_run, &program);
         double work = (double)stat_number(child.said, "work_ns"), span = (double)stat_number(child.said, "span_ns");
         double burdened = (double)stat_number(child.said, "burdened_span_ns");
         CHECK(is_near((double)stat_number(child.said, "burden_ns"), BURDEN));
@@ -520,8 +519,7 @@ static void profile_section_run(void *unused)
  * they were: what disturbs the machine makes them longer. */
 static int span_is_right(void)
 {
-    in_child(profile_section_run, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(profile_section_run, NULL);
     long span = stat_number(child.said, "span_ns"), after = stat_number(child.said, "after");
     long part = stat_number(child.said, "long");
     CHECK(after >= 1000L * AFTER_US && part >= 1000L * LONG_US);

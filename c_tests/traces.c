@@ -254,12 +254,9 @@ CASE(trace_file)
     CHECK_EQ(write(fd, "what was there before", 21), 21);
     close(fd);
     setenv("SCHED_TRACE", file_path, 1);
-    in_child(file_several, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(merging, NULL);
-    CHECK_CHILD_EXITED(0);
-    in_child(dropping, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(file_several, NULL);
+    CHECK_IN_CHILD(merging, NULL);
+    CHECK_IN_CHILD(dropping, NULL);
     CHECK_CHILD_SAID("events were dropped");
     unlink(file_path);
 }
@@ -647,13 +644,11 @@ CASE(trace_paths)
 {
     unsetenv("SCHED_STATS");
     CHECK(mkdtemp(paths_folder) != NULL && chdir(paths_folder) == 0);
-    in_child(wanders, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(wanders, NULL);
     CHECK_EQ(strlen(child.said), 0);
 
     CHECK_EQ(mkfifo("fifo", 0600), 0);
-    in_child(writes_to_fifo, "SCHED_TRACE");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(writes_to_fifo, "SCHED_TRACE");
     CHECK_CHILD_SAID("SCHED_TRACE=");
     CHECK_EQ(count_lines(child.said), 1);
     check_timeline("got", 1);
@@ -666,8 +661,7 @@ CASE(trace_paths)
     CHECK_EQ(count_said("\"seconds\":"), 2); /* on stderr */
     CHECK_EQ(unlink("fifo") | unlink("got"), 0);
 
-    in_child(is_limited, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(is_limited, NULL);
     CHECK_EQ(count_said("SCHED_TRACE="), 1);
     CHECK_EQ(count_said("SCHED_STATS_FILE="), 1);
     CHECK_EQ(count_said("\"seconds\":"), 2);
@@ -677,24 +671,20 @@ CASE(trace_paths)
 
     char *const refuse[] = {"/nowhere/trace.json", paths_folder};
     for (int i = 0; i < 2; i++) {
-        in_child(writes_to, refuse[i]);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(writes_to, refuse[i]);
         CHECK_CHILD_SAID("SCHED_TRACE=");
         CHECK_EQ(count_lines(child.said), 1);
     }
-    in_child(is_in_no_folder, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(is_in_no_folder, NULL);
     CHECK_CHILD_SAID("SCHED_TRACE=");
-    in_child(writes_to, "/dev/null");
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(writes_to, "/dev/null");
     CHECK_EQ(strlen(child.said), 0);
 
     for (int i = 0; i < 4; i++) {
         static char *const kinds[] = {"link", "folder", "hard link", "file"};
         FILE *victim = fopen("victim", "w");
         CHECK(victim != NULL && fputs("precious", victim) > 0 && fclose(victim) == 0);
-        in_child(is_expected, kinds[i]);
-        CHECK_CHILD_EXITED(0);
+        CHECK_IN_CHILD(is_expected, kinds[i]);
         CHECK_EQ(count_said("SCHED_TRACE="), i < 3);
         check_timeline("trace.json", 1);
         CHECK_EQ(runs_in("victim"), 0);
@@ -873,8 +863,7 @@ CASE(trace_signal)
         check_child(__FILE__, __LINE__, WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGALRM, "be killed");
         read_file();
     }
-    in_child(keeps_actions, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(keeps_actions, NULL);
     unlink(path);
 }
 

@@ -206,8 +206,7 @@ static void values_once_try(void *values)
 static void say(const char *kind, const char *const *values, int lines)
 {
     setenv("SCHED_KIND", kind, 1);
-    in_child(values_once_try, (void *)(uintptr_t)values);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(values_once_try, (void *)(uintptr_t)values);
     check_child(__FILE__, __LINE__, count_lines(child.said) == lines, "say a line for each value");
     for (const char *const *value = values; *value != NULL; value++)
         CHECK_CHILD_SAID(*value);
@@ -290,8 +289,7 @@ CASE(typos)
     setenv("SCHED_THREAD", "1", 1); /* several: a line each */
     setenv("SCHED_TREADS", "1", 1);
     setenv("SCHED_KNID", "1", 1);
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     check_child(__FILE__, __LINE__, count_lines(child.said) == 3, "say three lines");
     setenv("SCHED_THREAD", "", 1); /* unset */
     setenv("SCHED_TREADS", "", 1);
@@ -299,8 +297,7 @@ CASE(typos)
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         setenv(others[i], "1", 1);
-    in_child(runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(runs, NULL);
     check_child(__FILE__, __LINE__, child.said[0] == 0, "say nothing");
 }
 
@@ -331,8 +328,7 @@ static void body(void *arg)
 
 CASE(help)
 {
-    in_child(body, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(body, NULL);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         CHECK_CHILD_SAID(variables[i]);
     for (size_t i = 0; i < sizeof help_elsewhere / sizeof *help_elsewhere; i++)

@@ -185,10 +185,8 @@ CASE(watchdog)
     }
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
         /* A task that is queued for the watchdog's time, because the machine is busy, may be shown. */
-        for (int attempt = 0; attempt == 0 || (child.said[0] != 0 && attempt < ATTEMPTS); attempt++) {
-            in_child(silent[i], NULL);
-            CHECK_CHILD_EXITED(0);
-        }
+        for (int attempt = 0; attempt == 0 || (child.said[0] != 0 && attempt < ATTEMPTS); attempt++)
+            CHECK_IN_CHILD(silent[i], NULL);
         check_child(__FILE__, __LINE__, child.said[0] == 0, "say nothing");
     }
 }
@@ -235,8 +233,7 @@ static void many_runs(void *arg)
 
 CASE(watchdog_again)
 {
-    in_child(many_runs, NULL);
-    CHECK_CHILD_EXITED(0);
+    CHECK_IN_CHILD(many_runs, NULL);
     CHECK(strcmp(child.said, "each run was short\n") == 0 || strstr(child.said, "a run was long\n") != NULL);
 }
 
@@ -363,13 +360,9 @@ CASE(watchdog_names)
     const char *kind = getenv("SCHED_KIND"), *threads = getenv("SCHED_THREADS");
     is_cont = kind != NULL && strcmp(kind, "cont") == 0;
     void (*const scenes[])(void *) = {a_spawned_task, tasks_in_joins, a_blocking_section};
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        in_child(scenes[i], NULL);
-        CHECK_CHILD_EXITED(0);
-    }
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        CHECK_IN_CHILD(scenes[i], NULL);
     /* With one thread a task does not run while another joins it. */
-    if (kind != NULL && threads != NULL && strcmp(threads, "1") != 0 && strcmp(kind, "serial") != 0) {
-        in_child(a_join_of_a_running_task, NULL);
-        CHECK_CHILD_EXITED(0);
-    }
+    if (kind != NULL && threads != NULL && strcmp(threads, "1") != 0 && strcmp(kind, "serial") != 0)
+        CHECK_IN_CHILD(a_join_of_a_running_task, NULL);
 }

@@ -2,16 +2,19 @@
 # Checks what the releases and the packages promise, as far as files show it:
 # - src/sched.map keeps the symbols of each release (packaging/abi/symbols-VERSION.txt) under their versions, and adds none
 #   to those;
-# - Debian's list of symbols is that of src/sched.map, each since the release that brought it;
 # - the files of the packages have the version and the oldest Rust of Cargo.toml, and three pages that Rust;
 # - the build dependencies of the packages have the libraries that the programs of programs/ need;
 # - in an unpacked tarball: the licences of vendor/ are those that packaging/debian/copyright names.
 #
-# Usage: packaging/check.sh [FOLDER]; with --write instead it writes packaging/abi/symbols-VERSION.txt: at a release
+# Usage: packaging/check.sh [FOLDER]; with --write instead it writes packaging/abi/symbols-VERSION.txt: at a release;
+# with --symbols it prints Debian's list of the symbols of src/sched.map, each since the release that brought it
 LC_ALL=C
 export LC_ALL
-write=
-[ "$1" != --write ] || { write=yes; shift; }
+write= list_symbols=
+case ${1-} in
+    --write) write=yes; shift ;;
+    --symbols) list_symbols=yes; shift ;;
+esac
 cd "${1:-$(dirname "$0")/..}" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -42,15 +45,14 @@ for list in $lists; do
     done
     sed "s/\$/ $(basename "${list#packaging/abi/symbols-}" .txt)/" "$list" >> "$work/since"
 done
-wanted=$({ cat "$work/since"; echo "$symbols"; } | awk -v current="$version" '
-    { node = $1; sub(/.*@/, "", node) }
-    NF == 2 { if (!($1 in since)) since[$1] = $2; if (!(node in since)) since[node] = $2; next }
-    { print $1, $1 in since ? since[$1] : current; nodes[node] = 1 }
-    END { for (node in nodes) print node "@" node, node in since ? since[node] : current }' | sort)
-found=$(sed -n 's/^ //p' packaging/debian/libsched1.symbols | sort)
-[ "$wanted" = "$found" ] || {
-    echo "$wanted" > "$work/symbols"
-    say "packaging/debian/libsched1.symbols (>) is not what src/sched.map says (<): $(echo "$found" | diff "$work/symbols" -)"
+[ -z "$list_symbols" ] || {
+    printf 'libsched.so.1 libsched1 #MINVER#\n* Build-Depends-Package: libsched-dev\n'
+    { cat "$work/since"; echo "$symbols"; } | awk -v current="$version" '
+        { node = $1; sub(/.*@/, "", node) }
+        NF == 2 { if (!($1 in since)) since[$1] = $2; if (!(node in since)) since[node] = $2; next }
+        { print " " $1, $1 in since ? since[$1] : current; nodes[node] = 1 }
+        END { for (node in nodes) print " " node "@" node, node in since ? since[node] : current }' | sort
+    exit $wrong
 }
 
 debian=$(sed -n '1s/^libsched (\([^)]*\)-[^-]*).*/\1/p' packaging/debian/changelog)
