@@ -27,12 +27,10 @@ pub struct Group {
 }
 
 impl Group {
-    pub(super) fn without_tasks() -> Self {
+    pub fn without_tasks() -> Self {
         Group { members: Members::default(), line: Line::default() }
     }
-}
 
-impl Group {
     pub fn cancel(&self) {
         detector::giving(&self.line.cancelled, deadlines::cancel);
     }
