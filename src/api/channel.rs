@@ -122,38 +122,13 @@ impl Channel {
         self.size
     }
 
-    /// Sends the element, or returns what `sched_channel_send_until` returns. None: no deadline.
+    /// Sends or receives an element. Returns what `sched_channel_send_until` or
+    /// `sched_channel_receive_until` returns. None: no deadline.
     ///
-    /// # Safety
-    /// `element` points to an element.
-    pub unsafe fn send<'a>(
-        &self,
-        element: *const u8,
-        deadline: Option<i64>,
-        worker: impl FnOnce() -> Option<&'a Worker>,
-    ) -> c_int {
-        // SAFETY: the element is only read.
-        unsafe { self.exchange(Side::Send, element.cast_mut(), deadline, worker) }
-    }
-
-    /// Receives an element, or returns what `sched_channel_receive_until` returns.
-    ///
-    /// # Safety
-    /// `element` points to room for an element.
-    pub unsafe fn receive<'a>(
-        &self,
-        element: *mut u8,
-        deadline: Option<i64>,
-        worker: impl FnOnce() -> Option<&'a Worker>,
-    ) -> c_int {
-        // SAFETY: by the caller's promise.
-        unsafe { self.exchange(Side::Receive, element, deadline, worker) }
-    }
-
     /// # Safety
     /// `element` points to an element, or to room for one.
     #[inline]
-    unsafe fn exchange<'a>(
+    pub unsafe fn exchange<'a>(
         &self,
         side: Side,
         element: *mut u8,
