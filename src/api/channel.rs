@@ -51,7 +51,7 @@ use crate::sync::list::{List, Taken};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::errno::Errno;
-use crate::sys::memory::{self, NoMemory};
+use crate::sys::memory;
 use crate::sys::{detector, errno};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -104,16 +104,16 @@ impl Channel {
     /// Fails with EINVAL if the size of the ring is more than memory can have, or ENOMEM.
     pub fn create(capacity: usize, size: usize) -> Result<Box<Channel>, Errno> {
         let bytes = capacity.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize);
-        let no_memory = |NoMemory| Errno(libc::ENOMEM);
         let ring = match bytes.ok_or(Errno(libc::EINVAL))? {
             0 => Box::default(),
             // SAFETY: zero is a byte.
-            bytes => unsafe { memory::zeroed(bytes) }.map_err(no_memory)?,
+            bytes => unsafe { memory::zeroed(bytes) }?,
         };
         let (senders, receivers) = (List::new(), List::new());
         let (ends, is_closed) = (Ends::new(capacity), AtomicBool::new(false));
-        let channel = memory::boxed(Channel { size, ring, ends, is_closed, senders, receivers });
-        channel.map_err(no_memory).inspect(|channel| detector::own(&**channel))
+        let channel = memory::boxed(Channel { size, ring, ends, is_closed, senders, receivers })?;
+        detector::own(&*channel);
+        Ok(channel)
     }
 
     /// The size of an element in bytes.

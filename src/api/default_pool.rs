@@ -30,7 +30,6 @@ use crate::runtime::run::Open;
 use crate::runtime::{default_worker, identity, registry};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, memory, process, valgrind};
 use crate::table;
@@ -91,8 +90,7 @@ fn known_pool<'a>() -> Option<&'a Worker> {
 /// Makes the pool. The caller holds the lock of `default_worker`.
 fn make() -> Result<&'static Worker, Errno> {
     // The memory is allocated first: an open run must be closed before it can be dropped.
-    let room = memory::boxed(MaybeUninit::uninit());
-    let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
+    let room = memory::boxed(MaybeUninit::uninit())?;
     let run = table::open_standing(function_of)?;
     let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);

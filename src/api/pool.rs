@@ -20,7 +20,6 @@ use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
 use crate::settings::Config;
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, errno, futex, memory, process};
 use crate::table;
@@ -45,8 +44,7 @@ impl Pool {
     pub fn create(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<Pool>, Errno> {
         let _uncancelled = Uncancelled::begin();
         // The memory is allocated first: an open run must be closed before it can be dropped.
-        let room = memory::boxed(MaybeUninit::uninit());
-        let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
+        let room = memory::boxed(MaybeUninit::uninit())?;
         let run = table::open(asked, nthreads, qlen, function_of)?;
         let worker = run.run().worker(0);
         Ok(memory::fill(room, Pool { run, worker, id: worker.run_id() }))

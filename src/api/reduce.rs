@@ -123,10 +123,6 @@ pub fn default_grain(n: usize, size: usize) -> usize {
     n.div_ceil(units).max(1)
 }
 
-fn no_memory() -> c_int {
-    errno::failed(libc::ENOMEM)
-}
-
 impl Reduction {
     /// Writes the reduction of the range to `result`. Returns what `sched_reduce` returns.
     ///
@@ -139,7 +135,9 @@ impl Reduction {
             unsafe { ptr::copy(self.identity.cast::<u8>(), result.cast(), self.size) };
             return 0;
         };
-        let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else { return no_memory() };
+        let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else {
+            return errno::failed(libc::ENOMEM);
+        };
         let accumulator = whole.start();
         let shared = Shared {
             reduction: *self,
@@ -172,7 +170,7 @@ impl Reduction {
             return outcome;
         }
         if shared.failed.load(Ordering::Relaxed) {
-            return no_memory();
+            return errno::failed(libc::ENOMEM);
         }
         // SAFETY: both places have `size` bytes, and the accumulator is filled.
         unsafe { ptr::copy_nonoverlapping(accumulator, result.cast(), self.size) };

@@ -103,7 +103,7 @@ impl<'a> Deadline<'a> {
             return Err(Errno(libc::EINVAL));
         }
         if let Some(fiber) = fiber {
-            prepare(fiber.worker()).map_err(|NoMemory| Errno(libc::ENOMEM))?;
+            prepare(fiber.worker())?;
         }
         Ok(Deadline { time, fiber })
     }

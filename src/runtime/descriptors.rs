@@ -47,7 +47,7 @@ use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::epoll::Event;
 use crate::sys::errno::Errno;
-use crate::sys::memory::{self, NoMemory};
+use crate::sys::memory;
 use crate::sys::{futex, time};
 use crate::threads::watcher;
 use std::ffi::c_int;
@@ -113,11 +113,10 @@ fn slot(fd: c_int) -> Result<&'static Slot, Errno> {
     if fd >= SLOTS * MOST_CHUNKS {
         return Err(Errno(libc::ENOMEM));
     }
-    let no_memory = |NoMemory| Errno(libc::ENOMEM);
     // SAFETY: zero bytes are null pointers, and slots without waiters. Chunks are never freed.
     unsafe {
-        let chunk = memory::zeroed_once(&CHUNKS, MOST_CHUNKS).map_err(no_memory)?.add(fd / SLOTS);
-        Ok(&*memory::zeroed_once(&*chunk, SLOTS).map_err(no_memory)?.add(fd % SLOTS))
+        let chunk = memory::zeroed_once(&CHUNKS, MOST_CHUNKS)?.add(fd / SLOTS);
+        Ok(&*memory::zeroed_once(&*chunk, SLOTS)?.add(fd % SLOTS))
     }
 }
 
