@@ -52,7 +52,7 @@ pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
 pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_node) -> c_int {
     // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the program's
     // promise.
-    report(|| unsafe { Ok(object::<Graph>(graph)?.add(object::<TaskNode>(n)?)) })
+    report(|| unsafe { object::<Graph>(graph)?.add(object::<TaskNode>(n)?).map(|()| 0) })
 }
 
 /// Runs each node of the graph once, in the run of s, and returns when all have ended. A node
@@ -127,8 +127,11 @@ pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut lib
     report(|| {
         // SAFETY: `graph` is NULL, or points to a graph.
         let graph = unsafe { object::<Graph>(graph) }?;
+        if file.is_null() {
+            return Err(INVALID);
+        }
         // SAFETY: the file is open, by the program's promise.
-        if file.is_null() { Err(INVALID) } else { Ok(unsafe { graph.write_dot(file) }) }
+        unsafe { graph.write_dot(file) }.map(|()| 0)
     })
 }
 
@@ -145,5 +148,5 @@ pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut lib
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_destroy(graph: *mut sched_graph) -> c_int {
     // SAFETY: `graph` is NULL, or points to a graph; the rest is the program's promise.
-    report(|| unsafe { Ok(object::<Graph>(graph)?.destroy()) })
+    report(|| unsafe { object::<Graph>(graph)?.destroy().map(|()| 0) })
 }

@@ -125,7 +125,7 @@ probe::entry!("spawn", sched_group_spawn_at, 2, 3, 4);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_node_level(n: *mut sched_node, level: c_int) -> c_int {
     // SAFETY: `n` is NULL, or points to a node.
-    report(|| Ok(unsafe { object::<TaskNode>(n) }?.set_level(level_of(level)?)))
+    report(|| unsafe { object::<TaskNode>(n) }?.set_level(level_of(level)?).map(|()| 0))
 }
 
 /// As sched_pool_submit, with a level: see sched_spawn_at.
@@ -191,6 +191,6 @@ pub unsafe extern "C" fn sched_timer_start_at(
     report(|| {
         let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
         // SAFETY: `t` is NULL, or points to a timer; the rest is the caller's promise.
-        unsafe { Ok(object::<Timer>(t)?.start(level, deadline, f, closure, given(s)?)) }
+        unsafe { object::<Timer>(t)?.start(level, deadline, f, closure, given(s)?).map(|()| 0) }
     })
 }

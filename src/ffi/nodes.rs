@@ -79,7 +79,7 @@ pub unsafe extern "C" fn sched_node_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_group) -> c_int {
     // SAFETY: the pointers are NULL, or point to initialised objects.
-    report(|| unsafe { Ok(object::<TaskNode>(n)?.join_group(object::<Group>(g)?)) })
+    report(|| unsafe { object::<TaskNode>(n)?.join_group(object::<Group>(g)?).map(|()| 0) })
 }
 
 /// Makes before a predecessor of n: n begins after before has ended, and sees what before has
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
 pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node) -> c_int {
     // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the program's
     // promise.
-    report(|| unsafe { Ok(object::<TaskNode>(n)?.follow(object::<TaskNode>(before)?)) })
+    report(|| unsafe { object::<TaskNode>(n)?.follow(object::<TaskNode>(before)?).map(|()| 0) })
 }
 
 /// Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node
 #[must_use]
 pub unsafe extern "C" fn sched_node_ready(n: *mut sched_node, s: *mut Scheduler) -> c_int {
     // SAFETY: `n` is NULL, or points to a node; the rest is the caller's promise.
-    report(|| unsafe { Ok(object::<TaskNode>(n)?.make_ready(given(s)?)) })
+    report(|| unsafe { object::<TaskNode>(n)?.make_ready(given(s)?) })
 }
 
 /// Makes *e an event that has not ended. An event that has ended may be made anew when nobody uses
@@ -243,6 +243,6 @@ pub unsafe extern "C" fn sched_group_spawn_after(
             _ => unsafe { slice::from_raw_parts(deps.cast(), n) },
         };
         // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
-        unsafe { Ok(depend::spawn(object::<Group>(g)?, f, closure, deps, given(s)?)) }
+        unsafe { depend::spawn(object::<Group>(g)?, f, closure, deps, given(s)?).map(|()| 0) }
     })
 }

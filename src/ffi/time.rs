@@ -250,7 +250,8 @@ pub unsafe extern "C" fn sched_timer_start(
     report(|| {
         let f = f.ok_or(INVALID)?;
         // SAFETY: `t` is NULL, or points to a timer; the rest is the caller's promise.
-        unsafe { Ok(object::<Timer>(t)?.start(Level::Normal, deadline, f, closure, given(s)?)) }
+        unsafe { object::<Timer>(t)?.start(Level::Normal, deadline, f, closure, given(s)?)? };
+        Ok(0)
     })
 }
 
@@ -266,5 +267,5 @@ pub unsafe extern "C" fn sched_timer_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_timer_cancel(t: *mut sched_timer) -> c_int {
     // SAFETY: `t` is NULL, or points to a timer.
-    report(|| Ok(unsafe { object::<Timer>(t) }?.cancel()))
+    report(|| unsafe { object::<Timer>(t) }?.cancel().map(|()| 0))
 }
