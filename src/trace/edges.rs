@@ -3,6 +3,7 @@
 //! after all its predecessors have ended, so an edge leads to the next beginning at that address.
 
 use crate::trace::event::{Event, Kind};
+use crate::trace::steps;
 use crate::trace::track::Track;
 
 /// The events of nodes that begin, sorted by node and time.
@@ -13,17 +14,8 @@ impl Edges {
     /// Without memory there are none.
     pub fn of(tracks: &[Track]) -> Edges {
         let mut ends = Vec::new();
-        for (worker, track) in tracks.iter().enumerate() {
-            let all = track.ring().events();
-            for event in all.filter(|event| event.kind == Kind::Edge && event.length == 1) {
-                if ends.try_reserve(1).is_err() {
-                    return Edges::default();
-                }
-                ends.push(Event { worker: worker as u16, ..event }); // within the capacity
-            }
-        }
-        ends.sort_unstable_by_key(|event| (event.task, event.time));
-        Edges(ends)
+        let is_end = |event: &Event, _: &[Event]| event.kind == Kind::Edge && event.length == 1;
+        steps::add(&mut ends, tracks, is_end).map_or(Edges::default(), |()| Edges(ends))
     }
 
     /// Where the node begins to which an edge leads from here, if that was recorded.
