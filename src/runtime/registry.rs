@@ -266,6 +266,13 @@ pub fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     std::iter::successors(first, move |worker| get(worker.next_record.get()))
 }
 
+/// Calls `look` with each run that has not ended. The caller holds no lock of a run.
+pub fn each_run(look: &mut dyn FnMut(&Run)) {
+    all_records().filter(|worker| !worker.has_ended()).for_each(|worker| {
+        worker.with_run_of_first(look);
+    });
+}
+
 /// Resets everything in a child made by fork, before the child uses it: see `process::watch`.
 fn reset_in_child() {
     // SAFETY: no other thread of this process uses this library yet.
