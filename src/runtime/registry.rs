@@ -328,11 +328,10 @@ impl Worker {
         run: &Run,
         seed: u64,
     ) {
-        self.block_cache.reset(run.block_pool());
-        let settings = run.fiber_settings();
-        self.stacks.open(settings.stack_size, row.calls_at_once);
-        self.join.set(settings.join);
-        self.float_control.set(settings.float_control);
+        self.block_cache.reset(&run.block_pool);
+        self.stacks.open(run.stack_size, row.calls_at_once);
+        self.join.set(run.config.join);
+        self.float_control.set(run.threads.terms().float());
         self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
         let deque = policy.deque_of(index);

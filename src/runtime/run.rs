@@ -20,7 +20,7 @@ use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
+use crate::runtime::record::{Attended, Doctor, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
@@ -132,11 +132,6 @@ impl Run {
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
         // SAFETY: the terms live for as long as the run, by the caller's promise.
         let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) }?;
-        let fiber_settings = FiberSettings {
-            stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
-            join: config.join,
-            float_control: threads.terms().float(),
-        };
         Ok(Run {
             threads,
             attended,
@@ -148,7 +143,7 @@ impl Run {
             workers,
             guests,
             block_pool: BlockPool::default(),
-            fiber_settings,
+            stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
             report,
             timeline,
             listener,
@@ -190,7 +185,7 @@ impl Run {
     /// Called once, after `make_ready`.
     unsafe fn call_other_workers(&self) {
         // SAFETY: each worker once; the run lives until all jobs of its threads have ended.
-        (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
+        (1..self.workers()).for_each(|i| _ = unsafe { self.threads.start(i) });
     }
 
     /// Closes the records of a run that has ended, or that cannot start. When this returns, the
@@ -453,7 +448,7 @@ pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     unsafe { run.run.make_ready(request.row, &run.policy) };
     let asleep = run.policy.starts_asleep();
     // SAFETY: called once, after `make_ready`. From now on the run has started.
-    if !unsafe { run.run.call(0) } {
+    if !unsafe { run.run.threads.start(0) } {
         run.run.withdraw();
         return Err(Errno(libc::EAGAIN));
     }

@@ -56,7 +56,7 @@ fn pack_block(
     let (block, class) = if let Some(mine) = mine {
         let class = class_for(bytes);
         // SAFETY: the thread owns the worker, so the run of the worker has not ended.
-        (unsafe { mine.block_cache().take(class) }?, class)
+        (unsafe { mine.block_cache.take(class) }?, class)
     } else {
         // SAFETY: the size of the layout is not 0.
         let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
@@ -182,7 +182,7 @@ pub(super) unsafe fn give_back(closure: *mut c_void, mine: Option<Mine>) {
     let (block, class) = block_of(closure);
     match mine {
         // SAFETY: the block is of the worker's run, and nobody else uses it.
-        Some(mine) if class != HEAP_CLASS => unsafe { mine.block_cache().put(block, class) },
+        Some(mine) if class != HEAP_CLASS => unsafe { mine.block_cache.put(block, class) },
         // SAFETY: `pack` has allocated the block with this layout.
         _ => unsafe {
             std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - FUNCTION_BYTES), HEAP_LAYOUT);
