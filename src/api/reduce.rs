@@ -219,7 +219,7 @@ impl Shared {
         // SAFETY: each half has its own accumulator; the offer is joined; the caller promises the
         // rest.
         unsafe {
-            let offered = !walk.is_alone(&self.small)
+            let offered = !Alone::is_so(&mut walk.alone, &mut walk.pace, &self.small, walk.worker)
                 && offer.make(self.reduction.body as usize, walk.worker);
             if offered {
                 walk.youngest = &raw const offer;
@@ -436,12 +436,6 @@ impl<'a> Walk<'a> {
             next_look: 0,
             alone: None,
         }
-    }
-
-    /// True if the worker makes no offers yet.
-    #[inline]
-    fn is_alone(&mut self, small: &AtomicUsize) -> bool {
-        Alone::is_so(&mut self.alone, &mut self.pace, small, self.worker)
     }
 }
 
