@@ -48,7 +48,7 @@ impl Group {
 
     /// Ends a cancellation. Returns what `sched_group_wait` returns.
     pub(super) fn end_cancellation(&self) -> c_int {
-        if deadlines::take_back(&self.line.cancelled) {
+        if deadlines::CUTS.take_back(&self.line.cancelled) {
             return errno::failed(libc::ECANCELED);
         }
         0

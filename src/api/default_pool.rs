@@ -25,7 +25,7 @@
 //! Rejected: to wait at exit for all tasks. A task may wait for what the exiting thread holds.
 
 use crate::api::names::function_of;
-use crate::runtime::record::Worker;
+use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::run::Open;
 use crate::runtime::{default_worker, identity, registry};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -112,7 +112,8 @@ extern "C" fn at_exit() {
         return; // a child made by fork has no pool
     }
     let Some(worker) = default_worker::get() else { return };
-    if worker.mine().is_some() || identity::any_section_in_run_of(worker) {
+    let is_in_run = |fiber: &Fiber| fiber.worker().run_id() == worker.run_id();
+    if worker.mine().is_some() || identity::any_section(is_in_run) {
         return; // a task of the pool has called exit
     }
     let _uncancelled = Uncancelled::begin();

@@ -158,7 +158,7 @@ impl<'a> Deadline<'a> {
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
         Wait::new(&latch, what).on_fiber(fiber);
         // SAFETY: the entry was added above.
-        unsafe { deadlines::remove(&raw const timed.entry) };
+        unsafe { deadlines::DEADLINES.remove(&raw const timed.entry) };
         match (node.is_granted(), timed.is_cut.get()) {
             (true, _) => End::Granted,
             (false, true) => End::Canceled,

@@ -132,8 +132,8 @@ impl Timer {
             let state = self.state.load(Ordering::Relaxed);
             self.check_place("sched_timer_cancel", state);
             // SAFETY: a pending timer was started.
-            let is_pending =
-                state & STATE == PENDING && unsafe { deadlines::remove(&raw const self.entry) };
+            let is_pending = state & STATE == PENDING
+                && unsafe { deadlines::DEADLINES.remove(&raw const self.entry) };
             if !is_pending {
                 return Err(Errno(libc::EALREADY));
             }

@@ -134,7 +134,7 @@ impl SeenTask {
 pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
     let (mut runs, mut tasks, mut run_waits) = (Vec::new(), Vec::new(), Vec::new());
     let mut outcome = Ok(());
-    run_wait::each(&mut |wait| {
+    run_wait::WAITS.each(&mut |wait| {
         if wait.goes_on() {
             let awaited = RunAwaited { id: wait.run, is_end: matches!(wait.until, Until::End) };
             let entry = (wait.waiter.fiber, awaited);

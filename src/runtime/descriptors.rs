@@ -55,7 +55,7 @@ use std::ptr;
 use std::time::Duration;
 
 #[unsafe(link_section = "sched_words")]
-static POLLER: Poller = Poller::new();
+pub static POLLER: Poller = Poller::new();
 
 /// Under this lock the kernel's list is made.
 #[unsafe(link_section = "sched_words")]
@@ -87,10 +87,6 @@ const A_SECOND: usize = 256;
 static VERIFIED_AT: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
 static VERIFIED: AtomicUsize = AtomicUsize::new(0);
-
-pub fn poller() -> &'static Poller {
-    &POLLER
-}
 
 /// True if a task may be queued that waits for a descriptor: for the proof of a deadlock.
 pub fn may_act() -> bool {
@@ -160,9 +156,10 @@ pub enum Begin {
     IfListed,
 }
 
-/// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when the
-/// node was granted, or `leave`. Fails if the kernel refuses the descriptor, or the kernel's list
-/// cannot be made; ENOENT: the condition does not hold; EBADF: the generation is not `expected`.
+/// Begins a wait for the descriptor, and returns its generation. When the node was granted, or
+/// `leave` has returned true, the caller calls `POLLER.end_wait`. Fails if the kernel refuses the
+/// descriptor, or its list cannot be made; ENOENT: the condition does not hold; EBADF: the
+/// generation is not `expected`.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -215,12 +212,7 @@ pub unsafe fn begin(
     armed
 }
 
-/// Ends a wait whose node was granted.
-pub fn end() {
-    POLLER.end_wait();
-}
-
-/// Ends a wait before its node is granted. False: the node was granted, or is about to be.
+/// Takes a waiter out before its node is granted. False: the node was granted, or is about to be.
 ///
 /// # Safety
 /// `begin` has succeeded for this waiter.

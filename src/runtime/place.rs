@@ -168,7 +168,7 @@ static BESIDE: Futex = Futex::new(0);
 impl Worker {
     /// A relief without tasks waits for events, for a while.
     pub(super) fn rest_beside(&self) {
-        if descriptors::poller().sleep(&BESIDE, 0, LOOK) {
+        if descriptors::POLLER.sleep(&BESIDE, 0, LOOK) {
             self.serve_events();
         } else {
             descriptors::leave_poller();

@@ -291,7 +291,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
         join: config.join,
         processors: terms.processors(),
         warm: config.warm.unwrap_or(DEFAULT_WARM),
-        poller: Some(descriptors::poller()),
+        poller: Some(&descriptors::POLLER),
     }
 }
 
@@ -407,7 +407,7 @@ impl<P: Policy> Open for OpenRun<P> {
         while_awaited(&self.run, Until::Rest(&rest), &mut || {
             outcome = begin();
             if outcome.is_ok() {
-                run_wait::begin(&rest);
+                run_wait::WAITS.begin(&rest);
                 self.policy.wait_for_rest(&rest);
                 if rest.has_given_up() {
                     outcome = Err(Errno(libc::ETIMEDOUT));
