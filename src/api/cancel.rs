@@ -27,12 +27,10 @@ pub struct Group {
 }
 
 impl Group {
-    pub(super) fn without_tasks() -> Self {
+    pub fn without_tasks() -> Self {
         Group { members: Members::default(), line: Line::default() }
     }
-}
 
-impl Group {
     pub fn cancel(&self) {
         detector::giving(&self.line.cancelled, deadlines::cancel);
     }
@@ -50,7 +48,7 @@ impl Group {
 
     /// Ends a cancellation. Returns what `sched_group_wait` returns.
     pub(super) fn end_cancellation(&self) -> c_int {
-        if deadlines::take_back(&self.line.cancelled) {
+        if deadlines::CUTS.take_back(&self.line.cancelled) {
             return errno::failed(libc::ECANCELED);
         }
         0

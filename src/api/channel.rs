@@ -53,7 +53,7 @@ use crate::sync::list::{List, Taken};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::errno::Errno;
-use crate::sys::memory::{self, NoMemory};
+use crate::sys::memory;
 use crate::sys::{detector, errno};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -106,16 +106,16 @@ impl Channel {
     /// Fails with EINVAL if the size of the ring is more than memory can have, or ENOMEM.
     pub fn create(capacity: usize, size: usize) -> Result<Box<Channel>, Errno> {
         let bytes = capacity.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize);
-        let no_memory = |NoMemory| Errno(libc::ENOMEM);
         let ring = match bytes.ok_or(Errno(libc::EINVAL))? {
             0 => Box::default(),
             // SAFETY: zero is a byte.
-            bytes => unsafe { memory::zeroed(bytes) }.map_err(no_memory)?,
+            bytes => unsafe { memory::zeroed(bytes) }?,
         };
         let (senders, receivers) = (List::new(), List::new());
         let (ends, is_closed) = (Ends::new(capacity), AtomicBool::new(false));
-        let channel = memory::boxed(Channel { size, ring, ends, is_closed, senders, receivers });
-        channel.map_err(no_memory).inspect(|channel| detector::own(&**channel))
+        let channel = memory::boxed(Channel { size, ring, ends, is_closed, senders, receivers })?;
+        detector::own(&*channel);
+        Ok(channel)
     }
 
     /// The size of an element in bytes.
@@ -124,38 +124,13 @@ impl Channel {
         self.size
     }
 
-    /// Sends the element, or returns what `sched_channel_send_until` returns. None: no deadline.
+    /// Sends or receives an element. Returns what `sched_channel_send_until` or
+    /// `sched_channel_receive_until` returns. None: no deadline.
     ///
-    /// # Safety
-    /// `element` points to an element.
-    pub unsafe fn send<'a>(
-        &self,
-        element: *const u8,
-        deadline: Option<i64>,
-        worker: impl FnOnce() -> Option<&'a Worker>,
-    ) -> c_int {
-        // SAFETY: the element is only read.
-        unsafe { self.exchange(Side::Send, element.cast_mut(), deadline, worker) }
-    }
-
-    /// Receives an element, or returns what `sched_channel_receive_until` returns.
-    ///
-    /// # Safety
-    /// `element` points to room for an element.
-    pub unsafe fn receive<'a>(
-        &self,
-        element: *mut u8,
-        deadline: Option<i64>,
-        worker: impl FnOnce() -> Option<&'a Worker>,
-    ) -> c_int {
-        // SAFETY: by the caller's promise.
-        unsafe { self.exchange(Side::Receive, element, deadline, worker) }
-    }
-
     /// # Safety
     /// `element` points to an element, or to room for one.
     #[inline]
-    unsafe fn exchange<'a>(
+    pub unsafe fn exchange<'a>(
         &self,
         side: Side,
         element: *mut u8,

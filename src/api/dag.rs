@@ -37,6 +37,7 @@ use crate::sync::dag::{Edge, Edges, Vertex};
 use crate::sync::pending;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
 use crate::sys::unwind::{NodeTask, call_guarded};
 use crate::sys::{detector, errno, output, time};
 use crate::task::{Level, Scheduler, Task, TaskFn};
@@ -76,7 +77,7 @@ union Room {
 /// two, and the nodes of a random graph took a third longer.)
 #[repr(C)]
 pub struct TaskNode {
-    vertex: Vertex,
+    pub(super) vertex: Vertex,
     room: UnsafeCell<Room>,
     /// None: an event.
     f: Cell<Option<TaskFn>>,
@@ -202,10 +203,6 @@ impl TaskNode {
         unsafe { self.home.get().next }
     }
 
-    pub(super) fn vertex(&self) -> &Vertex {
-        &self.vertex
-    }
-
     /// The node of a vertex.
     ///
     /// # Safety
@@ -229,28 +226,23 @@ impl TaskNode {
         unsafe { Chunk::free_all(self.chunk.replace(ptr::null_mut())) };
     }
 
-    /// The node belongs to the group when it is made ready. Returns what `sched_node_group`
-    /// returns.
-    pub fn join_group(&self, group: &Group) -> c_int {
-        if let Err(Errno(error)) = self.check_unready() {
-            return errno::failed(error);
-        }
+    /// The node belongs to the group when it is made ready. Fails as `sched_node_group` does.
+    pub fn join_group(&self, group: &Group) -> Result<(), Errno> {
+        self.check_unready()?;
         self.group.set(group);
-        0
+        Ok(())
     }
 
-    /// The node's task has this level. Returns what `sched_node_level` returns.
-    pub fn set_level(&self, level: Level) -> c_int {
-        if let Err(Errno(error)) = self.check_unready() {
-            return errno::failed(error);
-        }
+    /// The node's task has this level. Fails as `sched_node_level` does.
+    pub fn set_level(&self, level: Level) -> Result<(), Errno> {
+        self.check_unready()?;
         let bits = match level {
             Level::Normal => 0,
             Level::Urgent => URGENT,
             Level::Background => BACKGROUND,
         };
         self.used.store(self.bits() & !(URGENT | BACKGROUND) | bits, Ordering::Relaxed);
-        0
+        Ok(())
     }
 
     fn level(&self) -> Level {
@@ -261,33 +253,28 @@ impl TaskNode {
         }
     }
 
-    /// Returns what `sched_after` returns.
+    /// Makes `before` a predecessor. Fails as `sched_after` does.
     ///
     /// # Safety
     /// The contract of `Vertex::follow`.
-    pub unsafe fn follow(&self, before: &TaskNode) -> c_int {
-        // SAFETY: by the caller's promise.
-        detector::ignored(|| unsafe { self.follow_now(before) })
-    }
-
-    /// # Safety
-    /// The contract of `follow`.
-    unsafe fn follow_now(&self, before: &TaskNode) -> c_int {
-        if ptr::eq(self, before) {
-            return errno::failed(libc::EINVAL);
-        }
-        let is_in_graph = (self.bits() | before.bits()) & IN_GRAPH != 0;
-        let checked = if is_in_graph { self.check_graph(before) } else { self.check_unready() };
-        if let Err(Errno(error)) = checked {
-            return errno::failed(error);
-        }
-        detector::own(self);
-        let Some(edge) = self.free_edge() else { return errno::failed(libc::ENOMEM) };
-        self.note_pending(before);
-        // SAFETY: by the caller's promise; the edge is in memory of this node.
-        if unsafe { self.vertex.follow(&before.vertex, edge) } {
-            self.used.store(self.bits() + 1, Ordering::Relaxed);
-        } else {
+    pub unsafe fn follow(&self, before: &TaskNode) -> Result<(), Errno> {
+        detector::ignored(|| {
+            if ptr::eq(self, before) {
+                return Err(Errno(libc::EINVAL));
+            }
+            if (self.bits() | before.bits()) & IN_GRAPH != 0 {
+                self.check_graph(before)?;
+            } else {
+                self.check_unready()?;
+            }
+            detector::own(self);
+            let edge = self.free_edge().ok_or(NoMemory)?;
+            self.note_pending(before);
+            // SAFETY: by the caller's promise; the edge is in memory of this node.
+            if unsafe { self.vertex.follow(&before.vertex, edge) } {
+                self.used.store(self.bits() + 1, Ordering::Relaxed);
+                return Ok(());
+            }
             self.note_late(ptr::from_ref(before).addr());
             if let Some(waiters) = before.waiters() {
                 // The thread that ends the event has ended the vertex, and is about to leave.
@@ -296,8 +283,8 @@ impl TaskNode {
                 }
             }
             detector::acquire(before);
-        }
-        0
+            Ok(())
+        })
     }
 
     /// Fails with EINVAL if the nodes are not in the same graph. Fails with EBUSY if the graph
@@ -382,15 +369,13 @@ impl TaskNode {
         unsafe { (&raw mut (*self.room.get()).edges).cast::<Edge>().add(at) }
     }
 
-    /// Returns what `sched_node_ready` returns.
+    /// Returns what `sched_node_ready` returns, or the error of a call that has no effect.
     ///
     /// # Safety
-    /// The contract of `Vertex::make_ready_alone`. The function accepts the closure, and
-    /// the node lives until it has ended.
-    pub unsafe fn make_ready(&self, worker: &Worker) -> c_int {
-        if let Err(Errno(error)) = self.check_unready() {
-            return errno::failed(error);
-        }
+    /// The contract of `Vertex::make_ready_alone`. The function accepts the closure, and the node
+    /// lives until it has ended.
+    pub unsafe fn make_ready(&self, worker: &Worker) -> Result<c_int, Errno> {
+        self.check_unready()?;
         // SAFETY: null, or a group that lives until its tasks have been waited for.
         let group = unsafe { self.group.get().as_ref() };
         group.inspect(|group| group.members.enter());
@@ -430,7 +415,7 @@ impl TaskNode {
             // SAFETY: the group has counted the node above.
             group.inspect(|group| unsafe { group.leave(Some(worker)) });
         }
-        outcome
+        Ok(outcome)
     }
 
     fn sum(&self) -> usize {

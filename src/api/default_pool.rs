@@ -25,12 +25,11 @@
 //! Rejected: to wait at exit for all tasks. A task may wait for what the exiting thread holds.
 
 use crate::api::names::function_of;
-use crate::runtime::record::Worker;
+use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::run::Open;
 use crate::runtime::{default_worker, identity, registry};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, memory, process, valgrind};
 use crate::table;
@@ -92,8 +91,7 @@ fn known_pool<'a>() -> Option<&'a Worker> {
 /// Makes the pool. The caller holds the lock of `default_worker`.
 fn make() -> Result<&'static Worker, Errno> {
     // The memory is allocated first: an open run must be closed before it can be dropped.
-    let room = memory::boxed(MaybeUninit::uninit());
-    let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
+    let room = memory::boxed(MaybeUninit::uninit())?;
     let run = table::open_standing(function_of)?;
     let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);
@@ -115,7 +113,8 @@ extern "C" fn at_exit() {
         return; // a child made by fork has no pool
     }
     let Some(worker) = default_worker::get() else { return };
-    if worker.mine().is_some() || identity::any_section_in_run_of(worker) {
+    let is_in_run = |fiber: &Fiber| fiber.worker().run_id() == worker.run_id();
+    if worker.mine().is_some() || identity::any_section(is_in_run) {
         return; // a task of the pool has called exit
     }
     let _uncancelled = Uncancelled::begin();

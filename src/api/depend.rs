@@ -15,7 +15,7 @@ use crate::sync::depend::entry::{Entry, Part};
 use crate::sync::depend::lines::Line;
 use crate::sync::depend::{self, State, Table};
 use crate::sys::errno::Errno;
-use crate::sys::{detector, errno, memory};
+use crate::sys::{detector, memory};
 use crate::task::TaskFn;
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -79,7 +79,7 @@ impl Before {
     }
 }
 
-/// Spawns a task of the group. Returns what `sched_group_spawn_after` returns.
+/// Spawns a task of the group. Fails as `sched_group_spawn_after` does.
 ///
 /// # Safety
 /// `f` accepts `closure`; the group lives until its tasks have been waited for.
@@ -89,41 +89,27 @@ pub unsafe fn spawn(
     closure: *mut c_void,
     deps: &[Dep],
     worker: &Worker,
-) -> c_int {
-    if deps.iter().any(|dep| dep.how & !(IN | OUT) != 0 || dep.how == 0) {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise.
-    detector::ignored(|| match unsafe { spawn_now(group, f, closure, deps, worker) } {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    })
-}
-
-/// # Safety
-/// The contract of `spawn`.
-unsafe fn spawn_now(
-    group: &Group,
-    f: TaskFn,
-    closure: *mut c_void,
-    deps: &[Dep],
-    worker: &Worker,
 ) -> Result<(), Errno> {
-    if !worker.hold_run() {
+    if deps.iter().any(|dep| dep.how & !(IN | OUT) != 0 || dep.how == 0) {
         return Err(Errno(libc::EINVAL));
     }
-    // SAFETY: the table is locked in `add`.
-    let added = depend::with_table(ptr::from_ref(group).addr(), |table, state| unsafe {
-        add(table, state, f, closure, deps)
-    });
-    let Some(task) = added else {
-        worker.let_go_of_run();
-        return Err(Errno(libc::EAGAIN));
-    };
-    group.members.enter();
-    // SAFETY: the task lives until it has ended.
-    unsafe { (*task).owned.make_ready(group, worker) };
-    Ok(())
+    detector::ignored(|| {
+        if !worker.hold_run() {
+            return Err(Errno(libc::EINVAL));
+        }
+        // SAFETY: the table is locked in `add`.
+        let added = depend::with_table(ptr::from_ref(group).addr(), |table, state| unsafe {
+            add(table, state, f, closure, deps)
+        });
+        let Some(task) = added else {
+            worker.let_go_of_run();
+            return Err(Errno(libc::EAGAIN));
+        };
+        group.members.enter();
+        // SAFETY: the task lives until it has ended.
+        unsafe { (*task).owned.make_ready(group, worker) };
+        Ok(())
+    })
 }
 
 /// Makes a task, notes it in the table, and makes the tasks that it must follow its predecessors.

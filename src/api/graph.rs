@@ -26,6 +26,7 @@ use crate::runtime::record::Worker;
 use crate::runtime::{guest, profiled};
 use crate::sys::demangle::demangled;
 use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
 use crate::sys::names::Names;
 use crate::sys::symbol::Caller;
 use crate::sys::{detector, errno, output};
@@ -69,19 +70,16 @@ impl Graph {
         &self.state.group
     }
 
-    /// Returns what `sched_graph_add` returns.
+    /// Adds a node. Fails as `sched_graph_add` does.
     ///
     /// # Safety
     /// The node lives as long as the graph is used.
-    pub unsafe fn add(&self, node: &TaskNode) -> c_int {
-        if let Err(Errno(error)) =
-            self.state.begin_change().and_then(|()| node.join_graph(&self.state))
-        {
-            return errno::failed(error);
-        }
+    pub unsafe fn add(&self, node: &TaskNode) -> Result<(), Errno> {
+        self.state.begin_change()?;
+        node.join_graph(&self.state)?;
         self.append(node);
         self.nodes.set(self.nodes.get() + 1);
-        0
+        Ok(())
     }
 
     /// Adds a node at the end of the list.
@@ -108,7 +106,7 @@ impl Graph {
         let mut sorted = Vec::new();
         sorted.try_reserve_exact(nodes).map_err(|_| Refusal::NoMemory)?;
         for node in self.nodes() {
-            node.vertex().set_back(node.edges());
+            node.vertex.set_back(node.edges());
             if node.edges() == 0 {
                 sorted.push(node);
             }
@@ -116,7 +114,7 @@ impl Graph {
         let (roots, mut at) = (sorted.len(), 0);
         while let Some(&node) = sorted.get(at) {
             at += 1;
-            let ready = successors(node).filter(|after| after.vertex().count_down());
+            let ready = successors(node).filter(|after| after.vertex.count_down());
             sorted.extend(ready); // within the capacity
         }
         let left = nodes - sorted.len();
@@ -127,7 +125,7 @@ impl Graph {
         for node in sorted {
             self.append(node);
             node.link(ptr::null());
-            node.vertex().set_back(node.edges());
+            node.vertex.set_back(node.edges());
         }
         self.state.roots.set(roots);
         Ok(())
@@ -140,10 +138,10 @@ impl Graph {
         let mut path: Vec<&TaskNode> = Vec::new();
         before.try_reserve(left).ok()?;
         path.try_reserve_exact(left).ok()?;
-        let mut is_left = self.nodes().filter(|node| node.vertex().is_counted());
+        let mut is_left = self.nodes().filter(|node| node.vertex.is_counted());
         let mut node = is_left.next()?;
         for one in iter::once(node).chain(is_left) {
-            let left = successors(one).filter(|after| after.vertex().is_counted());
+            let left = successors(one).filter(|after| after.vertex.is_counted());
             left.for_each(|after| _ = before.insert(ptr::from_ref(after), one));
         }
         for _ in 0..left {
@@ -215,53 +213,44 @@ impl Graph {
         }
     }
 
-    /// Returns what `sched_graph_dot` returns.
+    /// Writes the graph in graphviz's language. Fails as `sched_graph_dot` does.
     ///
     /// # Safety
     /// The file is open for writing.
-    pub unsafe fn write_dot(&self, file: *mut libc::FILE) -> c_int {
-        if let Err(Errno(error)) = self.state.begin_change() {
-            return errno::failed(error);
-        }
+    pub unsafe fn write_dot(&self, file: *mut libc::FILE) -> Result<(), Errno> {
+        self.state.begin_change()?;
         let circle = match self.check() {
             Ok(()) => Vec::new(),
             Err(Refusal::Circle(nodes)) => nodes,
-            Err(Refusal::NoMemory) => return errno::failed(libc::ENOMEM),
+            Err(Refusal::NoMemory) => return Err(NoMemory.into()),
         };
         let mut numbers = Map::new();
-        if numbers.try_reserve(self.nodes.get()).is_err() {
-            return errno::failed(libc::ENOMEM);
-        }
+        numbers.try_reserve(self.nodes.get()).map_err(|_| NoMemory)?;
         numbers.extend(self.nodes().map(ptr::from_ref).zip(1..));
         // SAFETY: by the caller's promise.
         let file = unsafe { &mut File::new(file) };
-        match write_dot(self, &numbers, &circle, file) {
-            Ok(()) => 0,
-            Err(fmt::Error) => errno::failed(file.error),
-        }
+        write_dot(self, &numbers, &circle, file).map_err(|fmt::Error| Errno(file.error))
     }
 
     /// Frees what the edges need beyond the nodes. Fails with EBUSY if the graph runs.
     ///
     /// # Safety
     /// The nodes are not used as nodes of the graph any more.
-    pub unsafe fn destroy(&self) -> c_int {
-        if let Err(Errno(error)) = self.state.begin_change() {
-            return errno::failed(error);
-        }
+    pub unsafe fn destroy(&self) -> Result<(), Errno> {
+        self.state.begin_change()?;
         // SAFETY: by the caller's promise.
         self.nodes().for_each(|node| unsafe { node.free_edges() });
         self.first.set(ptr::null());
         self.last.set(ptr::null());
         self.nodes.set(0);
-        0
+        Ok(())
     }
 }
 
 /// The successors of a node of a graph that does not change.
 fn successors(node: &TaskNode) -> impl Iterator<Item = &TaskNode> {
     // SAFETY: an edge leads to a node of the same graph, whose nodes live as long as it is used.
-    unsafe { node.vertex().successors().ends().map(|vertex| TaskNode::of(vertex)) }
+    unsafe { node.vertex.successors().ends().map(|vertex| TaskNode::of(vertex)) }
 }
 
 /// The most nodes of a circle that the message shows.
@@ -292,7 +281,6 @@ fn write_name(out: &mut impl Write, names: &mut Names, function: usize) -> fmt::
     outcome
 }
 
-/// Writes the graph in graphviz's language.
 fn write_dot(
     graph: &Graph,
     numbers: &Map<usize>,

@@ -30,6 +30,7 @@ use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::{arg_blocks, guest, profiled, spawn_copy};
 use crate::sync::node::Node;
 use crate::sys::errno::Errno;
+use crate::sys::memory::copy_few;
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
 use crate::task::{Level, Scheduler, Task, TaskFn};
@@ -59,21 +60,9 @@ impl Group {
     /// # Safety
     /// `f` accepts `closure`; the group lives until its tasks have been waited for.
     pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
-        let member = Member { group: self, f, closure };
-        self.members.enter();
-        let arg = (&raw const member).cast();
-        let bytes = size_of::<Member>();
-        // SAFETY: `run_member` accepts a copy of `member`.
-        let queue = |guest: Mine| unsafe { spawn_copy::queue(run_member, arg, bytes, guest) };
-        let added = if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
-        // SAFETY: as above.
-        let spawn = || unsafe { spawn_copy::spawn(run_member, arg, bytes, worker) };
-        let outcome = added.unwrap_or_else(spawn);
-        if outcome != 0 {
-            // SAFETY: the task was counted above, and will not run.
-            unsafe { self.leave(Some(worker)) };
-        }
-        outcome
+        let fill = self.fill_member(f, closure);
+        // SAFETY: `run_member` accepts a `Member`.
+        unsafe { self.spawn_filled(run_member, size_of::<Member>(), fill, worker) }
     }
 
     /// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
@@ -87,17 +76,11 @@ impl Group {
         closure: *mut c_void,
         worker: &Worker,
     ) -> c_int {
-        let member = Member { group: self, f, closure };
-        self.members.enter();
-        let arg = (&raw const member).cast();
-        let bytes = size_of::<Member>();
-        // SAFETY: `run_member` accepts a copy of `member`.
-        let outcome = unsafe { spawn_copy::spawn_at(level, run_member, arg, bytes, worker) };
-        if outcome != 0 {
-            // SAFETY: the task was counted above, and will not run.
-            unsafe { self.leave(Some(worker)) };
-        }
-        outcome
+        let (fill, bytes) = (self.fill_member(f, closure), size_of::<Member>());
+        // SAFETY: `run_member` accepts a `Member`.
+        self.counted(worker, || unsafe {
+            spawn_copy::spawn_at(level, run_member, bytes, fill, worker)
+        })
     }
 
     /// Like `spawn`, but the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most
@@ -112,18 +95,46 @@ impl Group {
         bytes: usize,
         worker: &Worker,
     ) -> c_int {
-        let header = Copied { group: self, f };
-        self.members.enter();
-        let header = (&raw const header).cast();
-        // SAFETY: `run_copied` accepts a copy of `header` with the copy of the argument behind it.
-        let queue = |guest: Mine| unsafe {
-            spawn_copy::queue_with_header(run_copied, header, arg, bytes, guest)
+        // SAFETY: there is room for both, and `arg` may be read.
+        let fill = |place: *mut u8| unsafe {
+            place.cast::<Copied>().write(Copied { group: self, f });
+            copy_few(arg.cast(), place.add(size_of::<Copied>()), bytes);
         };
-        let added = if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
-        let spawn =
-            // SAFETY: as above.
-            || unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
-        let outcome = added.unwrap_or_else(spawn);
+        // SAFETY: `run_copied` accepts a `Copied` with the copy of the argument behind it.
+        unsafe { self.spawn_filled(run_copied, size_of::<Copied>() + bytes, fill, worker) }
+    }
+
+    /// Writes the argument of a task of the group.
+    fn fill_member(&self, f: TaskFn, closure: *mut c_void) -> impl Fn(*mut u8) {
+        // SAFETY: `spawn_copy` passes a place of a `Member`'s size, aligned for any type.
+        move |place| unsafe { place.cast::<Member>().write(Member { group: self, f, closure }) }
+    }
+
+    /// # Safety
+    /// The contract of `spawn`; `f` accepts a pointer to the `bytes` bytes that `fill` writes.
+    #[inline]
+    unsafe fn spawn_filled(
+        &self,
+        f: TaskFn,
+        bytes: usize,
+        fill: impl Fn(*mut u8),
+        worker: &Worker,
+    ) -> c_int {
+        self.counted(worker, || {
+            // SAFETY: by the caller's promise.
+            let queue = |guest: Mine| unsafe { spawn_copy::queue(f, bytes, &fill, guest) };
+            let added =
+                if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
+            // SAFETY: by the caller's promise.
+            added.unwrap_or_else(|| unsafe { spawn_copy::spawn_filled(f, bytes, fill, worker) })
+        })
+    }
+
+    /// Calls `spawn` for a task that the group counts, unless the task is refused.
+    #[inline]
+    fn counted(&self, worker: &Worker, spawn: impl FnOnce() -> c_int) -> c_int {
+        self.members.enter();
+        let outcome = spawn();
         if outcome != 0 {
             // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(Some(worker)) };
@@ -135,18 +146,18 @@ impl Group {
     /// `sched_group_wait` returns. `worker` is a worker of a run that has, or had, tasks of the
     /// group; None: none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
-        if detector::taking(self, |group| group.wait_with(worker)) != 0 {
-            return -1;
-        }
-        profiled::note_group_over(worker, ptr::from_ref(self).addr());
-        self.end_cancellation()
+        self.wait_by(worker, |group| group.wait_with(worker))
     }
 
     /// Like `wait`, but no longer than until the deadline. Returns what `sched_group_wait_until`
     /// returns.
     pub fn wait_until(&self, deadline: i64, worker: Option<&Worker>) -> c_int {
         let what = self.as_awaited();
-        if detector::taking(self, |group| group.wait_for_tasks_until(deadline, worker, what)) != 0 {
+        self.wait_by(worker, |group| group.wait_for_tasks_until(deadline, worker, what))
+    }
+
+    fn wait_by(&self, worker: Option<&Worker>, wait: impl FnOnce(&Group) -> c_int) -> c_int {
+        if detector::taking(self, wait) != 0 {
             return -1;
         }
         profiled::note_group_over(worker, ptr::from_ref(self).addr());

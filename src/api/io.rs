@@ -101,14 +101,14 @@ impl<'a> Caller<'a> {
         if end != End::Granted {
             // SAFETY: the wait was begun above.
             if unsafe { descriptors::leave(fd, &waiting) } {
-                descriptors::end();
+                descriptors::POLLER.end_wait();
                 return Err(Errno(end.error()));
             }
             if waiting.node.revive() {
                 nodes::wait(&waiting.node, what, self.worker); // for the grant of another thread
             }
         }
-        descriptors::end();
+        descriptors::POLLER.end_wait();
         self.worker.and_then(Worker::mine).inspect(|mine| mine.fiber().burst.set(0));
         match waiting.ready() {
             CLOSED => Err(Errno(libc::EBADF)),
@@ -620,12 +620,12 @@ pub fn close(fd: c_int) -> Result<usize, Errno> {
 /// Calls `work`, after which a race detector sees all that was sent before.
 fn received<R>(work: impl FnOnce() -> R) -> R {
     let result = detector::ignored(work);
-    detector::acquire(descriptors::poller());
+    detector::acquire(&descriptors::POLLER);
     result
 }
 
 /// Calls `work`, before which a race detector is told that something is sent.
 fn sent<R>(work: impl FnOnce() -> R) -> R {
-    detector::release(descriptors::poller());
+    detector::release(&descriptors::POLLER);
     detector::ignored(work)
 }

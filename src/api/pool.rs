@@ -18,15 +18,13 @@ use crate::queue::run_gate::no_limit;
 use crate::runtime::deadlines;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
-use crate::runtime::spawn_copy;
 use crate::settings::Config;
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{detector, errno, futex, memory, process};
 use crate::table;
-use crate::task::{Level, Scheduler, Task, TaskFn};
-use std::ffi::{c_int, c_void};
+use crate::task::TaskFn;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -46,52 +44,16 @@ impl Pool {
     pub fn create(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<Pool>, Errno> {
         let _uncancelled = Uncancelled::begin();
         // The memory is allocated first: an open run must be closed before it can be dropped.
-        let room = memory::boxed(MaybeUninit::uninit());
-        let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
+        let room = memory::boxed(MaybeUninit::uninit())?;
         let run = table::open(asked, nthreads, qlen, function_of)?;
         let worker = run.run().worker(0);
         Ok(memory::fill(room, Pool { run, worker, id: worker.run_id() }))
     }
 
-    /// The `s` of the pool. None means that this is a child made by fork.
-    pub fn scheduler(&self) -> Option<*mut Scheduler> {
-        self.is_alive().then(|| self.worker.handle())
-    }
-
-    /// Adds a task, from any thread. Returns what `sched_spawn` returns.
-    ///
-    /// # Safety
-    /// `f` accepts `closure`.
-    pub unsafe fn submit(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        if !self.is_alive() {
-            return errno::failed(libc::EINVAL);
-        }
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
-        unsafe { self.worker.spawn(Some(f), closure) }
-    }
-
-    /// Like `submit`, for a task with a level: see `Worker::spawn_at`.
-    ///
-    /// # Safety
-    /// The contract of `submit`.
-    pub unsafe fn submit_at(&self, level: Level, f: TaskFn, closure: *mut c_void) -> c_int {
-        if !self.is_alive() {
-            return errno::failed(libc::EINVAL);
-        }
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
-        unsafe { self.worker.spawn_at(level, Task { f, closure }) }
-    }
-
-    /// Like `submit`, with a copy of the `bytes` bytes at `arg`, at most `arg_blocks::MAX_ARG`.
-    ///
-    /// # Safety
-    /// `arg` may be read, and `f` accepts a pointer to a copy.
-    pub unsafe fn submit_copy(&self, f: TaskFn, arg: *const c_void, bytes: usize) -> c_int {
-        if !self.is_alive() {
-            return errno::failed(libc::EINVAL);
-        }
-        // SAFETY: `arg` may be read, and `f` accepts a pointer to a copy, by the caller's promise.
-        unsafe { spawn_copy::spawn(f, arg, bytes, self.worker) }
+    /// Worker 0, for a call with its `s`. Fails with EINVAL in a child made by fork.
+    pub fn worker(&self) -> Result<&'static Worker, Errno> {
+        let is_alive = process::is_known() && self.worker.run_id() == self.id;
+        if is_alive { Ok(self.worker) } else { Err(Errno(libc::EINVAL)) }
     }
 
     /// Waits until the run has had, since the call, a moment without tasks.
@@ -121,7 +83,7 @@ impl Pool {
     pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> Result<(), Errno> {
         self.wait_after(
             // SAFETY: `f` accepts `closure`, by the caller's promise.
-            &mut || match unsafe { self.submit(f, closure) } {
+            &mut || match unsafe { self.worker.spawn(Some(f), closure) } {
                 0 => Ok(()),
                 _ => Err(Errno(errno::get())),
             },
@@ -135,25 +97,15 @@ impl Pool {
         begin: &mut dyn FnMut() -> Result<(), Errno>,
         limit: &dyn Fn() -> Option<Duration>,
     ) -> Result<(), Errno> {
-        self.check_alive()?;
+        self.worker()?;
         let _uncancelled = Uncancelled::begin();
         detector::ignored(|| self.run.wait_for_rest(begin, limit))
     }
 
     /// Waits until no task is left, and ends the run. Afterwards the pool may be dropped.
     pub fn close(&self) -> Result<(), Errno> {
-        self.check_alive()?;
+        self.worker()?;
         let _uncancelled = Uncancelled::begin();
         detector::ignored(|| self.run.close())
-    }
-
-    /// False in a child made by fork.
-    fn is_alive(&self) -> bool {
-        process::is_known() && self.worker.run_id() == self.id
-    }
-
-    /// Fails in a child made by fork.
-    fn check_alive(&self) -> Result<(), Errno> {
-        if self.is_alive() { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }
 }

@@ -123,10 +123,6 @@ pub fn default_grain(n: usize, size: usize) -> usize {
     n.div_ceil(units).max(1)
 }
 
-fn no_memory() -> c_int {
-    errno::failed(libc::ENOMEM)
-}
-
 impl Reduction {
     /// Writes the reduction of the range to `result`. Returns what `sched_reduce` returns.
     ///
@@ -139,7 +135,9 @@ impl Reduction {
             unsafe { ptr::copy(self.identity.cast::<u8>(), result.cast(), self.size) };
             return 0;
         };
-        let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else { return no_memory() };
+        let Ok(mut whole) = Scratch::<INLINE_BYTES>::new(self.size) else {
+            return errno::failed(libc::ENOMEM);
+        };
         let accumulator = whole.start();
         let shared = Shared {
             reduction: *self,
@@ -172,7 +170,7 @@ impl Reduction {
             return outcome;
         }
         if shared.failed.load(Ordering::Relaxed) {
-            return no_memory();
+            return errno::failed(libc::ENOMEM);
         }
         // SAFETY: both places have `size` bytes, and the accumulator is filled.
         unsafe { ptr::copy_nonoverlapping(accumulator, result.cast(), self.size) };
@@ -221,7 +219,7 @@ impl Shared {
         // SAFETY: each half has its own accumulator; the offer is joined; the caller promises the
         // rest.
         unsafe {
-            let offered = !walk.is_alone(&self.small)
+            let offered = !Alone::is_so(&mut walk.alone, &mut walk.pace, &self.small, walk.worker)
                 && offer.make(self.reduction.body as usize, walk.worker);
             if offered {
                 walk.youngest = &raw const offer;
@@ -438,12 +436,6 @@ impl<'a> Walk<'a> {
             next_look: 0,
             alone: None,
         }
-    }
-
-    /// True if the worker makes no offers yet.
-    #[inline]
-    fn is_alone(&mut self, small: &AtomicUsize) -> bool {
-        Alone::is_so(&mut self.alone, &mut self.pace, small, self.worker)
     }
 }
 

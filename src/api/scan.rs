@@ -334,7 +334,8 @@ impl Shared {
     #[inline]
     fn parts_alone(&self, left: usize, leader: &Leader, walk: &mut Walk) -> usize {
         // With two parts left, a helper could fold the second; but to write it takes as long.
-        if leader.helpers == 0 || left < 3 || walk.is_alone(&self.small) {
+        let may_offer = leader.helpers > 0 && left >= 3;
+        if !may_offer || Alone::is_so(&mut walk.alone, &mut walk.pace, &self.small, walk.worker) {
             return 1;
         }
         walk.pace.measure(&self.small);
@@ -637,12 +638,6 @@ impl Walk<'_> {
     fn publish(&mut self, small: usize) {
         self.worker.publish_tasks(Some(self.pace.time_of(self.unpublished, small)));
         self.unpublished = 0;
-    }
-
-    /// True if the worker makes no offers yet.
-    #[inline]
-    fn is_alone(&mut self, small: &AtomicUsize) -> bool {
-        Alone::is_so(&mut self.alone, &mut self.pace, small, self.worker)
     }
 }
 

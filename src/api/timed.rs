@@ -103,7 +103,7 @@ impl<'a> Deadline<'a> {
             return Err(Errno(libc::EINVAL));
         }
         if let Some(fiber) = fiber {
-            prepare(fiber.worker()).map_err(|NoMemory| Errno(libc::ENOMEM))?;
+            prepare(fiber.worker())?;
         }
         Ok(Deadline { time, fiber })
     }
@@ -158,7 +158,7 @@ impl<'a> Deadline<'a> {
         let what = what.unwrap_or_else(|| WaitsFor::new(Object::Sleep, &raw const timed.entry));
         Wait::new(&latch, what).on_fiber(fiber);
         // SAFETY: the entry was added above.
-        unsafe { deadlines::remove(&raw const timed.entry) };
+        unsafe { deadlines::DEADLINES.remove(&raw const timed.entry) };
         match (node.is_granted(), timed.is_cut.get()) {
             (true, _) => End::Granted,
             (false, true) => End::Canceled,

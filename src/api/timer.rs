@@ -40,12 +40,11 @@ use crate::runtime::forked::misuse;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::unwind::{TimerTask, call_guarded};
-use crate::sys::{detector, errno, output};
+use crate::sys::{detector, output};
 use crate::task::{Level, Scheduler, Task, TaskFn};
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
 const IDLE: usize = 0;
@@ -83,7 +82,7 @@ impl Timer {
         }
     }
 
-    /// Returns what `sched_timer_start` returns.
+    /// Starts the timer. Fails as `sched_timer_start` does.
     ///
     /// # Safety
     /// `f` accepts `closure`. The timer lives until it is idle.
@@ -94,74 +93,58 @@ impl Timer {
         f: TaskFn,
         closure: *mut c_void,
         worker: &Worker,
-    ) -> c_int {
-        // SAFETY: by the caller's promise.
-        detector::ignored(|| unsafe { self.start_now(level, deadline, f, closure, worker) })
+    ) -> Result<(), Errno> {
+        detector::ignored(|| {
+            let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            let pending = self.in_place(PENDING);
+            if let Err(state) = self.state.compare_exchange(IDLE, pending, acquire, relaxed) {
+                self.check_place("sched_timer_start", state);
+                return Err(Errno(libc::EBUSY));
+            }
+            detector::own(self);
+            let hold = || if worker.hold_run() { Ok(()) } else { Err(Errno(libc::EINVAL)) };
+            let held = timed::prepare(worker).map_err(Errno::from).and_then(|()| hold());
+            if held.is_err() {
+                self.state.store(IDLE, Ordering::Release);
+                return held;
+            }
+            self.f.set(Some(f));
+            self.closure.set(closure);
+            self.worker.set(worker);
+            self.entry.set_claim(match level {
+                Level::Normal => claim::<NORMAL>,
+                Level::Urgent => claim::<URGENT>,
+                Level::Background => claim::<BACKGROUND>,
+            });
+            if cfg!(debug_assertions) {
+                self.state.store(self.whole(PENDING), Ordering::Relaxed);
+            }
+            detector::release(&raw const self.f);
+            // SAFETY: the entry is in no wheel, and the timer lives until it is idle.
+            unsafe { deadlines::add(&raw const self.entry, deadline) };
+            Ok(())
+        })
     }
 
-    /// # Safety
-    /// The contract of `start`.
-    unsafe fn start_now(
-        &self,
-        level: Level,
-        deadline: i64,
-        f: TaskFn,
-        closure: *mut c_void,
-        worker: &Worker,
-    ) -> c_int {
-        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        let pending = self.in_place(PENDING);
-        if let Err(state) = self.state.compare_exchange(IDLE, pending, acquire, relaxed) {
-            self.check_place("sched_timer_start", state);
-            return errno::failed(libc::EBUSY);
-        }
-        detector::own(self);
-        let prepared = timed::prepare(worker).map_err(|NoMemory| Errno(libc::ENOMEM));
-        let held = prepared
-            .and_then(|()| if worker.hold_run() { Ok(()) } else { Err(Errno(libc::EINVAL)) });
-        if let Err(Errno(error)) = held {
+    /// Cancels the timer. Fails as `sched_timer_cancel` does.
+    pub fn cancel(&self) -> Result<(), Errno> {
+        detector::ignored(|| {
+            let state = self.state.load(Ordering::Relaxed);
+            self.check_place("sched_timer_cancel", state);
+            // SAFETY: a pending timer was started.
+            let is_pending = state & STATE == PENDING
+                && unsafe { deadlines::DEADLINES.remove(&raw const self.entry) };
+            if !is_pending {
+                return Err(Errno(libc::EALREADY));
+            }
+            detector::acquire(&raw const self.f);
+            self.check_whole(PENDING);
+            // SAFETY: records are never freed.
+            let worker = unsafe { &*self.worker.get() };
             self.state.store(IDLE, Ordering::Release);
-            return errno::failed(error);
-        }
-        self.f.set(Some(f));
-        self.closure.set(closure);
-        self.worker.set(worker);
-        self.entry.set_claim(match level {
-            Level::Normal => claim::<NORMAL>,
-            Level::Urgent => claim::<URGENT>,
-            Level::Background => claim::<BACKGROUND>,
-        });
-        if cfg!(debug_assertions) {
-            self.state.store(self.whole(PENDING), Ordering::Relaxed);
-        }
-        detector::release(&raw const self.f);
-        // SAFETY: the entry is in no wheel, and the timer lives until it is idle.
-        unsafe { deadlines::add(&raw const self.entry, deadline) };
-        0
-    }
-
-    /// Returns what `sched_timer_cancel` returns.
-    pub fn cancel(&self) -> c_int {
-        detector::ignored(|| self.cancel_now())
-    }
-
-    fn cancel_now(&self) -> c_int {
-        let state = self.state.load(Ordering::Relaxed);
-        self.check_place("sched_timer_cancel", state);
-        if state & STATE != PENDING {
-            return errno::failed(libc::EALREADY);
-        }
-        // SAFETY: the timer was started.
-        if !unsafe { deadlines::remove(&raw const self.entry) } {
-            return errno::failed(libc::EALREADY);
-        }
-        detector::acquire(&raw const self.f);
-        self.check_whole(PENDING);
-        // SAFETY: records are never freed.
-        let worker = unsafe { &*self.worker.get() };
-        self.state.store(IDLE, Ordering::Release);
-        worker.let_go_of_run();
-        0
+            worker.let_go_of_run();
+            Ok(())
+        })
     }
 
     /// The value of the field `state` while the timer is in this state and its fields are being

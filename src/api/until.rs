@@ -15,7 +15,6 @@ use crate::sync::mutex::Mutex;
 use crate::sync::node::Node;
 use crate::sync::sem::Sem;
 use crate::sys::errno::Errno;
-use crate::sys::memory::NoMemory;
 use crate::sys::{detector, errno};
 use std::ffi::c_int;
 
@@ -41,7 +40,7 @@ fn wait_until_locked(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> R
     detector::own(&node);
     // SAFETY: the node lives until it is granted, or has left the crowd.
     let joined = unsafe { CROWDS.join(mutex, &node, serve_crowd) };
-    if joined.map_err(|NoMemory| Errno(libc::ENOMEM))? {
+    if joined? {
         return Ok(());
     }
     let end = deadline.wait(&node, Some(WaitsFor::new(Object::Mutex, mutex)));

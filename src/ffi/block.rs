@@ -1,10 +1,11 @@
 //! Blocking sections in the C interface. `include/sched_tasks.h` is made from this and other files.
 
+use crate::ffi::{INVALID, report};
 use crate::runtime::blocking;
 use crate::runtime::identity;
 use crate::runtime::record::Worker;
+use crate::sys::detector;
 use crate::sys::errno::Errno;
-use crate::sys::{detector, errno};
 use crate::task::Scheduler;
 use crate::threads::cache;
 use std::ffi::c_int;
@@ -88,11 +89,8 @@ unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno
         // SAFETY: `s` is not NULL, so this library has given it.
         unsafe { Worker::of(s) }
     };
-    if worker.run_id() == 0 {
-        return errno::failed(libc::EINVAL);
-    }
-    match detector::ignored(|| what(worker)) {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| match worker.run_id() {
+        0 => Err(INVALID),
+        _ => detector::ignored(|| what(worker)).map(|()| 0),
+    })
 }

@@ -3,6 +3,7 @@
 use crate::api::channel::Channel;
 use crate::ffi::time::sched_time;
 use crate::ffi::waited;
+use crate::sync::ends::Side;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::task::Scheduler;
@@ -63,8 +64,9 @@ pub unsafe extern "C" fn sched_channel_send(
     element: *const c_void,
     s: *mut Scheduler,
 ) -> c_int {
+    let element = element.cast_mut().cast();
     // SAFETY: by the caller's promise.
-    unsafe { with(c, element, |channel| channel.send(element.cast(), None, move || waited(s))) }
+    unsafe { with(c, element, |c| c.exchange(Side::Send, element, None, move || waited(s))) }
 }
 
 /// As sched_channel_send, but waits no longer than until deadline; if that has passed, the element
@@ -86,10 +88,9 @@ pub unsafe extern "C" fn sched_channel_send_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
+    let (element, until) = (element.cast_mut().cast(), Some(deadline));
     // SAFETY: by the caller's promise.
-    unsafe {
-        with(c, element, |channel| channel.send(element.cast(), Some(deadline), move || waited(s)))
-    }
+    unsafe { with(c, element, |c| c.exchange(Side::Send, element, until, move || waited(s))) }
 }
 
 /// Receives the oldest element into *element. While there is none, the calling task waits as in
@@ -109,8 +110,9 @@ pub unsafe extern "C" fn sched_channel_receive(
     element: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
+    let element = element.cast();
     // SAFETY: by the caller's promise.
-    unsafe { with(c, element, |channel| channel.receive(element.cast(), None, move || waited(s))) }
+    unsafe { with(c, element, |c| c.exchange(Side::Receive, element, None, move || waited(s))) }
 }
 
 /// As sched_channel_receive, but waits no longer than until deadline; if that has passed, an
@@ -133,12 +135,9 @@ pub unsafe extern "C" fn sched_channel_receive_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
+    let (element, until) = (element.cast(), Some(deadline));
     // SAFETY: by the caller's promise.
-    unsafe {
-        with(c, element, |channel| {
-            channel.receive(element.cast(), Some(deadline), move || waited(s))
-        })
-    }
+    unsafe { with(c, element, |c| c.exchange(Side::Receive, element, until, move || waited(s))) }
 }
 
 /// Closes the channel: from now on nothing can be sent, and those that wait to send fail with
@@ -177,7 +176,7 @@ pub unsafe extern "C" fn sched_channel_destroy(c: *mut sched_channel) {
 #[inline(always)]
 unsafe fn with(
     c: *mut sched_channel,
-    element: *const c_void,
+    element: *const u8,
     what: impl FnOnce(&Channel) -> c_int,
 ) -> c_int {
     // SAFETY: by the caller's promise.

@@ -1,12 +1,11 @@
 //! The course's functions. `include/sched.h` is their documentation.
 
 use crate::api::names::function_of;
-use crate::ffi::{given, taskfunc};
+use crate::ffi::{INVALID, given, report, taskfunc};
 use crate::runtime::record::Worker;
-use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{errno, probe, processors};
+use crate::sys::{probe, processors};
 use crate::table;
 use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
@@ -29,12 +28,11 @@ pub unsafe extern "C" fn sched_init(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    let Some(f) = f else { return errno::failed(libc::EINVAL) };
-    let uncancelled = Uncancelled::begin();
-    match table::run(&uncancelled, nthreads, qlen, Task { f, closure }, function_of) {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let f = f.ok_or(INVALID)?;
+        let uncancelled = Uncancelled::begin();
+        table::run(&uncancelled, nthreads, qlen, Task { f, closure }, function_of).map(|()| 0)
+    })
 }
 
 /// The slow path of `sched_spawn`: `s` is NULL.
@@ -44,15 +42,11 @@ pub unsafe extern "C" fn sched_init(
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn spawn_by_null(f: taskfunc, closure: *mut c_void, s: *mut Scheduler) -> c_int {
-    if f.is_none() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
+    report(|| {
+        f.ok_or(INVALID)?;
         // SAFETY: by the caller's promise.
-        Ok(worker) => unsafe { worker.spawn(f, closure) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+        unsafe { Ok(given(s)?.spawn(f, closure)) }
+    })
 }
 
 /// See sched.h.

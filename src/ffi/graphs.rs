@@ -4,9 +4,7 @@
 use crate::api::dag::TaskNode;
 use crate::api::graph::Graph;
 use crate::ffi::nodes::sched_node;
-use crate::ffi::{given, object};
-use crate::sys::errno;
-use crate::sys::errno::Errno;
+use crate::ffi::{INVALID, given, object, report, set};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -25,8 +23,6 @@ pub struct sched_graph {
     nodes: usize,
 }
 
-const _: () = assert!(size_of::<sched_graph>() == size_of::<Graph>());
-
 /// Makes *graph a graph without nodes, as SCHED_GRAPH_INIT does for a variable.
 ///
 /// Returns 0, or -1 with errno: EINVAL (graph is NULL).
@@ -36,12 +32,7 @@ const _: () = assert!(size_of::<sched_graph>() == size_of::<Graph>());
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
-    if graph.is_null() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: `graph` is a place for a graph, which nobody uses, by the program's promise.
-    unsafe { graph.cast::<Graph>().write(Graph::without_nodes()) };
-    0
+    set(graph, Graph::without_nodes())
 }
 
 /// Puts a node into the graph: one that sched_node_init has made, without edges, and that is in no
@@ -59,13 +50,9 @@ pub unsafe extern "C" fn sched_graph_init(graph: *mut sched_graph) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_node) -> c_int {
-    // SAFETY: the pointers are NULL, or point to initialised objects.
-    let (Some(graph), Some(node)) = (unsafe { (object::<Graph>(graph), object::<TaskNode>(n)) })
-    else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the program's promise.
-    unsafe { graph.add(node) }
+    // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the program's
+    // promise.
+    report(|| unsafe { object::<Graph>(graph)?.add(object::<TaskNode>(n)?).map(|()| 0) })
 }
 
 /// Runs each node of the graph once, in the run of s, and returns when all have ended. A node
@@ -102,15 +89,8 @@ pub unsafe extern "C" fn sched_graph_add(graph: *mut sched_graph, n: *mut sched_
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn sched_graph_run(graph: *mut sched_graph, s: *mut Scheduler) -> c_int {
-    // SAFETY: `graph` is NULL, or points to a graph.
-    let Some(graph) = (unsafe { object::<Graph>(graph) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        Ok(worker) => graph.run(worker),
-        Err(Errno(error)) => errno::failed(error),
-    }
+    // SAFETY: `graph` is NULL, or points to a graph; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<Graph>(graph)?.run(given(s)?)) })
 }
 
 /// Cancels the run of the graph that is in progress: the functions of its nodes that have not begun
@@ -124,14 +104,11 @@ pub unsafe extern "C" fn sched_graph_run(graph: *mut sched_graph, s: *mut Schedu
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_cancel(graph: *mut sched_graph) -> c_int {
-    // SAFETY: `graph` is NULL, or points to a graph.
-    match unsafe { object::<Graph>(graph) } {
-        Some(graph) => {
-            graph.group().cancel();
-            0
-        }
-        None => errno::failed(libc::EINVAL),
-    }
+    report(|| {
+        // SAFETY: `graph` is NULL, or points to a graph.
+        unsafe { object::<Graph>(graph) }?.group().cancel();
+        Ok(0)
+    })
 }
 
 /// Writes the graph to an open file in the language of graphviz's dot(1): a box for each node, with
@@ -147,12 +124,15 @@ pub unsafe extern "C" fn sched_graph_cancel(graph: *mut sched_graph) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut libc::FILE) -> c_int {
-    // SAFETY: `graph` is NULL, or points to a graph.
-    match unsafe { object::<Graph>(graph) } {
+    report(|| {
+        // SAFETY: `graph` is NULL, or points to a graph.
+        let graph = unsafe { object::<Graph>(graph) }?;
+        if file.is_null() {
+            return Err(INVALID);
+        }
         // SAFETY: the file is open, by the program's promise.
-        Some(graph) if !file.is_null() => unsafe { graph.write_dot(file) },
-        _ => errno::failed(libc::EINVAL),
-    }
+        unsafe { graph.write_dot(file) }.map(|()| 0)
+    })
 }
 
 /// Takes all nodes out of the graph, and frees the memory that the library has allocated for the
@@ -167,10 +147,6 @@ pub unsafe extern "C" fn sched_graph_dot(graph: *mut sched_graph, file: *mut lib
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_graph_destroy(graph: *mut sched_graph) -> c_int {
-    // SAFETY: `graph` is NULL, or points to a graph.
-    match unsafe { object::<Graph>(graph) } {
-        // SAFETY: by the program's promise.
-        Some(graph) => unsafe { graph.destroy() },
-        None => errno::failed(libc::EINVAL),
-    }
+    // SAFETY: `graph` is NULL, or points to a graph; the rest is the program's promise.
+    report(|| unsafe { object::<Graph>(graph)?.destroy().map(|()| 0) })
 }

@@ -2,9 +2,8 @@
 
 use crate::api::group::Group;
 use crate::ffi::tasks::can_be_copied;
-use crate::ffi::{given, object, taskfunc, waited};
-use crate::sys::errno::Errno;
-use crate::sys::{errno, probe};
+use crate::ffi::{INVALID, given, object, report, set, taskfunc, waited};
+use crate::sys::probe;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -21,8 +20,6 @@ pub struct sched_group {
     awaiter: *mut c_void,
 }
 
-const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
-
 /// Makes *g a group without tasks, as SCHED_GROUP_INIT does for a variable.
 ///
 /// Returns 0, or -1 with errno: EINVAL (g is NULL).
@@ -32,14 +29,7 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_init(g: *mut sched_group) -> c_int {
-    if g.is_null() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: `g` is a place for a group, which nobody uses, by the program's promise.
-    unsafe {
-        g.write(sched_group { state: 0, waiter: 0, cancelled: 0, awaiter: std::ptr::null_mut() })
-    };
-    0
+    set(g, Group::without_tasks())
 }
 
 /// Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
@@ -72,16 +62,8 @@ pub unsafe extern "C" fn sched_group_spawn(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { group.spawn(f, closure, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<Group>(g)?.spawn(f.ok_or(INVALID)?, closure, given(s)?)) })
 }
 
 probe::entry!("spawn", sched_group_spawn, 1, 2, 3);
@@ -116,19 +98,12 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     size: usize,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    if !can_be_copied(arg, size) {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise; `arg` has `size` bytes.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { group.spawn_copy(f, arg, size, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
+        // SAFETY: `g` is NULL, or points to a group; `arg` has `size` bytes; the rest is the
+        // caller's promise.
+        unsafe { Ok(object::<Group>(g)?.spawn_copy(f, arg, size, given(s)?)) }
+    })
 }
 
 probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
@@ -151,10 +126,8 @@ probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let Some(group) = (unsafe { object::<Group>(g) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    group.wait(unsafe { waited(s) })
+    // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<Group>(g)?.wait(waited(s))) })
 }
 
 /// Cancels the group: its tasks that have not begun are not run. Running tasks continue; they can
@@ -175,7 +148,7 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
     // SAFETY: `g` is NULL, or points to a group.
-    if let Some(group) = unsafe { object::<Group>(g) } {
+    if let Ok(group) = unsafe { object::<Group>(g) } {
         group.cancel();
     }
 }
@@ -188,5 +161,5 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
     // SAFETY: `g` is NULL, or points to a group.
-    unsafe { object::<Group>(g) }.is_some_and(Group::shows_cancelled).into()
+    unsafe { object::<Group>(g) }.is_ok_and(Group::shows_cancelled).into()
 }

@@ -9,20 +9,20 @@ use crate::ffi::groups::sched_group;
 use crate::ffi::nodes::sched_node;
 use crate::ffi::pool::sched_pool;
 use crate::ffi::time::{sched_time, sched_timer};
-use crate::ffi::{given, object, taskfunc};
+use crate::ffi::{INVALID, given, object, report, taskfunc};
 use crate::sys::errno::Errno;
-use crate::sys::{errno, probe};
+use crate::sys::probe;
 use crate::task::{Level, Scheduler, Task};
 use std::ffi::{c_int, c_void};
 
-/// The level that C names SCHED_NORMAL, SCHED_URGENT or SCHED_BACKGROUND; None: there is no such
-/// level.
-fn level_of(level: c_int) -> Option<Level> {
+/// The level that C names SCHED_NORMAL, SCHED_URGENT or SCHED_BACKGROUND. Fails with EINVAL if
+/// there is no such level.
+fn level_of(level: c_int) -> Result<Level, Errno> {
     match level {
-        0 => Some(Level::Normal),
-        1 => Some(Level::Urgent),
-        2 => Some(Level::Background),
-        _ => None,
+        0 => Ok(Level::Normal),
+        1 => Ok(Level::Urgent),
+        2 => Ok(Level::Background),
+        _ => Err(INVALID),
     }
 }
 
@@ -61,13 +61,11 @@ pub unsafe extern "C" fn sched_spawn_at(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let (Some(level), Some(f)) = (level_of(level), f) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { worker.spawn_at(level, Task { f, closure }) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
+        // SAFETY: by the caller's promise.
+        unsafe { Ok(given(s)?.spawn_at(level, Task { f, closure })) }
+    })
 }
 
 probe::entry!("spawn", sched_spawn_at, 1, 2, 3);
@@ -99,17 +97,11 @@ pub unsafe extern "C" fn sched_group_spawn_at(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let group = unsafe { object::<Group>(g) };
-    let (Some(group), Some(level), Some(f)) = (group, level_of(level), f) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { group.spawn_at(level, f, closure, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
+        // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
+        unsafe { Ok(object::<Group>(g)?.spawn_at(level, f, closure, given(s)?)) }
+    })
 }
 
 probe::entry!("spawn", sched_group_spawn_at, 2, 3, 4);
@@ -133,10 +125,7 @@ probe::entry!("spawn", sched_group_spawn_at, 2, 3, 4);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_node_level(n: *mut sched_node, level: c_int) -> c_int {
     // SAFETY: `n` is NULL, or points to a node.
-    match (unsafe { object::<TaskNode>(n) }, level_of(level)) {
-        (Some(node), Some(level)) => node.set_level(level),
-        _ => errno::failed(libc::EINVAL),
-    }
+    report(|| unsafe { object::<TaskNode>(n) }?.set_level(level_of(level)?).map(|()| 0))
 }
 
 /// As sched_pool_submit, with a level: see sched_spawn_at.
@@ -162,13 +151,12 @@ pub unsafe extern "C" fn sched_pool_submit_at(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: `pool` is NULL, or was created and not destroyed.
-    let pool = unsafe { object::<Pool>(pool) };
-    match (pool, level_of(level), f) {
-        // SAFETY: by the caller's promise.
-        (Some(pool), Some(level), Some(f)) => unsafe { pool.submit_at(level, f, closure) },
-        _ => errno::failed(libc::EINVAL),
-    }
+    report(|| {
+        let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
+        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
+        // promise.
+        unsafe { Ok(object::<Pool>(pool)?.worker()?.spawn_at(level, Task { f, closure })) }
+    })
 }
 
 probe::entry!("spawn", sched_pool_submit_at, 2, 3, 0);
@@ -200,15 +188,9 @@ pub unsafe extern "C" fn sched_timer_start_at(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `t` is NULL, or points to a timer.
-    let timer = unsafe { object::<Timer>(t) };
-    let (Some(timer), Some(level), Some(f)) = (timer, level_of(level), f) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { timer.start(level, deadline, f, closure, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
+        // SAFETY: `t` is NULL, or points to a timer; the rest is the caller's promise.
+        unsafe { object::<Timer>(t)?.start(level, deadline, f, closure, given(s)?).map(|()| 0) }
+    })
 }

@@ -7,9 +7,8 @@ use crate::api::reduce;
 use crate::api::reduce::Reduction;
 use crate::api::sort;
 use crate::api::stop;
-use crate::ffi::running;
+use crate::ffi::{INVALID, report, running};
 use crate::runtime::record::Worker;
-use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{Comparison, LoopBody, Reducer, RelaxedReducer, call_guarded};
 use crate::task::Scheduler;
@@ -71,20 +70,16 @@ pub unsafe extern "C" fn sched_for(
     ctx: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(function) = body else { return errno::failed(libc::EINVAL) };
-    if is_negative(lo) || is_negative(hi) {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise.
-    let worker = match unsafe { running(s) } {
-        Ok(worker) => worker,
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
-    let body = Plain { function, ctx };
-    // SAFETY: by the caller's promise.
-    call_guarded::<LoopBody, _>(|| unsafe {
-        Loop::run(range, most_units(grain), body, ptr::null_mut(), worker)
+    report(|| {
+        let function = body.filter(|_| !is_negative(lo) && !is_negative(hi)).ok_or(INVALID)?;
+        // SAFETY: by the caller's promise.
+        let worker = unsafe { running(s) }?;
+        let Some(range) = Range::new(lo, hi, grain.max(1)) else { return Ok(0) };
+        let body = Plain { function, ctx };
+        // SAFETY: by the caller's promise.
+        Ok(call_guarded::<LoopBody, _>(|| unsafe {
+            Loop::run(range, most_units(grain), body, ptr::null_mut(), worker)
+        }))
     })
 }
 
@@ -203,16 +198,16 @@ pub unsafe extern "C" fn sched_reduce(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
-    let checked = unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) };
-    let (reduction, worker) = match checked {
-        Ok(checked) => checked,
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    let grain = if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
-    // SAFETY: by the caller's promise.
-    call_guarded::<Reducer, _>(|| unsafe {
-        reduction.run(Range::new(lo, hi, grain), result, worker)
+    report(|| {
+        // SAFETY: by the caller's promise.
+        let (reduction, worker) =
+            unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) }?;
+        let grain =
+            if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
+        // SAFETY: by the caller's promise.
+        Ok(call_guarded::<Reducer, _>(|| unsafe {
+            reduction.run(Range::new(lo, hi, grain), result, worker)
+        }))
     })
 }
 
@@ -283,16 +278,15 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
-    let checked = unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) };
-    let (reduction, worker) = match checked {
-        Ok(checked) => checked,
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    let range = Range::new(lo, hi, grain.max(1));
-    // SAFETY: by the caller's promise.
-    call_guarded::<RelaxedReducer, _>(|| unsafe {
-        reduction.run_relaxed(range, most_units(grain), result, worker)
+    report(|| {
+        // SAFETY: by the caller's promise.
+        let (reduction, worker) =
+            unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) }?;
+        let range = Range::new(lo, hi, grain.max(1));
+        // SAFETY: by the caller's promise.
+        Ok(call_guarded::<RelaxedReducer, _>(|| unsafe {
+            reduction.run_relaxed(range, most_units(grain), result, worker)
+        }))
     })
 }
 
@@ -338,17 +332,14 @@ pub unsafe extern "C" fn sched_sort(
     cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(cmp) = cmp else { return errno::failed(libc::EINVAL) };
-    if size == 0 || (base.is_null() && n > 0) {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise.
-    let worker = match unsafe { running(s) } {
-        Ok(worker) => worker,
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    // SAFETY: by the caller's promise.
-    call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
+    report(|| {
+        let is_valid = size > 0 && (!base.is_null() || n == 0);
+        let cmp = cmp.filter(|_| is_valid).ok_or(INVALID)?;
+        // SAFETY: by the caller's promise.
+        let worker = unsafe { running(s) }?;
+        // SAFETY: by the caller's promise.
+        Ok(call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) }))
+    })
 }
 
 /// Sorts as sched_sort does, and is stable: elements that compare equal keep their order.
@@ -391,9 +382,9 @@ unsafe fn checked<'a>(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> Result<(Reduction, &'a Worker), Errno> {
-    let (Some(body), Some(combine)) = (body, combine) else { return Err(Errno(libc::EINVAL)) };
+    let (Some(body), Some(combine)) = (body, combine) else { return Err(INVALID) };
     if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
-        return Err(Errno(libc::EINVAL));
+        return Err(INVALID);
     }
     // SAFETY: by the caller's promise.
     let worker = unsafe { running(s) }?;

@@ -28,8 +28,10 @@ pub mod time;
 
 use crate::api::default_pool;
 use crate::runtime::record::Worker;
+use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::task::{Scheduler, TaskFn};
+use std::ffi::c_int;
 
 #[cfg(not(any(panic = "abort", debug_assertions)))]
 compile_error!("a release build of libsched needs panic = \"abort\"");
@@ -37,6 +39,17 @@ compile_error!("a release build of libsched needs panic = \"abort\"");
 /// The C name of a [`TaskFn`] that may be NULL.
 #[allow(non_camel_case_types, reason = "the name in sched.h")]
 pub type taskfunc = Option<TaskFn>;
+
+const INVALID: Errno = Errno(libc::EINVAL);
+
+/// Calls `work`, and reports as C does: its result, or -1 with errno.
+#[inline(always)]
+fn report(work: impl FnOnce() -> Result<c_int, Errno>) -> c_int {
+    match work() {
+        Ok(result) => result,
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
 
 /// The worker of `s`; if `s` is NULL, a worker of the run that NULL stands for: see `default_pool`.
 ///
@@ -65,13 +78,25 @@ unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
     Some(unsafe { Worker::of(s) })
 }
 
-/// The object that a pointer from C points to; None if the pointer is NULL.
+/// The object that a pointer from C points to. Fails with EINVAL if the pointer is NULL.
 ///
 /// # Safety
 /// `p` is NULL, or points to an initialised object with the layout of `T`.
-unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
+#[inline(always)]
+unsafe fn object<'a, T>(p: *const impl Sized) -> Result<&'a T, Errno> {
     // SAFETY: by the caller's promise.
-    unsafe { p.cast::<T>().as_ref() }
+    unsafe { p.cast::<T>().as_ref() }.ok_or(INVALID)
+}
+
+/// Initialises an object of the program, which has the layout of `U`, and which nobody uses yet.
+fn set<T, U>(p: *mut T, value: U) -> c_int {
+    const { assert!(size_of::<T>() == size_of::<U>()) };
+    if p.is_null() {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: the object is the caller's and has the same layout; nobody uses it yet.
+    unsafe { p.cast::<U>().write(value) };
+    0
 }
 
 /// Like `given`, but fails with EINVAL if the run has ended.

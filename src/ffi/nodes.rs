@@ -6,9 +6,7 @@ use crate::api::depend::{self, Dep};
 use crate::api::group::Group;
 use crate::ffi::groups::sched_group;
 use crate::ffi::time::sched_time;
-use crate::ffi::{given, object, taskfunc, waited};
-use crate::sys::errno;
-use crate::sys::errno::Errno;
+use crate::ffi::{INVALID, given, object, report, set, taskfunc, waited};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -37,7 +35,6 @@ pub struct sched_node {
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sched_event = sched_node;
 
-const _: () = assert!(size_of::<sched_node>() == size_of::<TaskNode>());
 const _: () = assert!(ROOM == 4); // the comment of `sched_after` says so
 
 /// Makes *n a node with the task f(closure, s), which is not ready yet. A node that has ended may
@@ -66,10 +63,7 @@ pub unsafe extern "C" fn sched_node_init(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    let Some(f) = f.filter(|_| !n.is_null()) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: `n` is a place for a node, which nobody uses, by the program's promise.
-    unsafe { n.cast::<TaskNode>().write(TaskNode::new(f, closure)) };
-    0
+    report(|| Ok(set(n, TaskNode::new(f.ok_or(INVALID)?, closure))))
 }
 
 /// Puts the node into the group: when sched_node_ready is called, the group counts it as a task, as
@@ -85,10 +79,7 @@ pub unsafe extern "C" fn sched_node_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_group) -> c_int {
     // SAFETY: the pointers are NULL, or point to initialised objects.
-    let (Some(node), Some(group)) = (unsafe { (object::<TaskNode>(n), object::<Group>(g)) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    node.join_group(group)
+    report(|| unsafe { object::<TaskNode>(n)?.join_group(object::<Group>(g)?).map(|()| 0) })
 }
 
 /// Makes before a predecessor of n: n begins after before has ended, and sees what before has
@@ -107,14 +98,9 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node) -> c_int {
-    // SAFETY: the pointers are NULL, or point to initialised objects.
-    let (Some(node), Some(before)) =
-        (unsafe { (object::<TaskNode>(n), object::<TaskNode>(before)) })
-    else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the program's promise.
-    unsafe { node.follow(before) }
+    // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the program's
+    // promise.
+    report(|| unsafe { object::<TaskNode>(n)?.follow(object::<TaskNode>(before)?).map(|()| 0) })
 }
 
 /// Makes the node ready: it is spawned in the run of s, as by sched_spawn, when all its
@@ -133,16 +119,8 @@ pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn sched_node_ready(n: *mut sched_node, s: *mut Scheduler) -> c_int {
-    // SAFETY: `n` is NULL, or points to a node.
-    let Some(node) = (unsafe { object::<TaskNode>(n) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: by the program's promise.
-        Ok(worker) => unsafe { node.make_ready(worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    // SAFETY: `n` is NULL, or points to a node; the rest is the caller's promise.
+    report(|| unsafe { object::<TaskNode>(n)?.make_ready(given(s)?) })
 }
 
 /// Makes *e an event that has not ended. An event that has ended may be made anew when nobody uses
@@ -155,12 +133,7 @@ pub unsafe extern "C" fn sched_node_ready(n: *mut sched_node, s: *mut Scheduler)
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_event_init(e: *mut sched_event) -> c_int {
-    if e.is_null() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: `e` is a place for an event, which nobody uses, by the program's promise.
-    unsafe { e.cast::<TaskNode>().write(TaskNode::event()) };
-    0
+    set(e, TaskNode::event())
 }
 
 /// Ends the event. The tasks and threads that wait for it continue, and its successors begin when
@@ -175,10 +148,7 @@ pub unsafe extern "C" fn sched_event_init(e: *mut sched_event) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_event_end(e: *mut sched_event) -> c_int {
     // SAFETY: `e` is NULL, or points to an event.
-    match unsafe { object::<TaskNode>(e) } {
-        Some(event) => event.end_event(),
-        None => errno::failed(libc::EINVAL),
-    }
+    report(|| Ok(unsafe { object::<TaskNode>(e) }?.end_event()))
 }
 
 /// Waits until the event has ended. The calling task waits as in sched_group_wait; any number of
@@ -193,8 +163,8 @@ pub unsafe extern "C" fn sched_event_end(e: *mut sched_event) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_event_wait(e: *mut sched_event, s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
-    unsafe { wait_for(e, None, s) }
+    // SAFETY: `e` is NULL, or points to an event; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<TaskNode>(e)?.wait(None, waited(s))) })
 }
 
 /// As sched_event_wait, but waits no longer than until deadline; if that has passed, the call only
@@ -214,19 +184,8 @@ pub unsafe extern "C" fn sched_event_wait_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
-    unsafe { wait_for(e, Some(deadline), s) }
-}
-
-/// # Safety
-/// `e` is NULL or points to an event, and `s` is as in `sched_event_wait`.
-unsafe fn wait_for(e: *mut sched_event, deadline: Option<sched_time>, s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
-    match unsafe { object::<TaskNode>(e) } {
-        // SAFETY: by the caller's promise.
-        Some(event) => event.wait(deadline, unsafe { waited(s) }),
-        None => errno::failed(libc::EINVAL),
-    }
+    // SAFETY: `e` is NULL, or points to an event; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<TaskNode>(e)?.wait(Some(deadline), waited(s))) })
 }
 
 /// What a task of sched_group_spawn_after does at an address: SCHED_IN (it reads there), SCHED_OUT
@@ -276,19 +235,14 @@ pub unsafe extern "C" fn sched_group_spawn_after(
     deps: *const sched_dep,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let (Some(f), Some(group)) = (f, unsafe { object::<Group>(g) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    if deps.is_null() && n > 0 {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: `deps` points to so many.
-    let deps = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(deps.cast::<Dep>(), n) } };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: by the program's promise.
-        Ok(worker) => unsafe { depend::spawn(group, f, closure, deps, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let f = f.filter(|_| !deps.is_null() || n == 0).ok_or(INVALID)?;
+        let deps: &[Dep] = match n {
+            0 => &[],
+            // SAFETY: `deps` points to so many.
+            _ => unsafe { slice::from_raw_parts(deps.cast(), n) },
+        };
+        // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
+        unsafe { depend::spawn(object::<Group>(g)?, f, closure, deps, given(s)?).map(|()| 0) }
+    })
 }

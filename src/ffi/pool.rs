@@ -2,9 +2,10 @@
 //! file because the header has its constants, options and functions in the same order.
 
 use crate::api::pool::Pool;
-use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
 use crate::ffi::time::sched_time;
+use crate::ffi::{INVALID, object, report, taskfunc};
+use crate::runtime::spawn_copy;
 use crate::settings;
 use crate::settings::{Config, Kind, Refused};
 use crate::sys::errno::Errno;
@@ -221,12 +222,8 @@ pub unsafe extern "C" fn sched_pool_run(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: `pool` is NULL, or was created and not destroyed.
-    match (unsafe { get(pool) }, f) {
-        // SAFETY: by the caller's promise.
-        (Some(pool), Some(f)) => outcome(unsafe { pool.run(f, closure) }),
-        _ => errno::failed(libc::EINVAL),
-    }
+    // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's promise.
+    report(|| unsafe { object::<Pool>(pool)?.run(f.ok_or(INVALID)?, closure).map(|()| 0) })
 }
 
 /// Adds the task f(closure, s) to the pool. The task may spawn further tasks with its s. If a task
@@ -247,12 +244,12 @@ pub unsafe extern "C" fn sched_pool_submit(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: `pool` is NULL, or was created and not destroyed.
-    match (unsafe { get(pool) }, f) {
-        // SAFETY: by the caller's promise.
-        (Some(pool), Some(f)) => unsafe { pool.submit(f, closure) },
-        _ => errno::failed(libc::EINVAL),
-    }
+    report(|| {
+        let f = f.ok_or(INVALID)?;
+        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
+        // promise.
+        unsafe { Ok(object::<Pool>(pool)?.worker()?.spawn(Some(f), closure)) }
+    })
 }
 
 probe::entry!("spawn", sched_pool_submit, 1, 2, 0);
@@ -284,14 +281,12 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
     arg: *const c_void,
     size: usize,
 ) -> c_int {
-    // SAFETY: `pool` is NULL, or was created and not destroyed.
-    match (unsafe { get(pool) }, f) {
-        (Some(pool), Some(f)) if can_be_copied(arg, size) => {
-            // SAFETY: by the caller's promise.
-            unsafe { pool.submit_copy(f, arg, size) }
-        }
-        _ => errno::failed(libc::EINVAL),
-    }
+    report(|| {
+        let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
+        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
+        // promise.
+        unsafe { Ok(spawn_copy::spawn(f, arg, size, object::<Pool>(pool)?.worker()?)) }
+    })
 }
 
 probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
@@ -318,10 +313,10 @@ probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Scheduler {
     // SAFETY: `pool` is NULL, or was created and not destroyed.
-    match unsafe { get(pool) }.and_then(Pool::scheduler) {
-        Some(s) => s,
-        None => {
-            errno::set(Errno(libc::EINVAL));
+    match unsafe { object::<Pool>(pool) }.and_then(Pool::worker) {
+        Ok(worker) => worker.handle(),
+        Err(error) => {
+            errno::set(error);
             ptr::null_mut()
         }
     }
@@ -341,7 +336,7 @@ pub unsafe extern "C" fn sched_pool_scheduler(pool: *mut sched_pool) -> *mut Sch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
     // SAFETY: `pool` is NULL, or was created and not destroyed.
-    outcome(unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::wait))
+    report(|| unsafe { object::<Pool>(pool) }?.wait().map(|()| 0))
 }
 
 /// As sched_pool_wait, but waits no longer than until deadline; if that has passed, this asks
@@ -361,8 +356,7 @@ pub unsafe extern "C" fn sched_pool_wait_until(
     deadline: sched_time,
 ) -> c_int {
     // SAFETY: `pool` is NULL, or was created and not destroyed.
-    let pool = unsafe { get(pool) }.ok_or(Errno(libc::EINVAL));
-    outcome(pool.and_then(|pool| pool.wait_until(deadline)))
+    report(|| unsafe { object::<Pool>(pool) }?.wait_until(deadline).map(|()| 0))
 }
 
 /// Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for
@@ -379,26 +373,12 @@ pub unsafe extern "C" fn sched_pool_wait_until(
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_pool_destroy(pool: *mut sched_pool) -> c_int {
-    // SAFETY: `pool` is NULL, or was created and not destroyed.
-    let closed = unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::close);
-    if closed.is_ok() {
+    report(|| {
+        // SAFETY: `pool` is NULL, or was created and not destroyed.
+        unsafe { object::<Pool>(pool) }?.close()?;
         let _uncancelled = thread::Uncancelled::begin(); // joining a thread is a cancellation point
         // SAFETY: created by sched_pool_create, and the caller gives it up.
         detector::ignored(|| drop(unsafe { Box::from_raw(pool.cast::<Pool>()) }));
-    }
-    outcome(closed)
-}
-
-/// # Safety
-/// `pool` is NULL, or was created and not destroyed.
-unsafe fn get<'a>(pool: *mut sched_pool) -> Option<&'a Pool> {
-    // SAFETY: by the caller's promise.
-    unsafe { pool.cast::<Pool>().as_ref() }
-}
-
-fn outcome(result: Result<(), Errno>) -> c_int {
-    match result {
-        Ok(()) => 0,
-        Err(Errno(error)) => errno::failed(error),
-    }
+        Ok(0)
+    })
 }

@@ -2,13 +2,10 @@
 //! files.
 
 use crate::api::range::Range;
-use crate::api::reduce::{self, Combine};
-use crate::api::scan::{Body, Scan};
+use crate::api::reduce;
+use crate::api::scan::Scan;
 use crate::ffi::loops::is_negative;
-use crate::ffi::running;
-use crate::runtime::record::Worker;
-use crate::sys::errno;
-use crate::sys::errno::Errno;
+use crate::ffi::{INVALID, report, running};
 use crate::sys::unwind::{Scanner, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
@@ -116,32 +113,18 @@ pub unsafe extern "C" fn sched_scan(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let is_valid = size > 0 && !identity.is_null() && !is_negative(lo) && !is_negative(hi);
-    // SAFETY: by the caller's promise.
-    let checked = unsafe { checked(is_valid, body, combine, s) };
-    let (body, combine, worker) = match checked {
-        Ok(checked) => checked,
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    let grain = if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
-    let scan = Scan { size, identity, body, combine, ctx };
-    // SAFETY: by the caller's promise.
-    call_guarded::<Scanner, _>(|| unsafe { scan.run(Range::new(lo, hi, grain), result, worker) })
-}
-
-/// The functions and the worker of a scan, if the arguments are valid.
-///
-/// # Safety
-/// `s` is NULL, or this library has given it to a task.
-unsafe fn checked<'a>(
-    is_valid: bool,
-    body: Option<Body>,
-    combine: Option<Combine>,
-    s: *mut Scheduler,
-) -> Result<(Body, Combine, &'a Worker), Errno> {
-    let (Some(body), Some(combine), true) = (body, combine, is_valid) else {
-        return Err(Errno(libc::EINVAL));
-    };
-    // SAFETY: by the caller's promise.
-    Ok((body, combine, unsafe { running(s) }?))
+    report(|| {
+        let is_valid = size > 0 && !identity.is_null() && !is_negative(lo) && !is_negative(hi);
+        let (Some(body), Some(combine), true) = (body, combine, is_valid) else {
+            return Err(INVALID);
+        };
+        // SAFETY: by the caller's promise.
+        let worker = unsafe { running(s) }?;
+        let grain =
+            if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
+        let (scan, range) =
+            (Scan { size, identity, body, combine, ctx }, Range::new(lo, hi, grain));
+        // SAFETY: by the caller's promise.
+        Ok(call_guarded::<Scanner, _>(|| unsafe { scan.run(range, result, worker) }))
+    })
 }

@@ -1,7 +1,7 @@
 //! Workers, statistics and the version in the C interface. `include/sched_tasks.h` is made from
 //! this and other files.
 
-use crate::ffi::given;
+use crate::ffi::{INVALID, given, report};
 use crate::policy::Place;
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::Run;
@@ -10,7 +10,7 @@ use crate::runtime::run;
 use crate::runtime::{guest, relief};
 use crate::stats::{Totals, Values};
 use crate::sys::errno::Errno;
-use crate::sys::{detector, errno, memory};
+use crate::sys::{detector, memory};
 use crate::task::Scheduler;
 use std::ffi::{c_char, c_int};
 
@@ -79,21 +79,20 @@ unsafe fn write(
     size: usize,
     totals: impl FnOnce() -> Result<Totals, Errno>,
 ) -> c_int {
-    if out.is_null() || !memory::is_size_of_struct(size, FIRST_SIZE) {
-        return errno::failed(libc::EINVAL);
-    }
-    let stats = match totals() {
-        Ok(totals) => sched_stats::from(totals),
-        Err(Errno(error)) => return errno::failed(error),
-    };
-    let common = size.min(size_of::<sched_stats>());
-    let to = out.cast::<u8>();
-    // SAFETY: both have `common` bytes, and `out` has `size`, by the caller's promise.
-    unsafe {
-        to.copy_from_nonoverlapping((&raw const stats).cast(), common);
-        to.add(common).write_bytes(0, size - common);
-    }
-    0
+    report(|| {
+        if out.is_null() || !memory::is_size_of_struct(size, FIRST_SIZE) {
+            return Err(INVALID);
+        }
+        let stats = sched_stats::from(totals()?);
+        let common = size.min(size_of::<sched_stats>());
+        let to = out.cast::<u8>();
+        // SAFETY: both have `common` bytes, and `out` has `size`, by the caller's promise.
+        unsafe {
+            to.copy_from_nonoverlapping((&raw const stats).cast(), common);
+            to.add(common).write_bytes(0, size - common);
+        }
+        Ok(0)
+    })
 }
 
 /// Writes to out what all workers of the run of s have done so far. size is sizeof (struct
@@ -119,7 +118,7 @@ pub unsafe extern "C" fn sched_stats(
     size: usize,
 ) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { write(out, size, || given(s)?.with_run(Run::totals).ok_or(Errno(libc::EINVAL))) }
+    unsafe { write(out, size, || given(s)?.with_run(Run::totals).ok_or(INVALID)) }
 }
 
 /// Writes to out what the workers did in the last run that ended on the calling thread, in
@@ -194,10 +193,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
         }
         place => place,
     };
-    match place {
-        Some(place) => place.index() as c_int, // at most 4096
-        None => errno::failed(libc::EINVAL),
-    }
+    report(|| place.map(|place| place.index() as c_int).ok_or(INVALID)) // at most 4096
 }
 
 /// Tells how many numbers sched_worker_index can return in the run of s. There is one for each
@@ -214,13 +210,11 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
-    let count = unsafe { given(s) }
-        .and_then(|worker| worker.with_run(Run::numbers).ok_or(Errno(libc::EINVAL)));
-    match count {
-        Ok(count) => count as c_int, // at most 4096
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        // SAFETY: by the caller's promise.
+        let count = unsafe { given(s) }?.with_run(Run::numbers).ok_or(INVALID)?;
+        Ok(count as c_int) // at most 4096
+    })
 }
 
 /// Returns the version of the running library, such as "1.1.0". The result is never NULL; the

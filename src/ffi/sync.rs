@@ -2,13 +2,12 @@
 //! made from this and other files.
 
 use crate::api::sync;
-use crate::ffi::{object, waited};
+use crate::ffi::{INVALID, object, report, set, waited};
 use crate::runtime::record::Worker;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Cond;
 use crate::sync::mutex::Mutex;
 use crate::sync::sem::{MOST, Sem};
-use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -57,23 +56,6 @@ pub struct sched_barrier {
     lock: usize,
 }
 
-const _: () = assert!(
-    size_of::<sched_mutex>() == size_of::<Mutex>()
-        && size_of::<sched_cond>() == size_of::<Cond>()
-        && size_of::<sched_sem>() == size_of::<Sem>()
-        && size_of::<sched_barrier>() == size_of::<Barrier>()
-);
-
-fn set<T, U>(p: *mut T, value: U) -> c_int {
-    const { assert!(size_of::<T>() == size_of::<U>()) };
-    if p.is_null() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: the object is the caller's and has the same layout; nobody uses it yet.
-    unsafe { p.cast::<U>().write(value) };
-    0
-}
-
 /// Initialises m as an unlocked mutex, like SCHED_MUTEX_INIT. Returns 0, or -1 with errno: EINVAL
 /// (m is NULL).
 ///
@@ -108,10 +90,9 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), move || waited(s)) }
+    // SAFETY: the pointer is NULL, or points to an initialised object; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(sync::lock(object(m)?, s.cast::<Worker>().as_ref(), move || waited(s))) })
 }
 
 /// Locks the mutex if it is free, even if others wait for it. The holder is not recorded, so the
@@ -124,7 +105,7 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     // SAFETY: the pointer is NULL, or points to an initialised object.
-    unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
+    report(|| Ok(sync::try_lock(unsafe { object(m) }?)))
 }
 
 /// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest is woken and
@@ -142,7 +123,7 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
     // SAFETY: the pointer is NULL, or points to an initialised object.
-    unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::unlock)
+    report(|| Ok(sync::unlock(unsafe { object(m) }?)))
 }
 
 /// Initialises c as a condition variable that nobody waits for, like SCHED_COND_INIT. Returns 0, or
@@ -180,12 +161,9 @@ pub unsafe extern "C" fn sched_cond_wait(
     m: *mut sched_mutex,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: the pointers are NULL, or point to initialised objects.
-    let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    sync::cond_wait(cond, mutex, unsafe { waited(s) })
+    // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(sync::cond_wait(object(c)?, object(m)?, waited(s))) })
 }
 
 /// Makes the task or thread that has waited longest, if any, wait for the mutex instead, behind
@@ -199,10 +177,11 @@ pub unsafe extern "C" fn sched_cond_wait(
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
-    sync::signal(cond);
-    0
+    report(|| {
+        // SAFETY: the pointer is NULL, or points to an initialised object.
+        sync::signal(unsafe { object(c) }?);
+        Ok(0)
+    })
 }
 
 /// Does what sched_cond_signal does, for all waiting tasks and threads in the order in which they
@@ -215,10 +194,11 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
-    sync::broadcast(cond);
-    0
+    report(|| {
+        // SAFETY: the pointer is NULL, or points to an initialised object.
+        sync::broadcast(unsafe { object(c) }?);
+        Ok(0)
+    })
 }
 
 /// Initialises sem as a semaphore with n units, like SCHED_SEM_INIT(n). Returns 0, or -1 with
@@ -228,10 +208,7 @@ pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int {
-    if n > MOST {
-        return errno::failed(libc::EINVAL);
-    }
-    set(sem, Sem::new(n))
+    report(|| if n > MOST { Err(INVALID) } else { Ok(set(sem, Sem::new(n))) })
 }
 
 /// Takes a unit. While there is none, the calling task waits as in sched_mutex_lock. Waiting tasks
@@ -255,10 +232,9 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    sync::sem_wait(sem, move || unsafe { waited(s) })
+    // SAFETY: the pointer is NULL, or points to an initialised object; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(sync::sem_wait(object(sem)?, move || waited(s))) })
 }
 
 /// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is no unit), EINVAL
@@ -270,7 +246,7 @@ pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
     // SAFETY: the pointer is NULL, or points to an initialised object.
-    unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::sem_try_wait)
+    report(|| Ok(sync::sem_try_wait(unsafe { object(sem) }?)))
 }
 
 /// Adds a unit; the task or thread that has waited longest, if any, gets it, and nobody overtakes
@@ -284,7 +260,7 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
     // SAFETY: the pointer is NULL, or points to an initialised object.
-    unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::post)
+    report(|| Ok(sync::post(unsafe { object(sem) }?)))
 }
 
 /// Initialises b as a barrier for n tasks or threads, like SCHED_BARRIER_INIT(n). Returns 0, or -1
@@ -294,10 +270,7 @@ pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> c_int {
-    if n == 0 {
-        return errno::failed(libc::EINVAL);
-    }
-    set(b, Barrier::new(n))
+    report(|| if n == 0 { Err(INVALID) } else { Ok(set(b, Barrier::new(n))) })
 }
 
 /// Waits, as in sched_mutex_lock, until n tasks or threads have come; then all continue, and the
@@ -321,8 +294,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_wait(b: *mut sched_barrier, s: *mut Scheduler) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(barrier) = (unsafe { object(b) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    sync::arrive(barrier, unsafe { waited(s) })
+    // SAFETY: the pointer is NULL, or points to an initialised object; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(sync::arrive(object(b)?, waited(s))) })
 }

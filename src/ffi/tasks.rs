@@ -3,12 +3,11 @@
 
 use crate::api::fork;
 use crate::api::fork::Forked;
-use crate::ffi::{given, taskfunc, waited};
+use crate::ffi::{INVALID, given, report, taskfunc, waited};
 use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy, yielding};
-use crate::sys::errno::Errno;
-use crate::sys::{detector, errno, probe, time};
+use crate::sys::{detector, probe, time};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -46,16 +45,11 @@ pub unsafe extern "C" fn sched_spawn_copy(
     size: usize,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(f) = f else { return errno::failed(libc::EINVAL) };
-    if !can_be_copied(arg, size) {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: by the caller's promise; `arg` has `size` bytes.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { spawn_copy::spawn(f, arg, size, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
+        // SAFETY: by the caller's promise; `arg` has `size` bytes.
+        unsafe { Ok(spawn_copy::spawn(f, arg, size, given(s)?)) }
+    })
 }
 
 probe::entry!("spawn", sched_spawn_copy, 0, 1, 3);

@@ -5,10 +5,8 @@
 use crate::api::group::Group;
 use crate::api::timer::Timer;
 use crate::api::{timed, until};
-use crate::ffi::{given, object, taskfunc, waited};
+use crate::ffi::{INVALID, given, object, report, set, taskfunc, waited};
 use crate::runtime::deadlines;
-use crate::sys::errno;
-use crate::sys::errno::Errno;
 use crate::task::{Level, Scheduler};
 use std::ffi::{c_int, c_void};
 
@@ -36,8 +34,6 @@ pub struct sched_timer {
     worker: *mut c_void,
     state: usize,
 }
-
-const _: () = assert!(size_of::<sched_timer>() == size_of::<Timer>());
 
 /// The time of CLOCK_MONOTONIC in nanoseconds, to which all deadlines refer. This clock does not
 /// advance while the machine is suspended, and nobody sets it.
@@ -115,10 +111,9 @@ pub unsafe extern "C" fn sched_mutex_lock_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    until::lock_until(mutex, deadline, unsafe { waited(s) })
+    // SAFETY: the pointer is NULL, or points to an initialised object; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(until::lock_until(object(m)?, deadline, waited(s))) })
 }
 
 /// As sched_cond_wait, but waits for the signal no longer than until deadline. In each case the
@@ -149,12 +144,9 @@ pub unsafe extern "C" fn sched_cond_wait_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: the pointers are NULL, or point to initialised objects.
-    let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    until::cond_wait_until(cond, mutex, deadline, unsafe { waited(s) })
+    // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(until::cond_wait_until(object(c)?, object(m)?, deadline, waited(s))) })
 }
 
 /// As sched_sem_wait, but waits no longer than until deadline; if that has passed, this is
@@ -175,10 +167,9 @@ pub unsafe extern "C" fn sched_sem_wait_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: the pointer is NULL, or points to an initialised object.
-    let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    until::sem_wait_until(sem, deadline, unsafe { waited(s) })
+    // SAFETY: the pointer is NULL, or points to an initialised object; the rest is the caller's
+    // promise.
+    report(|| unsafe { Ok(until::sem_wait_until(object(sem)?, deadline, waited(s))) })
 }
 
 /// As sched_group_wait, but waits no longer than until deadline; if that has passed, this asks
@@ -208,10 +199,8 @@ pub unsafe extern "C" fn sched_group_wait_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `g` is NULL, or points to a group.
-    let Some(group) = (unsafe { object::<Group>(g) }) else { return errno::failed(libc::EINVAL) };
-    // SAFETY: by the caller's promise.
-    group.wait_until(deadline, unsafe { waited(s) })
+    // SAFETY: `g` is NULL, or points to a group; the rest is the caller's promise.
+    report(|| unsafe { Ok(object::<Group>(g)?.wait_until(deadline, waited(s))) })
 }
 
 /// Makes *t a timer that is not pending, as SCHED_TIMER_INIT does for a variable.
@@ -223,12 +212,7 @@ pub unsafe extern "C" fn sched_group_wait_until(
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_timer_init(t: *mut sched_timer) -> c_int {
-    if t.is_null() {
-        return errno::failed(libc::EINVAL);
-    }
-    // SAFETY: `t` is a place for a timer, which nobody uses, by the program's promise.
-    unsafe { t.cast::<Timer>().write(Timer::idle()) };
-    0
+    set(t, Timer::idle())
 }
 
 /// Spawns the task f(closure, s) at the time deadline, once, in the run of s; at once if that has
@@ -263,16 +247,12 @@ pub unsafe extern "C" fn sched_timer_start(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: `t` is NULL, or points to a timer.
-    let (Some(f), Some(timer)) = (f, unsafe { object::<Timer>(t) }) else {
-        return errno::failed(libc::EINVAL);
-    };
-    // SAFETY: by the caller's promise.
-    match unsafe { given(s) } {
-        // SAFETY: as above.
-        Ok(worker) => unsafe { timer.start(Level::Normal, deadline, f, closure, worker) },
-        Err(Errno(error)) => errno::failed(error),
-    }
+    report(|| {
+        let f = f.ok_or(INVALID)?;
+        // SAFETY: `t` is NULL, or points to a timer; the rest is the caller's promise.
+        unsafe { object::<Timer>(t)?.start(Level::Normal, deadline, f, closure, given(s)?)? };
+        Ok(0)
+    })
 }
 
 /// Cancels the timer, from any task or thread.
@@ -287,5 +267,5 @@ pub unsafe extern "C" fn sched_timer_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_timer_cancel(t: *mut sched_timer) -> c_int {
     // SAFETY: `t` is NULL, or points to a timer.
-    unsafe { object::<Timer>(t) }.map_or_else(|| errno::failed(libc::EINVAL), Timer::cancel)
+    report(|| unsafe { object::<Timer>(t) }?.cancel().map(|()| 0))
 }

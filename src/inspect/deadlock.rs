@@ -71,7 +71,7 @@
 //! | at the places of guests | by the other lines | |
 //! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
-//! | waiting for an object | `waiter::while_threads_wait` | whoever wakes them takes them out of the count |
+//! | waiting for an object | `waiter::OUTSIDE` | whoever wakes them takes them out of the count |
 //! | resting, without a run | `cache::resting` | whoever gives them a job is a thread |
 //! | the watcher | `watcher::threads` | it only looks |
 //!
@@ -189,7 +189,7 @@ fn proof() -> Option<Proof> {
         return None; // rule 4
     }
     let runs_made = registry::runs_made();
-    let (threads, Sum { tasks, word, .. }) = waiter::while_threads_wait(wait_for_ever)?;
+    let (threads, Sum { tasks, word, .. }) = waiter::OUTSIDE.unchanged_while(wait_for_ever)?;
     (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads, word })
 }
 
@@ -259,7 +259,7 @@ fn when_all_locked(
 fn sum(all: &Locked) -> Option<Sum> {
     let runs = || std::iter::successors(Some(all), |locked| locked.before);
     let with_id = |id: usize| runs().find(|locked| locked.run.worker(0).run_id() == id);
-    run_wait::each(&mut |wait| {
+    run_wait::WAITS.each(&mut |wait| {
         let Some(locked) = with_id(wait.waiter.run) else { return };
         if with_id(wait.run).is_none() || !wait.goes_on() {
             return;

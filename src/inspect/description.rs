@@ -140,7 +140,7 @@ pub const DESCRIPTION: Description = {
     let mut table = Table { entries: [Entry::number("", "", 0); COUNT], count: 0 };
     table.add(Entry::new("", "first_record", registry::first_record()));
     table.add(Entry::new("", "youngest_stack", stack::youngest()));
-    table.add(Entry::new("", "first_run_wait", run_wait::first()));
+    table.add(Entry::new("", "first_run_wait", run_wait::WAITS.first()));
     table.add(Entry::new("", "pending_tables", pending::first_table()));
     table.add(Entry::new("", "run_forked", run_forked as *const ()));
     table.add(Entry::new("", "run_observed", observed::RUN_FORKED as *const ()));

@@ -1,6 +1,6 @@
 //! `SCHED_STATS=live`: takes the samples of `stats::live`, on the thread of `threads::watcher`.
 
-use crate::inspect::walk::each_run;
+use crate::runtime::registry;
 use crate::stats::live::{self, PERIOD, Sample};
 use crate::stats::report;
 use crate::sys::clock;
@@ -15,7 +15,7 @@ pub fn look(reason: Reason) -> Duration {
     }
     report::between(|| {
         let mut sample = Sample::default();
-        each_run(&mut |_, run| {
+        registry::each_run(&mut |run| {
             if !run.is_live() {
                 return;
             }

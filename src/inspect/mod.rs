@@ -61,7 +61,7 @@ fn end(duty: Duty) {
     if watcher::end(duty) {
         match duty {
             Duty::Live => output::clear_line(),
-            Duty::Clock => deadlines::has_no_keeper(),
+            Duty::Clock => deadlines::DEADLINES.disarm(), // there is no keeper any more
             Duty::Doctor | Duty::Timeline => {}
         }
     }

@@ -132,26 +132,18 @@ impl SeenTask {
     }
 }
 
-pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
-    for worker in registry::all_records() {
-        if !worker.has_ended() {
-            worker.with_run_of_first(&mut |run| look(worker.run_id(), run));
-        }
-    }
-}
-
 pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
     let (mut runs, mut tasks, mut run_waits) = (Vec::new(), Vec::new(), Vec::new());
     let mut outcome = Ok(());
-    run_wait::each(&mut |wait| {
+    run_wait::WAITS.each(&mut |wait| {
         if wait.goes_on() {
             let awaited = RunAwaited { id: wait.run, is_end: matches!(wait.until, Until::End) };
             let entry = (wait.waiter.fiber, awaited);
             outcome = outcome.and_then(|()| memory::push(&mut run_waits, entry));
         }
     });
-    each_run(&mut |id, run| {
-        let add = |()| memory::push(&mut runs, see_run(id, run)?);
+    registry::each_run(&mut |run| {
+        let add = |()| memory::push(&mut runs, see_run(run)?);
         outcome = outcome.and_then(add);
     });
     let places = runs.iter().flat_map(|run: &SeenRun| &run.workers);
@@ -181,7 +173,7 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
     outcome.map(|()| (runs, tasks))
 }
 
-fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
+fn see_run(run: &Run) -> Result<SeenRun, NoMemory> {
     let first = run.worker(0);
     let see = |worker: &'static Worker| SeenWorker {
         record: worker,
@@ -195,7 +187,7 @@ fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     };
     let &Config { kind, watchdog, .. } = run.config();
     Ok(SeenRun {
-        id,
+        id: first.run_id(),
         began: run.began(),
         kind: kind.word(),
         deque: run.deque().map(|deque| deque.word()),

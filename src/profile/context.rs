@@ -21,10 +21,11 @@ const MOST: usize = 4096;
 
 pub struct Context {
     /// The function's address; 0: the root, which has no tasks.
-    function: usize,
-    /// The number of the context; `number` is the number of the function. Both count from 0.
-    id: usize,
-    number: u32,
+    pub function: usize,
+    /// The number of the context.
+    pub id: usize,
+    /// The number of the function: an index of `Made::functions`.
+    pub number: u32,
     parent: *const Context,
     links: AtomicPtr<Link>,
 }
@@ -39,19 +40,6 @@ struct Link {
 impl Context {
     fn new(function: usize, id: usize, number: u32, parent: *const Context) -> Self {
         Context { function, id, number, parent, links: AtomicPtr::new(ptr::null_mut()) }
-    }
-
-    pub fn id(&self) -> usize {
-        self.id
-    }
-
-    /// The number of the function: an index of `Made::functions`.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    pub fn function(&self) -> usize {
-        self.function
     }
 
     pub fn parent(&self) -> Option<&Context> {
@@ -201,7 +189,7 @@ mod tests {
         let first = contexts.child(root, 10);
         let second = contexts.child(first, 20);
         let third = contexts.child(second, 30);
-        let ids = [first, second, third].map(Context::id);
+        let ids = [first, second, third].map(|context| context.id);
         assert_eq!(ids, [1, 2, 3]);
         assert!(ptr::eq(contexts.child(first, 20), second));
         assert!(ptr::eq(contexts.child(third, 30), third));
@@ -209,7 +197,7 @@ mod tests {
         assert!(ptr::eq(contexts.child(third, 10), first));
         // The same function for another caller is another context.
         let other = contexts.child(root, 30);
-        assert_eq!((other.id(), other.number()), (4, third.number()));
+        assert_eq!((other.id, other.number), (4, third.number));
         contexts.with_all(|all, functions| {
             assert_eq!(all.len(), 4);
             assert_eq!(functions, [0, 10, 20, 30]);

@@ -91,8 +91,8 @@ impl Figures {
         let (functions, path, stacks) = contexts.with_all(|contexts, functions| {
             let mut all = collect(functions.iter(), |&address| (address, OfContext::default()));
             for context in contexts {
-                if let Some((_, of)) = all.get_mut(context.number() as usize) {
-                    of.add(sums.context(context.id()));
+                if let Some((_, of)) = all.get_mut(context.number as usize) {
+                    of.add(sums.context(context.id));
                 }
             }
             all.sort_unstable_by_key(|&(address, of)| (u64::MAX - of.work, address));
@@ -111,7 +111,7 @@ impl Figures {
                 }));
             }
             let stacks = collect(contexts.iter(), |context| {
-                (addresses(context), nanos(sums.context(context.id()).work))
+                (addresses(context), nanos(sums.context(context.id).work))
             });
             (all, path, stacks)
         });
@@ -165,12 +165,12 @@ impl Figures {
 /// The functions of a context and of those above it, the first one first.
 fn addresses(context: &Context) -> Vec<usize> {
     let mut addresses = Vec::new();
-    let mut next = Some(context).filter(|context| context.function() != 0);
+    let mut next = Some(context).filter(|context| context.function != 0);
     while let Some(context) = next {
         if addresses.try_reserve(1).is_ok() {
-            addresses.push(context.function());
+            addresses.push(context.function);
         }
-        next = context.parent().filter(|above| above.function() != 0);
+        next = context.parent().filter(|above| above.function != 0);
     }
     addresses.reverse();
     addresses

@@ -77,7 +77,7 @@ impl Path {
 
     /// Continues the path in the task's function.
     fn enter(&self) {
-        self.context().inspect(|context| self.length.enter(context.number()));
+        self.context().inspect(|context| self.length.enter(context.number));
     }
 
     pub fn context(&self) -> Option<&Context> {

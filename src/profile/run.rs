@@ -11,7 +11,6 @@ use crate::profile::sums::Sums;
 use crate::settings::{Config, Kind, Profile as Format};
 use crate::stats::{Phase, Times};
 use crate::sys::clock::{self, Calibration, Moment};
-use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,10 +37,6 @@ pub struct Profile {
 /// The groups that have tasks, by address, each with the longest path to the end of a task.
 struct Groups(Vec<(usize, Length)>);
 
-fn no_memory(_: NoMemory) -> Errno {
-    Errno(libc::ENOMEM)
-}
-
 impl Profile {
     /// The profile that `config` asks for, if it asks for one. The run has `workers` workers, and
     /// `places` places for these and for guests (`policy::guests`).
@@ -49,14 +44,14 @@ impl Profile {
         config: &Config,
         workers: usize,
         places: usize,
-    ) -> Result<Option<Box<Profile>>, Errno> {
+    ) -> Result<Option<Box<Profile>>, NoMemory> {
         if config.profile == Format::Off {
             return Ok(None);
         }
         let profile = Profile {
-            sums: memory::slice(places, |_| Ok(Sums::default())).map_err(no_memory)?,
+            sums: memory::slice(places, |_| Ok(Sums::default()))?,
             workers,
-            contexts: Contexts::new().map_err(no_memory)?,
+            contexts: Contexts::new()?,
             groups: array::from_fn(|_| Mutex::new(Groups(Vec::new()))),
             begin: Moment::now(),
             burden: burden::in_ticks(config),
@@ -65,7 +60,7 @@ impl Profile {
             kind: config.kind.word(),
             unseen: AtomicUsize::new(0),
         };
-        memory::boxed(profile).map(Some).map_err(no_memory)
+        memory::boxed(profile).map(Some)
     }
 
     pub fn sums(&self, worker: usize) -> &Sums {

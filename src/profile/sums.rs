@@ -21,7 +21,7 @@ pub struct Sums {
     /// The context of the task that has ended last, and the sums of this context since it became
     /// the recent one. (A look into the table for each task takes three times as long.)
     recent: Cell<usize>,
-    of_recent: [Cell<u64>; 3],
+    of_recent: Cell<OfContext>,
     tasks: [Cell<u64>; CLASSES],
     ticks: [Cell<u64>; CLASSES],
     /// The work of the task that has ended last. It is not in a class yet: the next task's end adds
@@ -62,7 +62,7 @@ impl Default for Sums {
             span: Length::default(),
             contexts: RefCell::new(Vec::new()),
             recent: Cell::new(0),
-            of_recent: array::from_fn(|_| Cell::new(0)),
+            of_recent: Cell::default(),
             tasks: array::from_fn(|_| Cell::new(0)),
             ticks: array::from_fn(|_| Cell::new(0)),
             last: Cell::new(None),
@@ -110,7 +110,7 @@ impl Sums {
         self.span.become_longer(&other.span, 0);
         let contexts = other.contexts.borrow();
         contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, *of));
-        self.add_to_context(other.recent.get(), other.of_recent());
+        self.add_to_context(other.recent.get(), other.of_recent.get());
         for class in 0..CLASSES {
             let (tasks, ticks) = other.class(class);
             add(&self.tasks[class], tasks);
@@ -129,14 +129,9 @@ impl Sums {
     pub fn context(&self, id: usize) -> OfContext {
         let mut of = self.contexts.borrow().get(id).copied().unwrap_or_default();
         if id == self.recent.get() {
-            of.add(self.of_recent());
+            of.add(self.of_recent.get());
         }
         of
-    }
-
-    fn of_recent(&self) -> OfContext {
-        let [tasks, work, waits] = self.of_recent.each_ref().map(Cell::get);
-        OfContext { tasks, work, waits }
     }
 
     /// Adds this many ticks that the task of this path has waited for a mutex.
@@ -146,22 +141,19 @@ impl Sums {
 
     #[inline]
     fn add_to(&self, path: &Path, more: OfContext) {
-        let Some(id) = path.context().map(Context::id) else { return };
+        let Some(&Context { id, .. }) = path.context() else { return };
         if id != self.recent.get() {
             self.leave_recent(id);
         }
-        let OfContext { tasks, work, waits } = more;
-        let [all_tasks, all_work, all_waits] = &self.of_recent;
-        add(all_tasks, tasks);
-        add(all_work, work);
-        add(all_waits, waits);
+        let mut of = self.of_recent.get();
+        of.add(more);
+        self.of_recent.set(of);
     }
 
     /// Makes this context the recent one.
     #[inline(never)]
     fn leave_recent(&self, id: usize) {
-        self.add_to_context(self.recent.replace(id), self.of_recent());
-        self.of_recent.iter().for_each(|of| of.set(0));
+        self.add_to_context(self.recent.replace(id), self.of_recent.take());
     }
 
     /// If there is no memory for the context, its sums are lost.

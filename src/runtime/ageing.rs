@@ -15,7 +15,7 @@
 
 use crate::queue::ageing::Ageing;
 use crate::queue::background::Line;
-use crate::runtime::record::{Run, Worker};
+use crate::runtime::record::Worker;
 use crate::runtime::registry;
 use crate::sys::{futex, time};
 use crate::threads::watcher;
@@ -39,11 +39,8 @@ pub(super) fn look() -> Duration {
     let now = time::nanos();
     let next = AGEING.look(now, || {
         let mut waits = false;
-        for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
-            // SAFETY: the run does not end during the call.
-            let age = |run: &Run| unsafe { run.worker(0).operations_for_any() }.age();
-            worker.with_run_of_first(&mut |run| waits |= age(run));
-        }
+        // SAFETY: the run does not end during the call.
+        registry::each_run(&mut |run| waits |= unsafe { run.worker(0).operations_for_any() }.age());
         waits
     });
     if next == u64::MAX { futex::LONGEST } else { Duration::from_nanos(next - now) }

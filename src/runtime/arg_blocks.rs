@@ -40,7 +40,7 @@ use std::ptr;
 
 /// The largest size of an argument: SCHED_COPY_MAX.
 pub const MAX_ARG: usize = 256;
-/// The size of the library's own record that `spawn_with_header` puts before the argument.
+/// The size of the library's own record that a group puts before an argument.
 pub const HEADER: usize = 16;
 /// The largest size of the record and the argument together.
 pub(super) const MAX_BYTES: usize = HEADER + MAX_ARG;

@@ -133,15 +133,11 @@ macro_rules! children {
         $(
             $crate::fiber::switch::call_on_stack! {
                 concat!("sched_call_spawned_", $name),
-                $crate::runtime::cont::child::Child<
-                    $policy, $crate::runtime::cont::child::BySpawn, $instrumentation
-                >
+                $crate::runtime::cont::child::Child<$policy, $instrumentation, false>
             }
             $crate::fiber::switch::call_on_stack! {
                 concat!("sched_call_forked_", $name),
-                $crate::runtime::cont::child::Child<
-                    $policy, $crate::runtime::cont::child::ByFork, $instrumentation
-                >
+                $crate::runtime::cont::child::Child<$policy, $instrumentation, true>
             }
 
             impl $crate::runtime::cont::HasChildren<$instrumentation> for $policy {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use std::{mem, ptr};
 
 #[unsafe(link_section = "sched_words")]
-static DEADLINES: Deadlines = Deadlines::new();
+pub static DEADLINES: Deadlines = Deadlines::new();
 
 /// The function of the tasks of timers (`api::timer`), once one was due. Relaxed: the queue of the
 /// tasks orders it.
@@ -31,7 +31,7 @@ static DEADLINES: Deadlines = Deadlines::new();
 static OF_TIMERS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 #[unsafe(link_section = "sched_words")]
-static CUTS: Cuts = Cuts::new();
+pub static CUTS: Cuts = Cuts::new();
 
 /// The number that the next thread gets. Relaxed: the numbers need only differ.
 #[unsafe(link_section = "sched_words")]
@@ -111,26 +111,11 @@ pub(super) fn is_of_timer(task: Task) -> bool {
     ptr::eq(task.f as *const (), OF_TIMERS.load(Ordering::Relaxed))
 }
 
-/// See `Deadlines::remove`.
-///
-/// # Safety
-/// The contract of `Deadlines::remove`.
-pub unsafe fn remove(entry: *const Entry) -> bool {
-    // SAFETY: by the caller's promise.
-    unsafe { DEADLINES.remove(entry) }
-}
-
 /// Cancels the group, and has the keeper cut off the waits that this reaches. Async-signal-safe.
 pub fn cancel(group: &Cancellation) {
     if CUTS.cancel(group, &DEADLINES) {
         watcher::call();
     }
-}
-
-/// See `Cuts::take_back`.
-#[inline]
-pub fn take_back(group: &Cancellation) -> bool {
-    CUTS.take_back(group)
 }
 
 /// Called in the cases that `Cuts::waits` names.
@@ -154,11 +139,6 @@ pub unsafe fn forget() {
     // SAFETY: by the caller's promise.
     unsafe { DEADLINES.forget() };
     CUTS.forget();
-}
-
-/// Called when there is no keeper any more.
-pub fn has_no_keeper() {
-    DEADLINES.disarm();
 }
 
 /// The keeper's duty for the deadlines. Returns how long it may sleep, and whether tasks may have

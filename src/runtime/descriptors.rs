@@ -47,7 +47,7 @@ use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::epoll::Event;
 use crate::sys::errno::Errno;
-use crate::sys::memory::{self, NoMemory};
+use crate::sys::memory;
 use crate::sys::{futex, time};
 use crate::threads::watcher;
 use std::ffi::c_int;
@@ -55,7 +55,7 @@ use std::ptr;
 use std::time::Duration;
 
 #[unsafe(link_section = "sched_words")]
-static POLLER: Poller = Poller::new();
+pub static POLLER: Poller = Poller::new();
 
 /// The lock under which the kernel's list is made.
 #[unsafe(link_section = "sched_words")]
@@ -88,10 +88,6 @@ static VERIFIED_AT: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(link_section = "sched_words")]
 static VERIFIED: AtomicUsize = AtomicUsize::new(0);
 
-pub fn poller() -> &'static Poller {
-    &POLLER
-}
-
 /// True if a task may be queued that waits for a descriptor: for the proof of a deadlock.
 pub fn may_act() -> bool {
     POLLER.is_used()
@@ -113,11 +109,10 @@ fn slot(fd: c_int) -> Result<&'static Slot, Errno> {
     if fd >= SLOTS * MOST_CHUNKS {
         return Err(Errno(libc::ENOMEM));
     }
-    let no_memory = |NoMemory| Errno(libc::ENOMEM);
     // SAFETY: zero bytes are null pointers, and slots without waiters. Chunks are never freed.
     unsafe {
-        let chunk = memory::zeroed_once(&CHUNKS, MOST_CHUNKS).map_err(no_memory)?.add(fd / SLOTS);
-        Ok(&*memory::zeroed_once(&*chunk, SLOTS).map_err(no_memory)?.add(fd % SLOTS))
+        let chunk = memory::zeroed_once(&CHUNKS, MOST_CHUNKS)?.add(fd / SLOTS);
+        Ok(&*memory::zeroed_once(&*chunk, SLOTS)?.add(fd % SLOTS))
     }
 }
 
@@ -161,9 +156,10 @@ pub enum Begin {
     IfListed,
 }
 
-/// Begins a wait for the descriptor, and returns its generation. The caller then calls `end` when
-/// the node was granted, or `leave`. Fails if the kernel refuses the descriptor or the list; with
-/// ENOENT if the condition does not hold; with EBADF if the generation is not `expected`.
+/// Begins a wait for the descriptor, and returns its generation. When the node was granted, or
+/// `leave` has returned true, the caller calls `POLLER.end_wait`. Fails if the kernel refuses the
+/// descriptor, or its list cannot be made; with ENOENT if the condition does not hold; with EBADF
+/// if the generation is not `expected`.
 ///
 /// # Safety
 /// The waiter is in no list, and lives until its node is granted, or `leave` has returned true.
@@ -216,12 +212,7 @@ pub unsafe fn begin(
     armed
 }
 
-/// Ends a wait whose node was granted.
-pub fn end() {
-    POLLER.end_wait();
-}
-
-/// Ends a wait before its node is granted. False if the node was granted, or is about to be.
+/// Takes a waiter out before its node is granted. False if the node was granted, or is about to be.
 ///
 /// # Safety
 /// `begin` has succeeded for this waiter.

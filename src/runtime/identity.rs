@@ -297,12 +297,6 @@ pub fn section_in_run_of(worker: &Worker) -> Option<&Fiber> {
     open_section().filter(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if the calling thread has left a worker of the run of `worker` for a section of the
-/// caller's task, or of a task beneath it.
-pub fn any_section_in_run_of(worker: &Worker) -> bool {
-    any_section(|fiber| fiber.worker().run_id() == worker.run_id())
-}
-
 /// True if `test` returns true for the fiber of any section for which the thread left a worker.
 pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost_section`.

@@ -20,9 +20,7 @@ pub fn look(reason: Reason) -> Duration {
     let (next, served) = deadlines::look();
     let wanted = RELIEFS.look(served, descriptors::may_act(), || {
         let mut wanted = false;
-        for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
-            worker.with_run_of_first(&mut |run| wanted |= relief::look(run));
-        }
+        registry::each_run(&mut |run| wanted |= relief::look(run));
         wanted
     });
     next.min(poll).min(ageing::look()).min(if wanted { SOON } else { futex::LONGEST })

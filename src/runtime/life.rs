@@ -93,7 +93,7 @@ impl Worker {
                 Found::Occupied => return false,
                 Found::Busy => {
                     // SAFETY: the run waits for the jobs of its threads, and the caller runs one.
-                    unsafe { (*self.run.get()).sleep(nap) };
+                    unsafe { (*self.run.get()).end.sleep(nap) };
                     nap = LONGEST_NAP.min(nap * 2);
                 }
             }
@@ -104,7 +104,7 @@ impl Worker {
     pub fn announce_end(&self) {
         if self.index.get() == 0 {
             // SAFETY: the run waits for its workers.
-            unsafe { (*self.run.get()).announce_end() };
+            unsafe { (*self.run.get()).end.happen() };
         }
     }
 }

@@ -42,7 +42,7 @@ impl Place for Worker {
     #[cold]
     fn start(&self, worker: usize) -> bool {
         // SAFETY: the run's end waits for the caller; each worker is started at most once.
-        unsafe { (*self.run.get()).call(worker) }
+        unsafe { (*self.run.get()).threads.start(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -130,12 +130,12 @@ impl Place for Worker {
     }
 
     fn keeps_memory(&self) -> bool {
-        self.block_cache().keeps_memory()
+        self.block_cache.keeps_memory()
     }
 
     fn give_back(&self) {
         // SAFETY: the caller occupies this place, and the run has not ended.
-        unsafe { detector::ignored(|| self.block_cache().give_back()) };
+        unsafe { detector::ignored(|| self.block_cache.give_back()) };
     }
 
     fn guest_gives_back(&self, index: usize) {
@@ -168,7 +168,7 @@ static BESIDE: Futex = Futex::new(0);
 impl Worker {
     /// A relief without tasks waits for events, for a while.
     pub(super) fn rest_beside(&self) {
-        if descriptors::poller().sleep(&BESIDE, 0, LOOK) {
+        if descriptors::POLLER.sleep(&BESIDE, 0, LOOK) {
             self.serve_events();
         } else {
             descriptors::leave_poller();

@@ -94,7 +94,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
-use std::time::Duration;
 
 /// A worker's part of a row of the table of kinds: the functions of the interface, the operations
 /// of the policy, and the policy's capabilities.
@@ -298,11 +297,6 @@ impl Worker {
         self.run_tag.load(Ordering::Relaxed)
     }
 
-    #[inline]
-    pub fn block_cache(&self) -> &BlockCache {
-        &self.block_cache
-    }
-
     pub fn calls_at_once(&self) -> bool {
         self.row().calls_at_once
     }
@@ -415,15 +409,6 @@ impl Default for HostStack {
             outer_help_depth: Cell::default(),
         }
     }
-}
-
-/// The settings that all fibers of a run share.
-#[derive(Clone, Copy)]
-pub struct FiberSettings {
-    pub stack_size: usize,
-    /// How a task waits in a join.
-    pub join: Join,
-    pub float_control: FloatControl,
 }
 
 /// The blocking section of a fiber's task: see [`blocking`](super::blocking).
@@ -578,7 +563,7 @@ pub struct Run {
     pub(super) first_relief: usize,
     pub(super) relief: ReliefState,
     pub(super) block_pool: BlockPool,
-    pub(super) fiber_settings: FiberSettings,
+    pub(super) stack_size: usize,
     pub(super) report: Report,
     pub(super) timeline: Option<Box<Timeline>>,
     #[allow(dead_code, reason = "while it is there, switches are told to the watches")]
@@ -634,25 +619,6 @@ impl Run {
         self.guests.iter().copied().filter(|guest| guest.counters().values().tasks > 0)
     }
 
-    /// Gives worker `index` a thread: see `RunThreads::start`.
-    ///
-    /// # Safety
-    /// The contract of `RunThreads::start`.
-    pub unsafe fn call(&self, index: usize) -> bool {
-        // SAFETY: passed on.
-        unsafe { self.threads.start(index) }
-    }
-
-    /// Sleeps until the run has ended, but for at most `limit`.
-    pub fn sleep(&self, limit: Duration) {
-        self.end.sleep(limit);
-    }
-
-    /// Must be called when the loop of worker 0 has returned.
-    pub fn announce_end(&self) {
-        self.end.happen();
-    }
-
     /// Counts a task in `outside`, from any thread. Relaxed: read after the run, or for a report.
     pub fn count_outside(&self) {
         self.outside.fetch_add(1, Ordering::Relaxed);
@@ -682,14 +648,6 @@ impl Run {
 
     pub fn function_of(&self, task: Task) -> usize {
         (self.function_of)(task)
-    }
-
-    pub fn fiber_settings(&self) -> FiberSettings {
-        self.fiber_settings
-    }
-
-    pub fn block_pool(&self) -> &BlockPool {
-        &self.block_pool
     }
 
     pub fn worker(&self, index: usize) -> &'static Worker {

@@ -266,6 +266,13 @@ pub fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     std::iter::successors(first, move |worker| get(worker.next_record.get()))
 }
 
+/// Calls `look` with each run that has not ended. The caller holds no lock of a run.
+pub fn each_run(look: &mut dyn FnMut(&Run)) {
+    all_records().filter(|worker| !worker.has_ended()).for_each(|worker| {
+        worker.with_run_of_first(look);
+    });
+}
+
 /// Resets everything in a child made by fork, before the child uses it: see `process::watch`.
 fn reset_in_child() {
     // SAFETY: no other thread of this process uses this library yet.
@@ -321,11 +328,10 @@ impl Worker {
         run: &Run,
         seed: u64,
     ) {
-        self.block_cache.reset(run.block_pool());
-        let settings = run.fiber_settings();
-        self.stacks.open(settings.stack_size, row.calls_at_once);
-        self.join.set(settings.join);
-        self.float_control.set(settings.float_control);
+        self.block_cache.reset(&run.block_pool);
+        self.stacks.open(run.stack_size, row.calls_at_once);
+        self.join.set(run.config.join);
+        self.float_control.set(run.threads.terms().float());
         self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
         let deque = policy.deque_of(index);

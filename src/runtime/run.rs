@@ -20,7 +20,7 @@ use crate::queue::run_waits::{Circle, Until};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
+use crate::runtime::record::{Attended, Doctor, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::run_wait;
 use crate::runtime::watch::Watch;
@@ -67,12 +67,6 @@ pub struct Request {
 /// SCHED_WARM. Under valgrind, or with a race detector, threads are not kept: the tool reports a
 /// thread that was not joined, or its memory, as a leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
-
-const NO_MEMORY: Errno = Errno(libc::ENOMEM);
-
-fn no_memory(_: NoMemory) -> Errno {
-    NO_MEMORY
-}
 
 thread_local! {
     static LAST_TOTALS: Cell<Option<Totals>> = const { Cell::new(None) };
@@ -123,33 +117,21 @@ impl Run {
         let began = clock::nanos();
         let is_timed = config.stats != Stats::Off || profile.is_some();
         let timed = if is_timed { places } else { 0 };
-        let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began)))).map_err(no_memory)?;
+        let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began))))?;
         let watches = if is_observed { places } else { timed };
         let watch = |i: usize| {
             let phases = phases.get(i).map(|phases| &**phases);
             // SAFETY: `timeline`, `profile` and `phases` are boxed, and belong to the run.
             Ok(unsafe { Watch::new(timeline.as_deref(), profile.as_deref(), phases, i) })
         };
-        let watches = memory::slice(watches, watch).map_err(no_memory)?;
+        let watches = memory::slice(watches, watch)?;
         let (workers, guests) = leases.split_at(request.threads);
-        let records = |leases: &[Lease]| {
-            memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)
-        };
+        let records = |leases: &[Lease]| memory::slice(leases.len(), |i| Ok(leases[i].worker()));
         let (workers, guests) = (records(workers)?, records(guests)?);
         let job =
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
         // SAFETY: the terms live for as long as the run, by the caller's promise.
-        let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) };
-        let threads = threads.map_err(no_memory)?;
-        let fiber_settings = FiberSettings {
-            stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
-            join: config.join,
-            float_control: threads.terms().float(),
-        };
-        let block_pool = BlockPool::default();
-        let end = Event::new();
-        let ends_awaited = AtomicUsize::new(0);
-        let outside = AtomicUsize::new(0);
+        let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) }?;
         Ok(Run {
             threads,
             attended,
@@ -160,8 +142,8 @@ impl Run {
             relief: ReliefState::default(),
             workers,
             guests,
-            block_pool,
-            fiber_settings,
+            block_pool: BlockPool::default(),
+            stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
             report,
             timeline,
             listener,
@@ -169,9 +151,9 @@ impl Run {
             phases,
             watches,
             function_of,
-            end,
-            ends_awaited,
-            outside,
+            end: Event::new(),
+            ends_awaited: AtomicUsize::new(0),
+            outside: AtomicUsize::new(0),
             began,
             config,
             deque,
@@ -203,7 +185,7 @@ impl Run {
     /// Called once, after `make_ready`.
     unsafe fn call_other_workers(&self) {
         // SAFETY: each worker once; the run lives until all jobs of its threads have ended.
-        (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
+        (1..self.workers()).for_each(|i| _ = unsafe { self.threads.start(i) });
     }
 
     /// Closes the records of a run that has ended, or that cannot start. When this returns, the
@@ -283,9 +265,9 @@ fn prepare(request: &Request) -> Terms {
 }
 
 /// Takes records for the workers of the run. They rest again after the run is dropped.
-fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
+fn lease_records(request: &Request) -> Result<Box<[Lease]>, NoMemory> {
     let places = request.threads + request.guests + request.reliefs;
-    memory::slice(places, |_| Lease::new(request.row)).map_err(no_memory)
+    memory::slice(places, |_| Lease::new(request.row))
 }
 
 /// Makes the plan of the policy. (Not inlined, since each policy has a copy of the callers.)
@@ -310,7 +292,7 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
         join: config.join,
         processors: terms.processors(),
         warm: config.warm.unwrap_or(DEFAULT_WARM),
-        poller: Some(descriptors::poller()),
+        poller: Some(&descriptors::POLLER),
     }
 }
 
@@ -325,7 +307,7 @@ pub fn start<P: Policy>(
     let policy; // declared before the run, so dropped after it, like the terms and the leases
     // SAFETY: the terms are dropped after the run.
     let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
-    policy = P::new(&plan(request, &terms, Ends::AtRest)).map_err(no_memory)?;
+    policy = P::new(&plan(request, &terms, Ends::AtRest))?;
     // The three lie on this thread's stack, and other threads use them.
     detector::own(&terms);
     detector::own(&run);
@@ -355,7 +337,7 @@ fn work<P: Policy>(
         // SAFETY: a task that was refused has not left this thread.
         unsafe { observed::unwrap(first, None) };
         run.withdraw();
-        return Err(NO_MEMORY);
+        return Err(NoMemory.into());
     }
     if !policy.starts_asleep() {
         // SAFETY: called once, after `make_ready`.
@@ -426,7 +408,7 @@ impl<P: Policy> Open for OpenRun<P> {
         while_awaited(&self.run, Until::Rest(&rest), &mut || {
             outcome = begin();
             if outcome.is_ok() {
-                run_wait::begin(&rest);
+                run_wait::WAITS.begin(&rest);
                 self.policy.wait_for_rest(&rest);
                 if rest.has_given_up() {
                     outcome = Err(Errno(libc::ETIMEDOUT));
@@ -457,17 +439,17 @@ impl<P: Policy> Open for OpenRun<P> {
 
 /// Starts a run that stays open, on threads of its own.
 pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
-    let terms = memory::boxed(prepare(request)).map_err(no_memory)?;
+    let terms = memory::boxed(prepare(request))?;
     let leases = lease_records(request)?;
     // SAFETY: the terms are dropped after the run, here or in the returned value.
     let run = unsafe { Run::new(request, &terms, &leases, 0) }?;
-    let policy = P::new(&plan(request, &terms, Ends::AfterRelease)).map_err(no_memory)?;
-    let run = memory::boxed(OpenRun { run, policy, leases, terms }).map_err(no_memory)?;
+    let policy = P::new(&plan(request, &terms, Ends::AfterRelease))?;
+    let run = memory::boxed(OpenRun { run, policy, leases, terms })?;
     // SAFETY: called once; the run and the policy keep their addresses in the box.
     unsafe { run.run.make_ready(request.row, &run.policy) };
     let asleep = run.policy.starts_asleep();
     // SAFETY: called once, after `make_ready`. From now on the run has started.
-    if !unsafe { run.run.call(0) } {
+    if !unsafe { run.run.threads.start(0) } {
         run.run.withdraw();
         return Err(Errno(libc::EAGAIN));
     }

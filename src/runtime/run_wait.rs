@@ -1,13 +1,12 @@
 //! A wait of the calling task for a whole run, as an entry in the list of `queue::run_waits`.
 
-use crate::queue::run_gate::RestAwaited;
 use crate::queue::run_waits::{Circle, RunWait, RunWaits, Until, Waiter};
 use crate::runtime::identity;
 use crate::sys::detector;
 use std::ptr;
 
 #[unsafe(link_section = "sched_words")]
-static WAITS: RunWaits = RunWaits::new();
+pub static WAITS: RunWaits = RunWaits::new();
 
 /// The calling task; None: the caller is not a task.
 fn caller() -> Option<Waiter> {
@@ -35,21 +34,6 @@ pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Ci
             Ok(())
         }
     }
-}
-
-/// Notes that the wait for this rest begins now.
-pub fn begin(rest: &RestAwaited) {
-    WAITS.begin(rest);
-}
-
-/// Calls `look` with each wait of the process, under the lock of the list.
-pub fn each(look: &mut dyn FnMut(&RunWait)) {
-    WAITS.each(look);
-}
-
-/// The address of the first wait, for a debugger.
-pub const fn first() -> *const () {
-    WAITS.first()
 }
 
 /// Empties the list in the child of a fork.

@@ -1,7 +1,7 @@
 //! Tasks with a copy of their argument: how they are spawned and run.
 
 use crate::runtime::arg_blocks::{
-    BlockHead, CLASS_MASK, FUNCTION_BYTES, HEADER, HEAP_CLASS, MAX_BYTES, class_for,
+    BlockHead, CLASS_MASK, FUNCTION_BYTES, HEAP_CLASS, MAX_BYTES, class_for,
 };
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
@@ -56,7 +56,7 @@ fn pack_block(
     let (block, class) = if let Some(mine) = mine {
         let class = class_for(bytes);
         // SAFETY: the thread owns the worker, so the run of the worker has not ended.
-        (unsafe { mine.block_cache().take(class) }?, class)
+        (unsafe { mine.block_cache.take(class) }?, class)
     } else {
         // SAFETY: the size of the layout is not 0.
         let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
@@ -98,89 +98,45 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
     unsafe { spawn_filled(f, bytes, fill, worker) }
 }
 
-/// Like `spawn`, for a task with a level: see `Worker::spawn_at`.
-///
-/// # Safety
-/// The contract of `spawn`.
-pub unsafe fn spawn_at(
-    level: Level,
-    f: TaskFn,
-    arg: *const c_void,
-    bytes: usize,
-    worker: &Worker,
-) -> c_int {
-    // SAFETY: as in `spawn`.
-    let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
-    // SAFETY: `run_block` accepts the block.
-    let put = |task| unsafe { worker.spawn_at(level, task) };
-    // SAFETY: as in `spawn`.
-    unsafe { spawn_by(f, bytes, fill, worker.mine(), put) }
-}
-
-/// Like `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the
-/// argument.
-///
-/// # Safety
-/// `header` and `arg` may be read, and `f` accepts a pointer to such a copy.
-pub unsafe fn spawn_with_header(
-    f: TaskFn,
-    header: *const c_void,
-    arg: *const c_void,
-    bytes: usize,
-    worker: &Worker,
-) -> c_int {
-    // SAFETY: both may be read, by the caller's promise; the block has room for both copies.
-    let fill = |copy: *mut u8| unsafe { fill_with_header(copy, header, arg, bytes) };
-    // SAFETY: `f` accepts a pointer to the two copies, which `fill` writes.
-    unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
-}
-
-/// `spawn_with_header` into the queue of a guest's place.
-///
-/// # Safety
-/// The contract of `spawn_with_header`.
-pub unsafe fn queue_with_header(
-    f: TaskFn,
-    header: *const c_void,
-    arg: *const c_void,
-    bytes: usize,
-    guest: Mine,
-) -> c_int {
-    // SAFETY: as in `spawn_with_header`.
-    let fill = |copy: *mut u8| unsafe { fill_with_header(copy, header, arg, bytes) };
-    // SAFETY: by the caller's promise.
-    unsafe { spawn_by(f, HEADER + bytes, fill, Some(guest), |task| guest.queue(task)) }
-}
-
-/// # Safety
-/// `header` and `arg` may be read, and there is room for both copies.
-unsafe fn fill_with_header(copy: *mut u8, header: *const c_void, arg: *const c_void, bytes: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        copy_few(header.cast(), copy, HEADER);
-        copy_few(arg.cast(), copy.add(HEADER), bytes);
-    }
-}
-
-/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes, like `sched_spawn`.
+/// `spawn` with an argument of `bytes` bytes, at most `MAX_BYTES`, which `fill` writes.
 ///
 /// # Safety
 /// `f` accepts a pointer to the bytes that `fill` writes.
 #[inline]
-unsafe fn spawn_filled(f: TaskFn, bytes: usize, fill: impl Fn(*mut u8), worker: &Worker) -> c_int {
+pub unsafe fn spawn_filled(
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+    worker: &Worker,
+) -> c_int {
     let mine = worker.mine();
     let by = mine.map_or(worker, Mine::worker);
     // SAFETY: by the caller's promise.
     unsafe { spawn_by(f, bytes, fill, mine, |task| by.spawn(Some(task.f), task.closure)) }
 }
 
-/// `spawn` into the queue of a guest's place.
+/// `spawn_filled` for a task with a level: see `Worker::spawn_at`.
 ///
 /// # Safety
-/// The contract of `spawn`.
-pub unsafe fn queue(f: TaskFn, arg: *const c_void, bytes: usize, guest: Mine) -> c_int {
-    // SAFETY: as in `spawn`.
-    let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
+/// The contract of `spawn_filled`.
+pub unsafe fn spawn_at(
+    level: Level,
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+    worker: &Worker,
+) -> c_int {
+    // SAFETY: `run_block` accepts the block.
+    let put = |task| unsafe { worker.spawn_at(level, task) };
+    // SAFETY: by the caller's promise.
+    unsafe { spawn_by(f, bytes, fill, worker.mine(), put) }
+}
+
+/// `spawn_filled` into the queue of a guest's place.
+///
+/// # Safety
+/// The contract of `spawn_filled`.
+pub unsafe fn queue(f: TaskFn, bytes: usize, fill: impl FnOnce(*mut u8), guest: Mine) -> c_int {
     // SAFETY: by the caller's promise.
     unsafe { spawn_by(f, bytes, fill, Some(guest), |task| guest.queue(task)) }
 }
@@ -226,7 +182,7 @@ pub(super) unsafe fn give_back(closure: *mut c_void, mine: Option<Mine>) {
     let (block, class) = block_of(closure);
     match mine {
         // SAFETY: the block is of the worker's run, and nobody else uses it.
-        Some(mine) if class != HEAP_CLASS => unsafe { mine.block_cache().put(block, class) },
+        Some(mine) if class != HEAP_CLASS => unsafe { mine.block_cache.put(block, class) },
         // SAFETY: `pack` has allocated the block with this layout.
         _ => unsafe {
             std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - FUNCTION_BYTES), HEAP_LAYOUT);

@@ -5,7 +5,7 @@ use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
 use crate::sync::crowd::{SERVER, Server};
-use crate::sync::outside::{Count, Outside};
+use crate::sync::outside::Outside;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
 use std::ffi::c_void;
@@ -28,7 +28,7 @@ pub enum Waiter {
 
 /// The threads that sleep as `Waiter::Thread` and were not woken.
 #[unsafe(link_section = "sched_words")]
-static OUTSIDE: Outside = Outside::new();
+pub static OUTSIDE: Outside = Outside::new();
 
 /// How many sleeping threads occupy no worker, and have left none for a section. Relaxed: a value
 /// that is wrong for a moment only changes or delays a report of a deadlock (`inspect::doubt`).
@@ -59,12 +59,6 @@ impl Drop for SleepingThread {
 /// The number of waiting threads that are in no run.
 pub fn lone_threads() -> usize {
     LONE.load(Ordering::Relaxed)
-}
-
-/// Calls `work` with the number of sleeping threads. Returns that number and the result of `work`.
-/// None if the number has changed during the call, or `work` returns None.
-pub fn while_threads_wait<R>(work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
-    OUTSIDE.unchanged_while(work)
 }
 
 /// Resets the counts in the child of a fork.

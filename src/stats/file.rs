@@ -21,7 +21,7 @@
 
 use crate::settings::Shown;
 use crate::sys::errno::{self, Errno};
-use crate::sys::memory;
+use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::{Out, Patience, write_all};
 use std::ffi::{CStr, c_int};
 use std::fmt::Write;
@@ -29,8 +29,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
-
-const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
 /// A value of a variable, and the file for which it stands as long as the process lives.
 struct Named {
@@ -61,11 +59,10 @@ impl Named {
             next = named.next;
         }
         let path = absolute(value)?;
-        let value = memory::list(value.to_bytes_with_nul().iter().copied());
-        let value = value.map_err(|_| NO_MEMORY)?;
+        let value = memory::list(value.to_bytes_with_nul().iter().copied())?;
         let next = ALL.load(Ordering::Acquire);
         let named = Named { variable, value, path, told: AtomicI32::new(0), next };
-        let named = Box::into_raw(memory::boxed(named).map_err(|_| NO_MEMORY)?);
+        let named = Box::into_raw(memory::boxed(named)?);
         loop {
             // SAFETY: `named` is not null, and not in the list yet.
             let next = unsafe { (*named).next }.cast_mut();
@@ -112,7 +109,7 @@ fn absolute(path: &CStr) -> Result<Vec<u8>, Errno> {
     let mut all = Vec::new();
     if !path.to_bytes().starts_with(b"/") {
         const MOST: usize = libc::PATH_MAX as usize;
-        all.try_reserve_exact(MOST).map_err(|_| NO_MEMORY)?;
+        all.try_reserve_exact(MOST).map_err(|_| NoMemory)?;
         all.resize(MOST, 0);
         // SAFETY: `all` has room for `MOST` bytes.
         if unsafe { libc::getcwd(all.as_mut_ptr().cast(), MOST) }.is_null() {
@@ -122,7 +119,7 @@ fn absolute(path: &CStr) -> Result<Vec<u8>, Errno> {
         all.truncate(end);
         all.push(b'/'); // there is room: this replaces getcwd's zero byte
     }
-    all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
+    all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NoMemory)?;
     all.extend_from_slice(path.to_bytes_with_nul());
     Ok(all)
 }
@@ -160,7 +157,7 @@ impl File {
     /// The file whose path `rename` makes from this file's path. `rename` adds a zero byte, and
     /// returns None if there is no memory.
     pub fn renamed(self, rename: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<File, Errno> {
-        Ok(File { own: Some(rename(self.path()).ok_or(NO_MEMORY)?), kind: libc::S_IFREG, ..self })
+        Ok(File { own: Some(rename(self.path()).ok_or(NoMemory)?), kind: libc::S_IFREG, ..self })
     }
 
     pub fn path(&self) -> &[u8] {

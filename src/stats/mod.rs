@@ -42,10 +42,6 @@ impl Counter {
     pub fn set(&self, value: usize) {
         self.0.store(value, Ordering::Relaxed);
     }
-
-    fn clear(&self) {
-        self.set(0);
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +104,7 @@ macro_rules! counters {
             }
 
             pub fn clear(&self) {
-                $(self.$name.clear();)+
+                $(self.$name.set(0);)+
             }
         }
 

@@ -3,6 +3,7 @@
 
 use crate::sys::atomic::{AtomicPtr, MODEL, Ordering};
 use crate::sys::detector;
+use crate::sys::errno::Errno;
 use std::alloc::Layout;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -11,6 +12,12 @@ use std::ptr;
 /// The allocator has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
+
+impl From<NoMemory> for Errno {
+    fn from(_: NoMemory) -> Errno {
+        Errno(libc::ENOMEM)
+    }
+}
 
 /// A boxed slice of `n` values; `make` makes each value from its index.
 pub fn slice<T>(

@@ -4,6 +4,7 @@
 //! beginning at that address.
 
 use crate::trace::event::{Event, Kind};
+use crate::trace::steps;
 use crate::trace::track::Track;
 
 /// The events of nodes that begin, sorted by node and time.
@@ -14,17 +15,8 @@ impl Edges {
     /// Returns no edges if there is no memory.
     pub fn of(tracks: &[Track]) -> Edges {
         let mut ends = Vec::new();
-        for (worker, track) in tracks.iter().enumerate() {
-            let all = track.ring().events();
-            for event in all.filter(|event| event.kind == Kind::Edge && event.length == 1) {
-                if ends.try_reserve(1).is_err() {
-                    return Edges::default();
-                }
-                ends.push(Event { worker: worker as u16, ..event }); // within the capacity
-            }
-        }
-        ends.sort_unstable_by_key(|event| (event.task, event.time));
-        Edges(ends)
+        let is_end = |event: &Event, _: &[Event]| event.kind == Kind::Edge && event.length == 1;
+        steps::add(&mut ends, tracks, is_end).map_or(Edges::default(), |()| Edges(ends))
     }
 
     /// The beginning of the node to which the edge leads, if it was recorded.

@@ -14,87 +14,79 @@ pub const OUTSIDE: u16 = u16::MAX;
 
 const _: () = assert!(crate::sys::processors::MOST_WORKERS < OUTSIDE as usize);
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+/// Declares an enum, and the list of its values.
+macro_rules! values {
+    ($(#[$doc:meta])* $enum:ident { $($(#[$vdoc:meta])* $name:ident),+ $(,)? }) => {
+        $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Kind { $($(#[$doc])* $name),+ }
+        pub enum $enum { $($(#[$vdoc])* $name),+ }
 
-        impl Kind {
-            const ALL: &[Kind] = &[$(Kind::$name),+];
+        impl $enum {
+            const ALL: &[$enum] = &[$($enum::$name),+];
         }
     };
 }
 
-kinds! {
-    /// A task begins. `worker` spawned it `length` ticks ago.
-    Begin,
-    /// The task that began last, or was resumed last, has ended.
-    End,
-    /// The worker leaves all tasks that are open on this track; the youngest one is suspended.
-    Suspend,
-    /// A suspended task resumes. `worker` woke it `length` ticks ago.
-    Resume,
-    /// The worker leaves all tasks that are open on this track; any worker may resume the youngest.
-    Leave,
-    /// A task resumes. It was left before, or it lies below a task that has ended.
-    Again,
-    /// `length` tasks have run in `task` ticks from `time` on; `function` is the oldest one's.
-    Merged,
-    /// The worker has taken a task from the queue of `worker`.
-    Steal,
-    /// The worker has raided the queue of `worker`.
-    Raid,
-    /// The worker has slept for `length` ticks and wakes up now.
-    Slept,
-    /// The worker has woken others; `length` is their number.
-    Wake,
-    /// The task has begun a blocking section.
-    Block,
-    /// A task resumes. Its blocking section ended `length` ticks ago.
-    Unblock,
-    /// `length` is the number of workers that have tasks from now on.
-    Busy,
-    /// `length` is the number of tasks in the worker's queue.
-    Queue,
-    /// An edge of the order among tasks. `task` is the address of the node to which it leads.
-    /// `length` is 0 where a predecessor ends, and 1 where the node begins, for all edges to it.
-    Edge,
+values! {
+    /// What is recorded.
+    Kind {
+        /// A task begins. `worker` spawned it `length` ticks ago.
+        Begin,
+        /// The task that began last, or was resumed last, has ended.
+        End,
+        /// The worker leaves all tasks that are open on this track; the youngest one is suspended.
+        Suspend,
+        /// A suspended task resumes. `worker` woke it `length` ticks ago.
+        Resume,
+        /// The worker leaves all tasks that are open on this track; any worker may resume the
+        /// youngest.
+        Leave,
+        /// A task resumes. It was left before, or it lies below a task that has ended.
+        Again,
+        /// `length` tasks have run in `task` ticks from `time` on; `function` is the oldest one's.
+        Merged,
+        /// The worker has taken a task from the queue of `worker`.
+        Steal,
+        /// The worker has raided the queue of `worker`.
+        Raid,
+        /// The worker has slept for `length` ticks and wakes up now.
+        Slept,
+        /// The worker has woken others; `length` is their number.
+        Wake,
+        /// The task has begun a blocking section.
+        Block,
+        /// A task resumes. Its blocking section ended `length` ticks ago.
+        Unblock,
+        /// `length` is the number of workers that have tasks from now on.
+        Busy,
+        /// `length` is the number of tasks in the worker's queue.
+        Queue,
+        /// An edge of the order among tasks. `task` is the address of the node to which it leads.
+        /// `length` is 0 where a predecessor ends, and 1 where the node begins, for all edges to it.
+        Edge,
+    }
 }
 
-/// The kind of object that a task waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Wait {
-    /// Unknown, or nothing: the task has only let others go first.
-    Other,
-    Mutex,
-    Condition,
-    Semaphore,
-    Barrier,
-    Join,
-    Group,
-    Channel,
-    Sleep,
-    Descriptor,
-    Event,
+values! {
+    /// The kind of object that a task waits for.
+    Wait {
+        /// Unknown, or nothing: the task has only let others go first.
+        Other,
+        Mutex,
+        Condition,
+        Semaphore,
+        Barrier,
+        Join,
+        Group,
+        Channel,
+        Sleep,
+        Descriptor,
+        Event,
+    }
 }
 
 impl Wait {
-    const ALL: &[Wait] = &[
-        Wait::Other,
-        Wait::Mutex,
-        Wait::Condition,
-        Wait::Semaphore,
-        Wait::Barrier,
-        Wait::Join,
-        Wait::Group,
-        Wait::Channel,
-        Wait::Sleep,
-        Wait::Descriptor,
-        Wait::Event,
-    ];
-
     /// The word for the wait in a timeline.
     pub fn word(self) -> &'static str {
         match self {

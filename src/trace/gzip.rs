@@ -10,6 +10,7 @@
 //! runs it contains. Rejected: a member for each run; some viewers read only the first one.
 
 use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
 use crate::sys::zlib::{Compressor, Flush, Zlib};
 
 /// The checksum of a text.
@@ -52,11 +53,10 @@ pub struct Gzip {
 impl Gzip {
     /// Begins a file, or continues one behind a full flush; `before` is the checksum of its text.
     pub fn new(zlib: Zlib, before: Option<Sum>) -> Result<Gzip, Errno> {
-        let no_memory = Errno(libc::ENOMEM);
         let mut room = Vec::new();
-        room.try_reserve_exact(ROOM).map_err(|_| no_memory)?;
+        room.try_reserve_exact(ROOM).map_err(|_| NoMemory)?;
         room.resize(ROOM, 0);
-        let compressor = Compressor::new(zlib).map_err(|_| no_memory)?;
+        let compressor = Compressor::new(zlib)?;
         let state = State { sum: before.unwrap_or(Sum::EMPTY), is_new: before.is_none() };
         Ok(Gzip { zlib, compressor, state, room })
     }

@@ -54,11 +54,10 @@ pub struct Run<'a> {
 
 /// Writes the events of the run. `flows` counts the arrows of the file.
 pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
-    let mut names = Names::default();
     let workers = run.workers;
     let lost = run.tracks.iter().map(|track| track.ring().first()).sum::<usize>();
     let (steps, edges) = (&Steps::of(run.tracks), &Edges::of(run.tracks));
-    let text = Text { run, steps, edges, out };
+    let mut text = Text { run, steps, edges, names: Names::default(), flows, out };
     text.out.begin_event()?;
     write!(
         text.out,
@@ -66,7 +65,6 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
          {}, {workers} workers\",\"lost_events\":{lost},\"unseen_tasks\":{}}}}}",
         run.number, run.number, run.kind, run.unseen
     )?;
-    let mut text = text;
     for (worker, track) in run.tracks.iter().enumerate() {
         if worker >= workers && track.ring().events().next().is_none() {
             continue; // no guest was here
@@ -83,9 +81,9 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
         let (mut open, mut now) = (Slices::default(), clock::ticks());
         for event in track.ring().events() {
             now = now.max(event.time);
-            text.event(worker, event, &mut open, &mut names, flows)?;
+            text.event(worker, event, &mut open)?;
         }
-        text.end_all(worker, now, &mut open, &mut names)?;
+        text.end_all(worker, now, &mut open)?;
     }
     if lost > 0 {
         output::say(format_args!(
@@ -93,7 +91,7 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
              SCHED_TRACE_MERGE needs less"
         ));
     }
-    names.nameless().into_iter().for_each(say_nameless);
+    text.names.nameless().into_iter().for_each(say_nameless);
     Ok(())
 }
 
@@ -119,6 +117,9 @@ struct Text<'a> {
     run: &'a Run<'a>,
     steps: &'a Steps,
     edges: &'a Edges,
+    names: Names,
+    /// How many arrows the file has.
+    flows: &'a mut u64,
     out: &'a mut Stream,
 }
 
@@ -144,63 +145,54 @@ impl Text<'_> {
         write!(self.out, "{{\"ph\":\"{phase}\",\"pid\":{run},\"tid\":{worker},\"ts\":{time}")
     }
 
-    fn event(
-        &mut self,
-        worker: usize,
-        event: Event,
-        open: &mut Slices,
-        names: &mut Names,
-        flows: &mut u64,
-    ) -> fmt::Result {
+    fn event(&mut self, worker: usize, event: Event, open: &mut Slices) -> fmt::Result {
         let Event { time, kind, worker: other, length, task, function, .. } = event;
         match kind {
             Kind::Begin | Kind::Again | Kind::Resume | Kind::Unblock => {
                 match kind {
-                    Kind::Resume => self.wait('e', worker, time, &event, names)?,
+                    Kind::Resume => self.wait('e', worker, time, &event)?,
                     Kind::Unblock => {
-                        self.wait('e', worker, time.saturating_sub(length), &event, names)?;
+                        self.wait('e', worker, time.saturating_sub(length), &event)?;
                     }
                     _ => {}
                 }
                 if kind == Kind::Begin {
-                    self.life('b', worker, time, &event, None, names)?;
+                    self.life('b', worker, time, &event, None)?;
                 }
                 self.begin('B', worker, time)?;
-                write_name(names, function, self.out)?;
+                self.name(function)?;
                 self.out.write_str("}")?;
                 open.push(event);
                 if kind != Kind::Begin {
                     self.migrate(worker, &event)?;
                 }
                 if kind == Kind::Unblock {
-                    self.unblock(worker, &event, flows)?;
+                    self.unblock(worker, &event)?;
                 }
                 if matches!(kind, Kind::Begin | Kind::Resume) && other != OUTSIDE {
                     let name = if kind == Kind::Begin { "spawn" } else { "wake" };
-                    *flows += 1;
                     let from = time.saturating_sub(length);
-                    self.arrow("\"s\"", name, usize::from(other), from, *flows)?;
-                    self.arrow("\"f\",\"bp\":\"e\"", name, worker, time, *flows)?;
+                    self.arrow(name, (usize::from(other), from), (worker, time))?;
                 }
             }
             Kind::End => {
                 let ended = open.innermost();
-                self.end(worker, time, open, names)?;
+                self.end(worker, time, open)?;
                 if let Some(task) = ended {
-                    self.life('e', worker, time, &task, None, names)?;
+                    self.life('e', worker, time, &task, None)?;
                 }
             }
             Kind::Suspend | Kind::Leave => {
-                self.end_all(worker, time, open, names)?;
+                self.end_all(worker, time, open)?;
                 if kind == Kind::Suspend {
-                    self.wait('b', worker, time, &event, names)?;
+                    self.wait('b', worker, time, &event)?;
                 }
             }
             Kind::Merged => {
                 self.begin('X', worker, time)?;
                 let length = Micros(self.length(time, task));
                 write!(self.out, ",\"dur\":{length}")?;
-                write_times(names, event.length, function, self.out)?;
+                self.times(event.length, function)?;
                 write!(self.out, ",\"args\":{{\"tasks\":{}}}}}", event.length)?;
             }
             Kind::Slept => {
@@ -226,15 +218,13 @@ impl Text<'_> {
             }
             Kind::Block => {
                 self.task_instant("block", worker, &event)?;
-                self.wait('b', worker, time, &event, names)?;
+                self.wait('b', worker, time, &event)?;
             }
             Kind::Edge => {
                 let leads_from_here = length == 0;
                 let end = self.edges.end_of(&event).filter(|_| leads_from_here);
                 if let Some(&Event { time: begins, worker: to, .. }) = end {
-                    *flows += 1;
-                    self.arrow("\"s\"", "edge", worker, time, *flows)?;
-                    self.arrow("\"f\",\"bp\":\"e\"", "edge", usize::from(to), begins, *flows)?;
+                    self.arrow("edge", (worker, time), (usize::from(to), begins))?;
                 }
             }
             Kind::Busy => {
@@ -265,16 +255,14 @@ impl Text<'_> {
     }
 
     /// The task resumes after a blocking section.
-    fn unblock(&mut self, worker: usize, event: &Event, flows: &mut u64) -> fmt::Result {
+    fn unblock(&mut self, worker: usize, event: &Event) -> fmt::Result {
         self.task_instant("unblock", worker, event)?;
         let before = self
             .steps
             .before(event.task, event.time)
             .filter(|before| before.kind == Kind::Block && usize::from(before.worker) != worker);
         let Some(&Event { worker: from, time: begun, .. }) = before else { return Ok(()) };
-        *flows += 1;
-        self.arrow("\"s\"", "unblock", usize::from(from), begun, *flows)?;
-        self.arrow("\"f\",\"bp\":\"e\"", "unblock", worker, event.time, *flows)
+        self.arrow("unblock", (usize::from(from), begun), (worker, event.time))
     }
 
     fn task_instant(&mut self, name: &str, worker: usize, event: &Event) -> fmt::Result {
@@ -289,17 +277,11 @@ impl Text<'_> {
     }
 
     /// Ends the innermost slice. False if none is open. (Its beginning may have been dropped.)
-    fn end(
-        &mut self,
-        worker: usize,
-        time: u64,
-        open: &mut Slices,
-        names: &mut Names,
-    ) -> Result<bool, fmt::Error> {
+    fn end(&mut self, worker: usize, time: u64, open: &mut Slices) -> Result<bool, fmt::Error> {
         let Some(slice) = open.pop() else { return Ok(false) };
         self.begin('E', worker, time)?;
         if let Some(Event { kind, worker: by, task, function, .. }) = slice {
-            write_name(names, function, self.out)?;
+            self.name(function)?;
             write!(self.out, ",\"args\":{{\"task\":{task}")?;
             if kind == Kind::Begin && by != OUTSIDE {
                 write!(self.out, ",\"spawned_by\":{by}")?;
@@ -310,35 +292,22 @@ impl Text<'_> {
         Ok(true)
     }
 
-    fn end_all(
-        &mut self,
-        worker: usize,
-        time: u64,
-        open: &mut Slices,
-        names: &mut Names,
-    ) -> fmt::Result {
-        while self.end(worker, time, open, names)? {}
+    fn end_all(&mut self, worker: usize, time: u64, open: &mut Slices) -> fmt::Result {
+        while self.end(worker, time, open)? {}
         Ok(())
     }
 
     /// Begins or ends, at this tick, the time in which a task waits or is in a blocking section.
-    fn wait(
-        &mut self,
-        phase: char,
-        worker: usize,
-        ticks: u64,
-        event: &Event,
-        names: &mut Names,
-    ) -> fmt::Result {
+    fn wait(&mut self, phase: char, worker: usize, ticks: u64, event: &Event) -> fmt::Result {
         let category = match event.kind {
             Kind::Block | Kind::Unblock => "blocked",
             _ => event.wait.word(),
         };
         self.begin(phase, worker, ticks)?;
         let (run, task) = (self.run.number, event.task);
-        write!(self.out, ",\"name\":\"{}: {category}\"", names.get(event.function))?;
+        write!(self.out, ",\"name\":\"{}: {category}\"", self.names.get(event.function))?;
         write!(self.out, ",\"cat\":\"{category}\",\"id\":\"{run}.{task:x}\"}}")?;
-        self.life(phase, worker, ticks, event, Some(category), names)
+        self.life(phase, worker, ticks, event, Some(category))
     }
 
     /// If the task has a slice of its life, begins or ends it, or a wait inside it, at this tick.
@@ -349,7 +318,6 @@ impl Text<'_> {
         ticks: u64,
         event: &Event,
         wait: Option<&str>,
-        names: &mut Names,
     ) -> fmt::Result {
         let Event { task, function, .. } = *event;
         if self.run.lives == Switch::Off || !self.steps.has(task) {
@@ -357,37 +325,35 @@ impl Text<'_> {
         }
         self.begin(phase, worker, ticks)?;
         let (run, between) = (self.run.number, wait.map_or("", |_| ": "));
-        let (name, wait) = (names.get(function), wait.unwrap_or_default());
+        let (name, wait) = (self.names.get(function), wait.unwrap_or_default());
         write!(self.out, ",\"name\":\"{name}{between}{wait}\"")?;
         write!(self.out, ",\"cat\":\"life\",\"id\":\"{run}.{task:x}\"}}")
     }
 
-    fn arrow(
-        &mut self,
-        end: &str,
-        name: &str,
-        worker: usize,
-        time: u64,
-        number: u64,
-    ) -> fmt::Result {
-        let (run, time) = (self.run.number, self.time(time));
-        self.out.begin_event()?;
-        write!(
-            self.out,
-            "{{\"ph\":{end},\"pid\":{run},\"tid\":{worker},\"ts\":{time},\"name\":\"{name}\",\"cat\":\
-             \"{name}\",\"id\":{number}}}"
-        )
+    /// Writes an arrow between two workers and ticks.
+    fn arrow(&mut self, name: &str, from: (usize, u64), to: (usize, u64)) -> fmt::Result {
+        *self.flows += 1;
+        for (end, (worker, ticks)) in [("\"s\"", from), ("\"f\",\"bp\":\"e\"", to)] {
+            let (run, number, time) = (self.run.number, *self.flows, self.time(ticks));
+            self.out.begin_event()?;
+            write!(
+                self.out,
+                "{{\"ph\":{end},\"pid\":{run},\"tid\":{worker},\"ts\":{time},\"name\":\"{name}\",\
+                 \"cat\":\"{name}\",\"id\":{number}}}"
+            )?;
+        }
+        Ok(())
     }
-}
 
-fn write_name(names: &mut Names, function: usize, out: &mut dyn Write) -> fmt::Result {
-    write!(out, ",\"name\":\"{}\"", names.get(function))
-}
+    fn name(&mut self, function: usize) -> fmt::Result {
+        write!(self.out, ",\"name\":\"{}\"", self.names.get(function))
+    }
 
-/// Writes the member `name` of `n` merged tasks.
-fn write_times(names: &mut Names, n: u64, function: usize, out: &mut dyn Write) -> fmt::Result {
-    match n {
-        1 => write_name(names, function, out),
-        _ => write!(out, ",\"name\":\"{n} × {}\"", names.get(function)),
+    /// Writes the member `name` of `n` merged tasks.
+    fn times(&mut self, n: u64, function: usize) -> fmt::Result {
+        match n {
+            1 => self.name(function),
+            _ => write!(self.out, ",\"name\":\"{n} × {}\"", self.names.get(function)),
+        }
     }
 }

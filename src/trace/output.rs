@@ -32,7 +32,7 @@ use crate::lock::mutex::Mutex;
 use crate::stats::file::{File, Place, without_signals};
 use crate::sys::clock::nanos;
 use crate::sys::errno::Errno;
-use crate::sys::memory::{NoMemory, Text};
+use crate::sys::memory::Text;
 use crate::sys::output::{Patience, write_all, write_all_at};
 use crate::sys::zlib::Zlib;
 use std::ffi::CStr;
@@ -92,10 +92,6 @@ pub struct Output {
 pub const VARIABLE: &str = "SCHED_TRACE";
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
-
-fn no_memory(_: NoMemory) -> Errno {
-    NO_MEMORY
-}
 
 /// The end of the text of a file.
 const END: &str = "\n]\n";
@@ -346,16 +342,14 @@ impl Stream {
         let length;
         match &mut self.gzip {
             Some(gzip) => {
-                gzip.add(text, &mut |part| out.add(part).map_err(no_memory))?;
+                gzip.add(text, &mut |part| Ok(out.add(part)?))?;
                 length = out.0.len();
-                end.map_or(Ok(()), |end| {
-                    gzip.end(end, &mut |part| out.add(part).map_err(no_memory))
-                })?;
+                end.map_or(Ok(()), |end| gzip.end(end, &mut |part| Ok(out.add(part)?)))?;
             }
             None => {
-                out.add(text).map_err(no_memory)?;
+                out.add(text)?;
                 length = text.len();
-                out.add(end.unwrap_or_default()).map_err(no_memory)?;
+                out.add(end.unwrap_or_default())?;
             }
         }
         let fd = self.fd.as_raw_fd();
@@ -380,7 +374,7 @@ impl Stream {
 impl Write for Stream {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.error.is_none() {
-            self.error = Text(&mut self.buffer).add(text.as_bytes()).map_err(no_memory).err();
+            self.error = Text(&mut self.buffer).add(text.as_bytes()).err().map(Errno::from);
         }
         if self.error.is_none() { Ok(()) } else { Err(fmt::Error) }
     }

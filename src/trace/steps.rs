@@ -45,9 +45,9 @@ impl Steps {
     }
 }
 
-/// Adds the events for which `wanted` returns true, and sorts all. `wanted` also gets the sorted
-/// events that were there before the call. None means that there is no memory.
-fn add(
+/// Adds the events for which `wanted` returns true, and sorts all by task and time. `wanted` also
+/// gets the sorted events that were there before the call. None means that there is no memory.
+pub(super) fn add(
     steps: &mut Vec<Event>,
     tracks: &[Track],
     wanted: impl Fn(&Event, &[Event]) -> bool,

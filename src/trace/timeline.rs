@@ -6,7 +6,7 @@ use crate::stats::file;
 use crate::sys::clock::{Calibration, Moment, ticks_in};
 use crate::sys::errno::Errno;
 use crate::sys::futex::Futex;
-use crate::sys::memory::{self, NoMemory};
+use crate::sys::memory;
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::time::Instant;
 use crate::threads::watcher::LAST_LOOK;
@@ -78,10 +78,6 @@ pub fn after_fork_in_child() {
     output::after_fork_in_child();
 }
 
-fn no_memory(_: NoMemory) -> Errno {
-    Errno(libc::ENOMEM)
-}
-
 impl Timeline {
     /// The timeline that `config` asks for. The run has `workers` workers, and `places` places for
     /// these and for guests (`policy::guests`). Returns None if `config` asks for no timeline;
@@ -100,11 +96,10 @@ impl Timeline {
         places: usize,
     ) -> Result<Box<Timeline>, Errno> {
         let output = Output::new(path)?; // before `begin`: the file's time begins here
-        let shared = Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING));
-        let shared = memory::boxed(shared).map_err(no_memory)?;
+        let shared = memory::boxed(Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING)))?;
         // SAFETY: the box lives as long as the tracks.
         let track = |i| unsafe { Track::new(&raw const *shared, i as u16, config.trace_size) };
-        let tracks = memory::slice(places, track).map_err(no_memory)?;
+        let tracks = memory::slice(places, track)?;
         let timeline = Timeline {
             tracks,
             workers,
@@ -117,7 +112,7 @@ impl Timeline {
             state: Futex::new(UNWRITTEN),
             next: Cell::new(ptr::null()),
         };
-        let timeline = memory::boxed(timeline).map_err(no_memory)?;
+        let timeline = memory::boxed(timeline)?;
         OPEN.with(|open| timeline.next.set(mem::replace(&mut open.0, &raw const *timeline)));
         Ok(timeline)
     }

@@ -22,34 +22,18 @@ use std::ptr;
 
 const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
-/// The way in which a child is made.
-pub trait Birth: 'static {
-    const IS_FORK: bool;
-}
-
-pub struct BySpawn;
-
-impl Birth for BySpawn {
-    const IS_FORK: bool = false;
-}
-
-pub struct ByFork;
-
-impl Birth for ByFork {
-    const IS_FORK: bool = true;
-}
-
 /// The child of a spawn or a fork. If the switches are
 /// [`Instrumented`](crate::fiber::Instrumented), `fork` learns from the return value that no queue
 /// has room, and runs the task in another way.
-pub struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
+pub struct Child<P, I: Instrumentation, const IS_FORK: bool>(PhantomData<(P, I)>);
 
-impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, B, I> {
-    const NAME: &'static str =
-        if B::IS_FORK { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
+impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> ProgramFunction
+    for Child<P, I, IS_FORK>
+{
+    const NAME: &'static str = if IS_FORK { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
 }
 
-impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
+impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> Callee for Child<P, I, IS_FORK> {
     /// `f` is the function of a spawned task, or the address of a forked task's descriptor.
     #[inline(always)]
     unsafe extern "C" fn run(
@@ -70,7 +54,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         }
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
         fiber.spawner_context.set(context);
-        if B::IS_FORK {
+        if IS_FORK {
             fiber.descriptor.set(ptr::with_exposed_provenance(f));
         }
         fiber.make_current(worker);
@@ -195,7 +179,7 @@ unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int
     0
 }
 
-impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
+impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> Child<P, I, IS_FORK> {
     /// The rest of `run`, after the deque's quick push has failed.
     ///
     /// # Safety
@@ -217,7 +201,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
                 spawner_fiber.child_fiber.set(fiber);
                 spawner_fiber.make_current(worker);
                 let next: switch::Refused =
-                    if B::IS_FORK && !I::IS_ON { fork_refused } else { refused };
+                    if IS_FORK && !I::IS_ON { fork_refused } else { refused };
                 switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
             Self::call(f, closure, worker, fiber);
@@ -264,8 +248,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
             if !policy.has_injected() {
                 return worker.call_at_once(task);
             }
-            let task =
-                if B::IS_FORK { forked::queued_task(&*fiber.descriptor.get()) } else { task };
+            let task = if IS_FORK { forked::queued_task(&*fiber.descriptor.get()) } else { task };
             if policy.spawn(worker.owned(), task).is_err() {
                 fiber.first_task.set(Some(task));
             }
@@ -290,7 +273,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     unsafe fn task(f: usize, closure: *mut c_void) -> Task {
         // SAFETY: `f` is what `fork` or `spawn` has passed, by the caller's promise.
         let f = unsafe {
-            if B::IS_FORK {
+            if IS_FORK {
                 (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
             } else {
                 mem::transmute::<usize, TaskFn>(f)
@@ -306,7 +289,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// The task has ended.
     #[inline(always)]
     unsafe fn end_unawaited(fiber: &Fiber) {
-        if B::IS_FORK {
+        if IS_FORK {
             // SAFETY: the descriptor lives until it is joined, and it is not joined yet.
             unsafe { (*fiber.descriptor.get()).end_unawaited() };
         }
@@ -315,7 +298,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// Marks a forked child as ended, and wakes the waiter if there is one.
     #[inline(always)]
     fn end(fiber: &Fiber, worker: &Worker) {
-        if B::IS_FORK {
+        if IS_FORK {
             // SAFETY: the descriptor lives until the task has ended; the caller owns the worker.
             unsafe { forked::end(&*fiber.descriptor.get(), worker) };
         }
