@@ -404,7 +404,7 @@ pub mod tests {
 
     #[test]
     fn french_numbers_have_commas() {
-        let place = "{{ns(\"lab fib steal 2\")}} {{tasks(\"lab fib none\")}}\n";
+        let place = "{{about(\"lab iteration\")}} {{tasks(\"lab fib none\")}}\n";
         let set = |lang| format!("{{% set lang = \"{lang}\" %}}\n{place}");
         let text = filled(&format!("{place}{}{}", set("fr"), set("en"))).unwrap();
         let lines: Vec<&str> = text.lines().collect();

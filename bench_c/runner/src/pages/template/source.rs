@@ -167,7 +167,7 @@ impl Source {
         Ok(match verb {
             "figure" | "drawing" => self.figure(rest)?,
             "see" => self.number(rest)?.to_string(),
-            "about" => self.about(&words)?,
+            "about" => self.about(&words, language)?,
             "grain" => language.number(self.task_ns(rest).context("iterations")?),
             "gain" => language.number(self.gain(rest).context("not measured")?.median),
             "count" => language.grouped(self.quartiles("value", rest)?.median.round() as u64),
@@ -344,7 +344,7 @@ impl Source {
         ))
     }
 
-    fn about(&self, words: &[&str]) -> Result<String> {
+    fn about(&self, words: &[&str], language: Language) -> Result<String> {
         let [session, field] = words else { bail!("a session and a field") };
         let about = &self.data.session(session)?.about;
         let machine = &about.machine;
@@ -358,6 +358,9 @@ impl Source {
             "kernel" => machine.kernel.clone(),
             "commit" => machine.commit.clone().context("no commit")?,
             "rounds" => about.rounds.to_string(),
+            "seconds" => format!("{:.0}", about.total_seconds),
+            "iteration" => language.number(about.iteration_ns),
+            "ours" => language.number(about.cores_ours),
             "systems" => about.others().join("; "),
             // Nothing for a session without failures.
             "failures" if about.failures.is_empty() => String::new(),
