@@ -163,7 +163,7 @@ pub unsafe extern "C" fn spawn<P: HasChildren<I>, I: Instrumentation>(
     worker: &Worker,
 ) -> c_int {
     if !worker.is_mine() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `f` accepts `closure`; the policy of an owned worker is `P`.
         return unsafe { spawn_by_other::<P, I>(f, closure, worker) };
     }
     match (f, child_fiber(worker)) {
@@ -196,7 +196,7 @@ unsafe extern "C" fn spawn_by_other<P: HasChildren<I>, I: Instrumentation>(
     match worker.mine_in_slot() {
         // SAFETY: both workers are in the same run, so they have the same policy.
         Some(mine) => unsafe { spawn::<P, I>(f, closure, mine.worker()) },
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
+        // SAFETY: `f` accepts `closure`.
         None => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
     }
 }
@@ -241,7 +241,7 @@ fn child_fiber(worker: &Worker) -> Option<&Fiber> {
 /// The caller owns the worker, the policy of whose run is `P`.
 #[inline]
 unsafe fn is_too_deep<P: DequePolicy>(worker: &Worker) -> bool {
-    // SAFETY: the owner is on the fiber; by the caller's promise the deque has this type.
+    // SAFETY: the owner is on the fiber, and the policy `P` has a deque of this type.
     unsafe {
         (*worker.fiber.get()).nesting.get() >= MOST_NESTED
             || worker.deque::<P::Deque>().len_hint() >= MOST_NESTED as usize
@@ -328,7 +328,7 @@ unsafe extern "C" fn fork_slowly<P: HasChildren<I>, I: Instrumentation>(
     worker: &Worker,
 ) {
     let Some(task) = f else { misuse("sched_fork", "f is NULL") };
-    // SAFETY: `owned`: compared just now. The rest: by the caller's promise.
+    // SAFETY: `owned`: compared just now. The descriptor lives until it is joined.
     unsafe {
         if worker.is_mine() && add_child_fiber(worker.owned()).is_some() {
             return fork::<P, I>(forked, f, closure, worker);

@@ -92,7 +92,7 @@ pub(super) unsafe fn finish_switch(worker: &Worker, word: *mut c_void) -> bool {
 /// The address was stored, and the context was not continued since.
 #[inline(always)]
 pub(super) unsafe fn spawner_fiber<'a>(room: *mut c_void) -> &'a Fiber {
-    // SAFETY: by the caller's promise; the stack of a suspended fiber stays in use.
+    // SAFETY: the room holds a fiber's address; the stack of a suspended fiber stays in use.
     unsafe { &**room.cast::<*const Fiber>() }
 }
 
@@ -103,7 +103,7 @@ pub(super) unsafe fn spawner_fiber<'a>(room: *mut c_void) -> &'a Fiber {
 /// The continuation was published, and only the caller resumes it.
 pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     let context = switch::context_of(room);
-    // SAFETY: by the caller's promise, the context is a suspended spawner's.
+    // SAFETY: the context is a suspended spawner's, and only the caller resumes it.
     unsafe {
         switch::make_ready(context, detached_spawner_arrives);
         let fiber = spawner_fiber(room);

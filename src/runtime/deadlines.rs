@@ -88,7 +88,7 @@ pub fn prepare(worker: &Worker, cut: Cut) -> Result<(), NoMemory> {
 /// # Safety
 /// The contract of `Deadlines::add`; `prepare` has succeeded.
 pub unsafe fn add(entry: *const Entry, deadline: i64) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `prepare` has succeeded; the entry is in no wheel, and lives until it is taken out.
     if unsafe { DEADLINES.add(entry, deadline, number_of_thread()) } {
         watcher::call();
     }
@@ -103,7 +103,7 @@ pub unsafe fn queue_of_timer(worker: &Worker, level: Level, task: Task) {
     if OF_TIMERS.load(Ordering::Relaxed) != function {
         OF_TIMERS.store(function, Ordering::Relaxed);
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: `task.f` accepts its closure.
     unsafe { worker.queue_held(level, task) };
 }
 
@@ -136,7 +136,7 @@ pub fn may_act() -> bool {
 /// # Safety
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
-    // SAFETY: by the caller's promise.
+    // SAFETY: no other thread uses the deadlines.
     unsafe { DEADLINES.forget() };
     CUTS.forget();
 }

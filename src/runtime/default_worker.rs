@@ -68,6 +68,6 @@ fn forget_worker() -> bool {
 /// No other thread of this process uses the functions of this file before this function returns.
 pub unsafe fn renew() {
     forget_worker();
-    // SAFETY: nobody uses the lock now, by the caller's promise.
+    // SAFETY: no other thread uses the lock.
     unsafe { MAKING.reset(()) };
 }

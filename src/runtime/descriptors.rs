@@ -198,7 +198,7 @@ pub unsafe fn begin(
         }
         if armed.is_ok() {
             descriptor.is_listed = true;
-            // SAFETY: by the caller's promise.
+            // SAFETY: the waiter is in no list, and lives until its node is granted or has left.
             unsafe { descriptor.link(waiting) };
         }
         (armed.map(|()| descriptor.generation), former)
@@ -218,7 +218,7 @@ pub unsafe fn begin(
 /// `begin` has succeeded for this waiter.
 #[inline(never)] // as above
 pub unsafe fn leave(fd: c_int, waiting: &Waiting) -> bool {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `begin` has linked the waiter to this descriptor.
     let leave = |slot: &Slot| slot.with(|descriptor| unsafe { descriptor.leave(waiting) });
     known_slot(fd as usize).is_some_and(leave)
 }
@@ -315,7 +315,7 @@ fn poll_now() -> bool {
 /// # Safety
 /// The contract of `Poller::serve`.
 pub unsafe fn serve_held() {
-    // SAFETY: by the caller's promise.
+    // SAFETY: this thread has the poller's turn.
     unsafe { POLLER.serve(dispatch) };
     leave_poller();
 }
@@ -382,7 +382,7 @@ pub unsafe fn forget() {
             unsafe { (*chunk.add(at)).reset(Descriptor::default()) };
         }
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: no other thread uses the lock or the poller.
     unsafe {
         OPENING.reset(());
         POLLER.forget();

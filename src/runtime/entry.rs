@@ -22,10 +22,10 @@ pub unsafe extern "C" fn spawn<P: Policy>(
 ) -> c_int {
     match f {
         Some(f) if worker.is_mine() => {
-            // SAFETY: `is_mine` is true; by the caller's promise, the policy is a `P`.
+            // SAFETY: `is_mine` is true, and the policy of an occupied worker is a `P`.
             outcome(unsafe { worker.policy::<P>().spawn(worker.owned(), Task { f, closure }) })
         }
-        // SAFETY: by the caller's promise, `f` accepts `closure`.
+        // SAFETY: `f` accepts `closure`.
         _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
     }
 }

@@ -172,7 +172,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
         None => _ = worker.with_run(Run::count_outside),
     }
     let s = mine.map_or(worker, Mine::worker).handle();
-    // SAFETY: by the caller's promise.
+    // SAFETY: `f` is not NULL and accepts `closure`; nobody else has the task.
     call_guarded::<ForkedTask, _>(|| unsafe { f.unwrap_unchecked()(closure, s) });
     forked.end_unawaited();
 }

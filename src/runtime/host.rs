@@ -106,7 +106,7 @@ pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'stat
     let fibers_below = [outer, identity::innermost_section()];
     let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
     // A relief brings a further stack to its worker, so it also reserves a slot in the queue.
-    // SAFETY: by the caller's promise.
+    // SAFETY: the calling thread occupies the worker.
     let mine = unsafe { worker.owned() };
     let stack =
         if start == WorkerStart::Relief { mine.take_stack() } else { worker.stacks.take() }.ok();
@@ -149,9 +149,9 @@ pub unsafe fn host(worker: &'static Worker, start: WorkerStart) -> Option<&'stat
 /// `start` is a [`FiberStart`], on a stack that stays suspended until this function publishes it.
 /// The calling thread occupies the worker in it.
 pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
-    // SAFETY: by the caller's promise. All of `start` is read before its stack is published.
+    // SAFETY: `start` is a `FiberStart`. All of it is read before its stack is published.
     let start = unsafe { start.cast::<FiberStart>().read() };
-    // SAFETY: by the caller's promise.
+    // SAFETY: the calling thread occupies the worker of `start`, whose stack is not published yet.
     unsafe {
         match start.stack {
             Some(stack) => run_loop_on(Fiber::on(stack), start),
@@ -169,7 +169,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
 #[inline(never)]
 unsafe fn run_loop_of_thread(start: FiberStart) -> ! {
     let own = Fiber::new(None);
-    // SAFETY: by the caller's promise.
+    // SAFETY: the calling thread occupies the worker of `start`; the fiber is new.
     unsafe { run_loop_on(&own, start) }
 }
 
@@ -186,7 +186,7 @@ unsafe fn run_loop_on(fiber: &Fiber, start: FiberStart) -> ! {
         FiberOrigin::GivesWay(_) => LoopStart::Injector,
         _ => LoopStart::OwnQueue,
     };
-    // SAFETY: by the caller's promise.
+    // SAFETY: the calling thread occupies the worker.
     let mine = unsafe { worker.owned() };
     fiber.worker.set(worker);
     worker.tell_departure(); // before the task is published
@@ -218,7 +218,7 @@ unsafe fn run_loop_on(fiber: &Fiber, start: FiberStart) -> ! {
 /// # Safety
 /// `fiber` is a [`Fiber`], and the caller is on it.
 unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `fiber` is a `Fiber`, and the caller is on it.
     let fiber = unsafe { &*fiber.cast::<Fiber>() };
     fiber.calling_frame.set(registers::stack_pointer());
     if let Some(task) = fiber.first_task.take() {
@@ -275,7 +275,7 @@ impl Fiber {
     ) -> ! {
         self.loop_start.set(LoopStart::OwnQueue);
         self.release_child_fibers();
-        // SAFETY: by the caller's promise.
+        // SAFETY: the thread occupies the worker; nothing on the fiber's stack is needed any more.
         unsafe {
             if let Some(stack) = self.stack {
                 worker.owned().put_stack(stack);

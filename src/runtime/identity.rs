@@ -82,7 +82,7 @@ impl Fiber {
     /// The calling thread occupies the fiber's worker; for instance, it is on the fiber.
     #[inline(always)]
     pub unsafe fn mine(&self) -> Mine<'_> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the calling thread occupies the fiber's worker.
         unsafe { self.worker().owned() }
     }
 }
@@ -94,7 +94,7 @@ impl Worker {
     /// The calling thread occupies this worker.
     #[inline(always)]
     pub unsafe fn owned(&self) -> Mine<'_> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the calling thread occupies this worker.
         unsafe { Mine::new(self) }
     }
 

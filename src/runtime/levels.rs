@@ -23,7 +23,7 @@ impl Worker {
     /// # Safety
     /// `task.f` accepts its closure.
     pub unsafe fn spawn_at(&self, level: Level, task: Task) -> c_int {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `task.f` accepts its closure.
         match detector::ignored(|| unsafe { self.spawn_at_now(level, task) }) {
             Ok(()) => 0,
             Err(Refused::Full) => errno::failed(libc::EAGAIN),
@@ -35,7 +35,7 @@ impl Worker {
     /// The contract of `spawn_at`.
     unsafe fn spawn_at_now(&self, level: Level, task: Task) -> Result<(), Refused> {
         let Some(mine) = self.mine() else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `with_open_run` keeps the run open; nobody else has a refused task.
             let added = self.with_open_run(|run, _| unsafe {
                 let task = observed::wrap_outside(run, task);
                 self.add(level, task, Limit::Applies)
@@ -91,7 +91,7 @@ impl Worker {
     /// # Safety
     /// The run of this worker does not end during the call.
     unsafe fn add(&self, level: Level, task: Task, limit: Limit) -> Result<Line, Refused> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the run does not end during the call.
         unsafe { self.operations_for_any() }.inject_at(task, level, limit)
     }
 }

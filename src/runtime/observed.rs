@@ -216,7 +216,7 @@ unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Wor
     let _ignored = Ignored::begin();
     let task = Task { f, closure };
     let Some(mine) = worker.mine() else {
-        // SAFETY: `f` accepts `closure`, by the caller's promise.
+        // SAFETY: `f` accepts `closure`.
         return unsafe { worker.inject(f, closure) };
     };
     let worker = mine.worker();
@@ -253,7 +253,7 @@ unsafe extern "C" fn fork(
         let task = if is_told { worker.with_run(wrap).unwrap_or(task) } else { task };
         let forked = add_shadow(forked, task);
         note_descriptor(forked, task);
-        // SAFETY: by the caller's promise.
+        // SAFETY: the function accepts the closure, and the descriptor lives until it is joined.
         return unsafe { (worker.plain_row().fork)(forked, Some(task.f), task.closure, worker) };
     };
     let function = mine.worker().function_of(task);
@@ -283,7 +283,7 @@ unsafe fn offer(
         let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task, function);
         let wrapped = worker.with_run(wrap).unwrap_or(task);
         note_descriptor(forked, wrapped);
-        // SAFETY: by the caller's promise; nobody else has a task that was refused.
+        // SAFETY: the descriptor lives until it is joined; nobody else has a task that was refused.
         return unsafe {
             (worker.plain_row().offer)(forked, wrapped, function, worker)
                 .inspect_err(|_| _ = unwrap(wrapped, None))
@@ -293,7 +293,7 @@ unsafe fn offer(
     let worker = mine.worker();
     let queued = if joins_are_told(mine) { add_shadow(forked, wrapped) } else { forked };
     note_descriptor(queued, wrapped);
-    // SAFETY: by the caller's promise; a task that was refused has not left this thread.
+    // SAFETY: the descriptors live until they are joined; a refused task has not left this thread.
     unsafe {
         (worker.plain_row().offer)(queued, wrapped, function, worker).inspect_err(|_| {
             forked.forget_shadow();
@@ -340,7 +340,7 @@ pub fn shadow_of(forked: &Forked) -> Option<&Forked> {
 /// # Safety
 /// The task has ended. `worker` is any worker of the run.
 pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the task has ended, and its shadow was not joined before.
     let watched = unsafe { &*Watched::of_shadow(shadow) };
     detector::acquire(watched);
     let mine = worker.mine();

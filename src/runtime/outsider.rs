@@ -21,7 +21,7 @@ impl Worker {
     /// The run does not end while the result is used.
     #[inline(always)]
     pub unsafe fn operations_for_any(&self) -> Operations<'_> {
-        // SAFETY: by the caller's promise; the row is the run's.
+        // SAFETY: the run does not end while the result is used; the row is the run's.
         unsafe { AnyThread::new(self, &self.row().operations) }
     }
 
@@ -75,7 +75,7 @@ impl Worker {
     ) -> c_int {
         let Some(f) = f else { return errno::failed(libc::EINVAL) };
         let Some(mine) = worker.mine() else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `f` accepts `closure`.
             return unsafe { worker.inject(f, closure) };
         };
         // SAFETY: the thread occupies `mine`, so its run has not ended, and the row is the run's.
@@ -88,7 +88,7 @@ impl Worker {
     /// `task.f` accepts its closure, as for sched_spawn.
     pub unsafe fn queue(&self, task: Task) -> c_int {
         match self.mine() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `task.f` accepts its closure.
             None => unsafe { self.inject(task.f, task.closure) },
             Some(mine) => mine.queue(task),
         }

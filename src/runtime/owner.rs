@@ -41,7 +41,7 @@ impl Worker {
             BuiltInStep::Done => 0,
             // SAFETY: `put_built_in` has left the spawn of these arguments unfinished.
             BuiltInStep::Unfinished => unsafe { entry::finish_spawn(f, closure, self) },
-            // SAFETY: by the caller's promise; the row is that of the worker's current or last run.
+            // SAFETY: `f` accepts `closure`; the row is that of the worker's current or last run.
             BuiltInStep::NotApplicable => unsafe { (self.row().spawn)(f, closure, self) },
         }
     }
@@ -138,7 +138,7 @@ impl Worker {
 
     /// See `Policy::wakes_at_spawn`. The calling thread occupies a worker of the run.
     pub fn wakes_at_spawn(&self) -> Option<Duration> {
-        // SAFETY: by the caller's promise the run has not ended.
+        // SAFETY: the caller occupies a worker of the run, so the run does not end.
         unsafe { self.operations_for_any() }.wakes_at_spawn()
     }
 }
@@ -185,7 +185,7 @@ impl Mine<'_> {
     /// The contract of `StackCache::put`.
     #[inline(always)]
     pub unsafe fn put_stack(self, stack: Stack) {
-        // SAFETY: by the caller's promise; there is room for the stack after `thin_stacks`.
+        // SAFETY: the stack is the run's and nobody stays on it; `thin_stacks` makes room.
         unsafe {
             if self.stacks.is_full() {
                 self.thin_stacks();
@@ -201,7 +201,7 @@ impl Mine<'_> {
     #[cold]
     #[inline(never)]
     unsafe fn thin_stacks(self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: no thread is on a stack of the cache.
         unsafe { self.stacks.move_one_to_store() };
         let _ = self.reserve(-1); // to reserve fewer cannot fail
     }

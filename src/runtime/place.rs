@@ -77,7 +77,7 @@ impl Place for Worker {
 
     #[cold]
     unsafe fn suits_relief(task: Task) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the task is queued, and nobody takes it during the call.
         is_continuation(task) || deadlines::is_of_timer(unsafe { observed::inner(task) })
     }
 
@@ -179,7 +179,7 @@ impl Worker {
 impl Hosted for Worker {
     #[inline(always)]
     unsafe fn policy<P>(&self) -> &P {
-        // SAFETY: by the caller's promise, `policy` is a `P`, which lives as long as the run.
+        // SAFETY: `policy` is a `P`, which lives as long as the run.
         unsafe { &*self.policy.get().cast::<P>() }
     }
 }

@@ -249,7 +249,7 @@ impl Worker {
     /// The run has not ended, and its policy has a deque of type `D` for each worker.
     #[inline(always)]
     pub unsafe fn deque<D>(&self) -> &D {
-        // SAFETY: by the caller's promise; the deque lives as long as the run.
+        // SAFETY: the policy's deques are of type `D`, and live as long as the run.
         unsafe { &*self.policy_deque.get().cast::<D>() }
     }
 
@@ -511,7 +511,7 @@ impl Fiber {
     #[cold]
     #[inline(never)] // its frame does not stay on the stack of a task that waits
     unsafe fn write(place: *mut Fiber, stack: Stack) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the place has room for a fiber's record, and belongs to the caller.
         unsafe { place.write(Fiber::new(Some(stack))) };
     }
 

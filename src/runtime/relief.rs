@@ -28,7 +28,7 @@ pub fn look(run: &Run) -> bool {
         return false;
     }
     let first = run.worker(0);
-    // SAFETY: by the caller's promise the run does not end.
+    // SAFETY: the run does not end during the call.
     let suspended = || unsafe { first.operations_for_any() }.suspended();
     let job = Job { main: run_beside, arg: ptr::from_ref(first).cast() };
     // SAFETY: the run does not end during the call, so its threads are not finished.

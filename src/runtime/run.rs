@@ -130,7 +130,7 @@ impl Run {
         let (workers, guests) = (records(workers)?, records(guests)?);
         let job =
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
-        // SAFETY: the terms live for as long as the run, by the caller's promise.
+        // SAFETY: the terms live for as long as the run.
         let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) }?;
         Ok(Run {
             threads,

@@ -41,6 +41,6 @@ pub fn during(run: usize, until: Until, work: &mut dyn FnMut()) -> Result<(), Ci
 /// # Safety
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
-    // SAFETY: by the caller's promise.
+    // SAFETY: no other thread uses the list.
     unsafe { WAITS.forget() };
 }

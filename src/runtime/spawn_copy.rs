@@ -92,7 +92,7 @@ pub fn content_of(task: Task) -> Option<(TaskFn, *mut c_void)> {
 /// `arg` may be read, and `f` accepts a pointer to a copy.
 #[inline]
 pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker) -> c_int {
-    // SAFETY: `arg` may be read, by the caller's promise; the block has room for `bytes` bytes.
+    // SAFETY: `arg` has `bytes` bytes to read, and the block has room for them.
     let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
     // SAFETY: `f` accepts a pointer to a copy, which `fill` writes.
     unsafe { spawn_filled(f, bytes, fill, worker) }
@@ -111,7 +111,7 @@ pub unsafe fn spawn_filled(
 ) -> c_int {
     let mine = worker.mine();
     let by = mine.map_or(worker, Mine::worker);
-    // SAFETY: by the caller's promise.
+    // SAFETY: `f` accepts a pointer to the bytes that `fill` writes.
     unsafe { spawn_by(f, bytes, fill, mine, |task| by.spawn(Some(task.f), task.closure)) }
 }
 
@@ -128,7 +128,7 @@ pub unsafe fn spawn_at(
 ) -> c_int {
     // SAFETY: `run_block` accepts the block.
     let put = |task| unsafe { worker.spawn_at(level, task) };
-    // SAFETY: by the caller's promise.
+    // SAFETY: `f` accepts a pointer to the bytes that `fill` writes.
     unsafe { spawn_by(f, bytes, fill, worker.mine(), put) }
 }
 
@@ -137,7 +137,7 @@ pub unsafe fn spawn_at(
 /// # Safety
 /// The contract of `spawn_filled`.
 pub unsafe fn queue(f: TaskFn, bytes: usize, fill: impl FnOnce(*mut u8), guest: Mine) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `f` accepts a pointer to the bytes that `fill` writes.
     unsafe { spawn_by(f, bytes, fill, Some(guest), |task| guest.queue(task)) }
 }
 

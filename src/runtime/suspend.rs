@@ -48,7 +48,7 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
         return Err(NoMemory);
     }
     let next = fiber.next_in_line(LookFirst::AtHome);
-    // SAFETY: by the caller's promise; `prepare_to_leave` has shown that the fiber can be left.
+    // SAFETY: the caller is a task on the fiber; `prepare_to_leave` has said that it can be left.
     unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
@@ -63,7 +63,7 @@ pub unsafe fn stand_in_line(fiber: &Fiber, next: Task) {
         worker.requeue_ended(task);
         true
     };
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is a task on the fiber, which can be left.
     let left = unsafe { leave_fiber(fiber, Some(next), publish, leave_for_new_loop_or_put_back) };
     let _ = left; // without a stack the caller continues at once
 }
@@ -79,7 +79,7 @@ unsafe fn leave_for_new_loop_or_put_back(
     next: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is a task on the fiber, which can be left.
     unsafe { leave_for_new_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
         // If no queue has room for `next`, that task runs on top of the caller's.
         // SAFETY: the caller is on the fiber.
@@ -105,7 +105,7 @@ pub(super) unsafe fn leave_fiber(
     to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
     let mut left = HandedOver::new(fiber, publish);
-    // SAFETY: by the caller's promise; a queued continuation was published, and is taken once.
+    // SAFETY: the caller is on the fiber; a queued continuation was published, and is taken once.
     unsafe {
         match next.and_then(|task| continuation_of(task)) {
             Some(next) => {
@@ -129,10 +129,10 @@ pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
 ) {
     let worker = fiber.worker();
     fiber.tell_suspension();
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller occupies the fiber's worker, and nobody else resumes `next`.
     let context = unsafe { adopt(worker, next) };
     if listeners::any() {
-        // SAFETY: by the caller's promise; the worker's fiber is that of `context`.
+        // SAFETY: the caller is on the fiber; the worker's fiber is that of `context`.
         return unsafe { leave_for_continuation_told(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
@@ -214,7 +214,7 @@ pub(super) unsafe fn leave_for_new_loop(
     first_task: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is a task on the fiber, which can be left.
     unsafe { leave_for_loop(fiber, first_task, |left| FiberOrigin::Suspended(left), publish) }
 }
 
@@ -228,7 +228,7 @@ pub(super) unsafe fn leave_for_outside(
     fiber: &Fiber,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is a task on the fiber, which can be left.
     unsafe { leave_for_loop(fiber, None, |left| FiberOrigin::GivesWay(left), publish) }
 }
 
@@ -274,7 +274,7 @@ unsafe fn leave_for_loop(
 /// Nobody else has `left`.
 #[cold]
 unsafe fn own_left(left: *mut Unpublished) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `left` and its `publish` are live, and nobody else has them.
     unsafe {
         detector::own(&*left);
         detector::own(&*(*left).publish);
@@ -302,7 +302,7 @@ pub(super) fn is_spawner(task: Task) -> bool {
 /// # Safety
 /// If `task` is one of these, it was published, and only the caller resumes it.
 pub(super) unsafe fn fiber_of<'a>(task: Task) -> Option<&'a Fiber> {
-    // SAFETY: by the caller's promise; a published continuation is complete.
+    // SAFETY: a continuation's task was published, so its continuation is complete.
     unsafe {
         if is_suspended_task(task) {
             Some(&*(*task.closure.cast::<Continuation>()).fiber)
@@ -367,7 +367,7 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
 /// `continuation` was published, and is taken once. `s` is the calling thread's worker, and the
 /// caller is on its fiber.
 unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `continuation` was published, and is taken once; `s` is the calling thread's worker.
     unsafe {
         let task = task_of(continuation.cast());
         resume_task(task, Worker::of(s), || continuation.cast::<Continuation>().read());
@@ -380,7 +380,7 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
 /// `room` belongs to a published spawner's context, and is taken once. `s` is valid for
 /// `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `room` is a published spawner's, taken once; `s` is the calling thread's worker.
     unsafe { resume_task(spawner_task(room), Worker::of(s), || detach_spawner(room)) }
 }
 
@@ -393,7 +393,7 @@ unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
 /// occupies `worker`, and the caller is on its fiber.
 #[inline(always)]
 unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the calling thread occupies the worker.
     let mine = unsafe { worker.owned() };
     let old = mine.fiber();
     if !old.loop_can_be_left() {
@@ -403,7 +403,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
         time::sleep(UNAWAITED);
         return worker.counters().tasks.uncount(); // the caller counts `task` as one that has run
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: the thread occupies the worker, and nobody else resumes the continuation.
     let context = unsafe { adopt(worker, content()) };
     if listeners::any() {
         mine.tell_switch(old);
@@ -425,7 +425,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
 /// If `task` is one of these, it was published, and only the caller resumes it.
 #[inline(always)]
 pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
-    // SAFETY: by the caller's promise; a published continuation is complete.
+    // SAFETY: a published continuation is complete, and only the caller takes it.
     unsafe {
         if is_suspended_task(task) {
             Some(task.closure.cast::<Continuation>().read())

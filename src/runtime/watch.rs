@@ -145,7 +145,7 @@ impl Watched {
     /// # Safety
     /// This task is in the middle of its run.
     pub unsafe fn below(&self) -> Option<&Watched> {
-        // SAFETY: by the caller's promise; `Fiber::observed` points to nothing else.
+        // SAFETY: the task runs, so those below it live; `Fiber::observed` points to nothing else.
         unsafe { self.slice.below.get().cast::<Watched>().as_ref() }
     }
 

@@ -92,7 +92,7 @@ pub fn yield_now(worker: &Worker) {
 pub unsafe fn help_once(fiber: &Fiber) -> bool {
     let tasks = || fiber.place().counters().values().tasks;
     let before = tasks();
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is a task on the fiber, or on top of it.
     unsafe { fiber.help(&OneTask(Cell::new(false))) };
     tasks() != before
 }

@@ -161,7 +161,7 @@ impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> Callee for Child<P
 /// The caller owns the worker, whose policy is `P`.
 #[inline]
 unsafe fn is_turn_due<P: DequePolicy>(worker: &Worker) -> bool {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller owns the worker, whose policy is `P`.
     worker.has_outside() && unsafe { worker.policy::<P>().is_turn_due(worker.owned()) }
 }
 
@@ -263,7 +263,7 @@ impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> Child<P, I, IS_FOR
     unsafe fn run_outside(fiber: &Fiber) -> ! {
         fiber.loop_start.set(LoopStart::Injector);
         fiber.nesting.set(0); // the tasks from outside are nested in none
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is on the fiber, on which nothing is needed any more.
         unsafe { fiber.run_to_end() }
     }
 
@@ -271,7 +271,7 @@ impl<P: DequePolicy, I: Instrumentation, const IS_FORK: bool> Child<P, I, IS_FOR
     /// `f` and `closure` are the arguments of `call`; nobody has begun the task.
     #[inline(always)]
     unsafe fn task(f: usize, closure: *mut c_void) -> Task {
-        // SAFETY: `f` is what `fork` or `spawn` has passed, by the caller's promise.
+        // SAFETY: `f` is what `fork` or `spawn` has passed: a descriptor or a function.
         let f = unsafe {
             if IS_FORK {
                 (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
