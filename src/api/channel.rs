@@ -139,14 +139,14 @@ impl Channel {
     ) -> c_int {
         // A race detector learns the order of the elements from calls that take both locks.
         if !detector::may_be_present() {
-            // SAFETY: `element` is valid by the caller's promise; `pass` gives this call the place.
+            // SAFETY: `element` points to an element or room; `pass` gives this call the place.
             let passes = self.ends.pass(side, |at| unsafe { self.copy_at(side, at, element) });
             if passes {
                 return 0;
             }
         }
         let on_both =
-            // SAFETY: by the caller's promise.
+            // SAFETY: `element` points to an element, or to room for one.
             |_: &Self| unsafe { self.exchange_on_both(side, element, deadline, worker()) };
         // The call acquires from the channel while the channel exists, and later from the node or a
         // local variable: when a waiter was granted, others may destroy the channel.
@@ -165,7 +165,7 @@ impl Channel {
         deadline: Option<i64>,
         worker: Option<&Worker>,
     ) -> c_int {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `element` points to an element, or to room for one.
         let step = || self.locked(side, |both| unsafe { self.step(both, side, element) });
         let waits = deadline.is_none() && self.seems_stuck(side);
         let found = if waits { Found::Nothing } else { step() };
@@ -224,7 +224,7 @@ impl Channel {
     /// # Safety
     /// The locks are held, and the node is a waiter's.
     unsafe fn serve(&self, node: *const Node, copy: impl FnOnce(*mut u8)) -> Found {
-        // SAFETY: by the caller's promise; the node's task is suspended until its node is granted.
+        // SAFETY: the locks are held; the node's task is suspended until its node is granted.
         unsafe {
             copy(ptr::with_exposed_provenance_mut(Node::element(node)));
             Node::set_element(node, 0);
@@ -237,7 +237,7 @@ impl Channel {
     /// Both places have room for an element.
     #[inline]
     unsafe fn copy(&self, from: *const u8, to: *mut u8) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: both places have `size` bytes.
         unsafe { memory::copy_few(from, to, self.size) };
     }
 
@@ -248,7 +248,7 @@ impl Channel {
     #[inline]
     unsafe fn copy_at(&self, side: Side, at: usize, element: *mut u8) {
         let place = UnsafeCell::raw_get(self.ring.as_ptr()).wrapping_add(at * self.size);
-        // SAFETY: by the caller's promise.
+        // SAFETY: `element` has the size of an element, and no other call uses the place.
         unsafe {
             match side {
                 Side::Send => self.copy(element, place),

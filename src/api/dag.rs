@@ -208,7 +208,7 @@ impl TaskNode {
     /// # Safety
     /// The vertex is a node's, which exists.
     pub(super) unsafe fn of<'a>(vertex: *const Vertex) -> &'a TaskNode {
-        // SAFETY: by the caller's promise; a node begins with its vertex.
+        // SAFETY: the vertex is that of a node, which exists and begins with its vertex.
         unsafe { &*vertex.cast() }
     }
 
@@ -222,7 +222,7 @@ impl TaskNode {
     /// # Safety
     /// No vertex of the graph is used any more.
     pub(super) unsafe fn free_edges(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: nobody uses an edge of the graph any more.
         unsafe { Chunk::free_all(self.chunk.replace(ptr::null_mut())) };
     }
 
@@ -270,7 +270,7 @@ impl TaskNode {
             detector::own(self);
             let edge = self.free_edge().ok_or(NoMemory)?;
             self.note_pending(before);
-            // SAFETY: by the caller's promise; the edge is in memory of this node.
+            // SAFETY: only the caller adds edges to this node; the edge is in memory of this node.
             if unsafe { self.vertex.follow(&before.vertex, edge) } {
                 self.used.store(self.bits() + 1, Ordering::Relaxed);
                 return Ok(());
@@ -322,7 +322,7 @@ impl TaskNode {
     unsafe fn tell_end(&self, edges: &Edges, worker: Option<&Worker>) {
         let worker = worker.filter(|worker| worker.hears_of_edges());
         if worker.is_some() || pending::is_on() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: each successor lives until it begins.
             unsafe { self.tell_end_to(edges, worker) };
         }
     }
@@ -365,7 +365,7 @@ impl TaskNode {
     /// # Safety
     /// This is no event, and `at` is less than `ROOM`.
     unsafe fn own_edge(&self, at: usize) -> *mut Edge {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the room holds edges, more than `at`.
         unsafe { (&raw mut (*self.room.get()).edges).cast::<Edge>().add(at) }
     }
 
@@ -386,10 +386,10 @@ impl TaskNode {
             detector::own(self);
             detector::release(self);
         });
-        // SAFETY: by the caller's promise.
+        // SAFETY: only the caller makes the node ready, and nobody adds edges to it.
         let outcome = if unsafe { self.vertex.make_ready_alone() } {
             let by = worker.mine().map_or(worker, Mine::worker);
-            // SAFETY: by the caller's promise.
+            // SAFETY: the function accepts the closure.
             let outcome = unsafe {
                 match self.level() {
                     Level::Normal => by.spawn(Some(task.f), task.closure),
@@ -403,7 +403,7 @@ impl TaskNode {
         } else if !detector::ignored(|| worker.hold_run()) {
             errno::failed(libc::EINVAL)
         } else {
-            // SAFETY: by the caller's promise. If it returns true, this call starts the node.
+            // SAFETY: only the caller makes it ready. If this returns true, this call starts it.
             detector::ignored(|| unsafe {
                 if self.vertex.make_ready() {
                     start(self, Some(worker));
@@ -525,7 +525,7 @@ impl OwnedNode {
             (&before.node.vertex, edge(at))
         };
         let late = |before: &Vertex| node.note_late(ptr::from_ref(before).addr());
-        // SAFETY: by the caller's promise.
+        // SAFETY: only the caller adds edges to this node, which had none; each edge is unused.
         unsafe { node.vertex.follow_all(edges, before.enumerate().map(with_edge), late) };
         Some(())
     }
@@ -539,7 +539,7 @@ impl OwnedNode {
         self.node.group.set(group);
         self.node.home.set(Home { worker });
         detector::release(&self.node);
-        // SAFETY: by the caller's promise. If it returns true, this call starts the node.
+        // SAFETY: only the caller makes it ready. If this returns true, this call starts it.
         unsafe {
             if self.node.vertex.make_ready() {
                 start(&raw const self.node, Some(worker));
@@ -561,7 +561,7 @@ fn lost() -> ! {
 /// The caller runs the task, which was given `s`.
 #[inline]
 unsafe fn tell_beginning(node: *const TaskNode, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is the worker of the node's task, whose node lives while it runs.
     let (worker, edges) = unsafe { (Worker::of(s), (*node).edges()) };
     if edges > 0 && worker.hears_of_edges() {
         worker.tell_end_of_edges(node.addr());
@@ -573,7 +573,7 @@ unsafe fn tell_beginning(node: *const TaskNode, s: *mut Scheduler) {
 /// # Safety
 /// `node` is a [`TaskNode`] that was started. `s` is the calling thread's worker.
 unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the node was started, and `s` is the calling thread's worker.
     unsafe { run(node.cast(), s, || ()) };
 }
 
@@ -583,7 +583,7 @@ unsafe extern "C" fn run_node(node: *mut c_void, s: *mut Scheduler) {
 /// The contract of `run_node`; the node is that of an [`OwnedNode`].
 unsafe extern "C" fn run_owned(node: *mut c_void, s: *mut Scheduler) {
     let owned: *mut OwnedNode = node.cast();
-    // SAFETY: by the caller's promise; when `run` has returned, nobody uses the node.
+    // SAFETY: the node is an `OwnedNode`, and was started; when `run` has returned, nobody uses it.
     unsafe {
         run(node.cast(), s, || detector::ignored(|| ((*owned).leave)(owned)));
         detector::ignored(|| ((*owned).free)(owned));
@@ -673,7 +673,7 @@ impl TaskNode {
     pub(super) unsafe fn start_in_graph(&self, worker: &Worker) {
         let task = Task { f: run_in_graph, closure: ptr::from_ref(self).cast_mut().cast() };
         let by = worker.mine().map_or(worker, Mine::worker);
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node is ready and is started once; `run_in_graph` accepts it.
         unsafe {
             match self.level() {
                 Level::Normal if by.spawn(Some(task.f), task.closure) == 0 => {}

@@ -167,7 +167,7 @@ unsafe fn add(
 /// The node is that of a [`Dependent`] that was noted.
 unsafe fn leave(task: *const OwnedNode) {
     if detector::is_present() {
-        // SAFETY: by the caller's promise; the table lives until the task has given its block back.
+        // SAFETY: the task was noted; the table lives until the task has given its block back.
         detector::release(unsafe { &*(*part_of(task.cast_mut())).table.cast::<Table>() });
     }
 }
@@ -177,7 +177,7 @@ unsafe fn leave(task: *const OwnedNode) {
 /// # Safety
 /// The node is that of a [`Dependent`] that was noted, which nobody uses.
 unsafe fn free(task: *mut OwnedNode) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the task was noted, and nobody uses its block.
     unsafe { depend::ended(part_of(task)) };
 }
 

@@ -122,7 +122,7 @@ impl Forked {
         #[cfg(debug_assertions)]
         self.note_fork_outside();
         self.set(f, closure);
-        // SAFETY: `f` accepts `closure` and NULL, by the caller's promise.
+        // SAFETY: `f` accepts `closure` and NULL.
         call_guarded::<ForkedTask, _>(|| unsafe { f(closure, ptr::null_mut()) });
         self.end_unawaited();
     }
@@ -145,7 +145,7 @@ impl Forked {
     /// The contract of `join`.
     #[inline(always)]
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the descriptor was forked on, and not joined yet.
         unsafe { self.take_back_amid(None, worker) }
     }
 
@@ -297,7 +297,7 @@ fn wait(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
 /// The descriptor was forked on, and not joined yet.
 #[inline(never)] // the call runs in a frame of its own, which stops exceptions
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
-    // SAFETY: by the caller's promise. (A guest occupies a worker, so this recursion ends with it.)
+    // SAFETY: it was forked on, and not joined. (A guest occupies a worker; so the recursion ends.)
     let join = |guest: Mine| unsafe { join_elsewhere(forked, &guest) };
     if worker.mine().is_none() && !forked.is_over() && guest::visit(worker, join).is_some() {
         return;
@@ -329,7 +329,7 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
 /// The contract of `join_elsewhere`.
 #[cold]
 unsafe fn take_back_elsewhere(forked: &Forked, parts: Parts, worker: &Worker) -> bool {
-    // SAFETY: by the caller's promise. A task that was taken out of the queue has not begun, and is
+    // SAFETY: it is not joined yet. A task that was taken out of the queue has not begun, and is
     // the caller's; only a worker can take one.
     unsafe {
         let taken = take_back_or_wait(forked, parts, worker);
@@ -350,7 +350,7 @@ unsafe fn take_back_or_wait(forked: &Forked, parts: Parts, worker: &Worker) -> b
         return false;
     }
     if forked.was_joined() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the descriptor was forked on, and not joined yet.
         unsafe { join_shadow(forked, worker) };
         return false;
     }

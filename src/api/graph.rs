@@ -227,7 +227,7 @@ impl Graph {
         let mut numbers = Map::new();
         numbers.try_reserve(self.nodes.get()).map_err(|_| NoMemory)?;
         numbers.extend(self.nodes().map(ptr::from_ref).zip(1..));
-        // SAFETY: by the caller's promise.
+        // SAFETY: the file is open for writing.
         let file = unsafe { &mut File::new(file) };
         write_dot(self, &numbers, &circle, file).map_err(|fmt::Error| Errno(file.error))
     }
@@ -238,7 +238,7 @@ impl Graph {
     /// The nodes are not used as nodes of the graph any more.
     pub unsafe fn destroy(&self) -> Result<(), Errno> {
         self.state.begin_change()?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: nobody uses the nodes as nodes of the graph any more.
         self.nodes().for_each(|node| unsafe { node.free_edges() });
         self.first.set(ptr::null());
         self.last.set(ptr::null());

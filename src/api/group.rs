@@ -121,11 +121,11 @@ impl Group {
         worker: &Worker,
     ) -> c_int {
         self.counted(worker, || {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `f` accepts a pointer to the bytes that `fill` writes.
             let queue = |guest: Mine| unsafe { spawn_copy::queue(f, bytes, &fill, guest) };
             let added =
                 if worker.mine().is_none() { guest::visit_to_add(worker, queue) } else { None };
-            // SAFETY: by the caller's promise.
+            // SAFETY: `f` accepts a pointer to the bytes that `fill` writes.
             added.unwrap_or_else(|| unsafe { spawn_copy::spawn_filled(f, bytes, fill, worker) })
         })
     }
@@ -314,7 +314,7 @@ impl Group {
     #[inline(always)]
     pub(super) unsafe fn run(&self, s: *mut Scheduler, call: impl FnOnce(), end: impl FnOnce()) {
         if self.is_cancelled() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the group counts the task, which was given to the run of `s`.
             return unsafe { self.pass_over(s, end) };
         }
         // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
@@ -366,7 +366,7 @@ pub fn function_of(f: TaskFn, argument: *mut c_void) -> Option<usize> {
 /// # Safety
 /// `member` is a [`Member`] whose group counts the task.
 unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: `member` is a `Member`, by the caller's promise.
+    // SAFETY: `member` is a `Member`.
     let Member { group, f, closure } = unsafe { member.cast::<Member>().read() };
     // SAFETY: the group counts the task, whose function accepts the closure.
     unsafe { run(group, f, closure, s) };
@@ -375,7 +375,7 @@ unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
 /// # Safety
 /// `copied` is a [`Copied`] whose group counts the task, with the copy of the argument behind it.
 unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: `copied` is a `Copied`, by the caller's promise.
+    // SAFETY: `copied` is a `Copied`.
     let Copied { group, f } = unsafe { copied.cast::<Copied>().read() };
     // SAFETY: the group counts the task, whose function accepts the copy.
     unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };

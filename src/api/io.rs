@@ -250,7 +250,7 @@ impl<'a> Caller<'a> {
         buffers: &[iovec],
         direction: Direction,
     ) -> Result<usize, Errno> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the buffers are the program's.
         unsafe {
             match self.now(fd, || io::socket(fd, buffers, 0, direction)) {
                 Err(Errno(libc::ENOTSOCK)) => {}
@@ -362,10 +362,10 @@ pub unsafe fn read(fd: c_int, buffers: &[iovec], caller: Caller) -> Result<usize
         let event = Direction::Read.event();
         let most = buffers.iter().map(|buffer| buffer.iov_len).sum();
         if most == 0 {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the buffers are the program's.
             return unsafe { io::block(fd, buffers, Direction::Read) }; // it does not block
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: the buffers are the program's.
         let attempt = || unsafe { caller.attempt(fd, buffers, Direction::Read) };
         caller.until_read(fd, event, most, attempt)
     })
@@ -381,7 +381,7 @@ pub unsafe fn write(
     partial: Partial,
     caller: Caller,
 ) -> Result<usize, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's.
     let attempt = |rest: &[iovec]| unsafe { caller.attempt(fd, rest, Direction::Write) };
     sent(|| write_all(fd, buffers, partial, &caller, attempt))
 }
@@ -425,7 +425,7 @@ pub unsafe fn receive(
         let mut got = 0;
         loop {
             let rest = Rest::after(&whole, got);
-            // SAFETY: by the caller's promise.
+            // SAFETY: the buffer is the program's.
             let attempt = || unsafe {
                 let buffers = if got == 0 { &whole[..] } else { rest.few() };
                 let flags = flags & !libc::MSG_WAITALL;
@@ -450,7 +450,7 @@ pub unsafe fn receive(
 /// # Safety
 /// The buffer is the program's.
 pub unsafe fn send(fd: c_int, buffer: iovec, flags: c_int, caller: Caller) -> Result<usize, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffer is the program's.
     let attempt = |rest: &[iovec]| unsafe {
         caller.now(fd, || io::socket(fd, rest, flags, Direction::Write))
     };
@@ -469,7 +469,7 @@ pub unsafe fn receive_message(
     caller: Caller,
 ) -> Result<usize, Errno> {
     received(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the message is the program's, as recvmsg(2) describes it.
         let attempt =
             || caller.now(fd, || unsafe { io::message(fd, message, flags, Direction::Read) });
         caller.unless_dont_wait(fd, flags, Direction::Read, attempt)
@@ -484,7 +484,7 @@ pub unsafe fn send_message(
     flags: c_int,
     caller: Caller,
 ) -> Result<usize, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's, as sendmsg(2) describes it.
     let (mut whole, buffers) = unsafe {
         let whole = *message;
         let count = whole.msg_iovlen;
@@ -499,7 +499,7 @@ pub unsafe fn send_message(
         }
         whole.msg_iov = rest.as_ptr().cast_mut();
         whole.msg_iovlen = rest.len() as _;
-        // SAFETY: by the caller's promise.
+        // SAFETY: the message is the program's, and `rest` is a part of its buffers.
         let send = || unsafe { io::message(fd, &raw mut whole, flags, Direction::Write) };
         let sent = caller.now(fd, send);
         is_first &= sent.is_err();
@@ -542,7 +542,7 @@ pub unsafe fn accept(
 ) -> Result<usize, Errno> {
     received(|| {
         io::set_nonblocking(fd)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `address` and `length` are as accept4(2) requires.
         let attempt = || caller.now(fd, || unsafe { io::accept(fd, address, length, flags) });
         caller.until_done(fd, libc::POLLIN, attempt)
     })
@@ -558,10 +558,10 @@ pub unsafe fn connect(
 ) -> Result<usize, Errno> {
     sent(|| {
         let is_new = io::set_nonblocking(fd)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `address` has `length` bytes, as connect(2) requires.
         let attempt = || caller.now(fd, || unsafe { io::connect(fd, address, length) });
         let mut begun = attempt();
-        // SAFETY: by the caller's promise; the kernel has read the address.
+        // SAFETY: the kernel has read the address.
         while begun == Err(Errno(libc::EAGAIN)) && unsafe { is_local(address) } {
             // The listening socket's queue is full. No event tells when it has room again.
             let deadline = Deadline::new(caller.deadline, caller.worker);
@@ -590,7 +590,7 @@ pub unsafe fn connect(
 /// # Safety
 /// The contract of connect(2), which has read the address.
 unsafe fn is_local(address: *const libc::sockaddr) -> bool {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the kernel has read the address.
     unsafe { c_int::from((*address).sa_family) == libc::AF_UNIX }
 }
 

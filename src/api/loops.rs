@@ -167,7 +167,7 @@ impl<B: Body> Loop<'_, B> {
     ) -> c_int {
         let stop = &Stop::default();
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns, in a task
-        // of that worker's run; the body may be called, by the caller's promise.
+        // of that worker's run; the body may be called for these numbers on any thread.
         let outcome = unsafe {
             fork::within::<B::Function, _>(body.address(), worker, |mine| {
                 detector::ignored(|| {
@@ -215,7 +215,7 @@ impl<B: Body> Loop<'_, B> {
         detector::own(self);
         let before = profiled::path_lengths(worker);
         let units = self.range.units();
-        // SAFETY: by the caller's promise. Another worker may have resumed the loop after a wait.
+        // SAFETY: the caller owns `worker`. Another worker may have resumed the loop after a wait.
         let (worker, times) = unsafe {
             let done = match alone {
                 Some(alone) => self.begin_alone(alone, units, into, worker, &mut pace),
@@ -266,7 +266,7 @@ impl<B: Body> Loop<'_, B> {
     #[inline]
     unsafe fn call(&self, from: usize, to: usize, into: *mut c_void, worker: &Worker) {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is within the loop and owns `worker`; `into` is the place of a value.
         let body = || unsafe { self.body.call(lo, hi, into, worker.handle()) };
         let lengths = profiled::call_aside(worker, || detector::heeded(body));
         if let Some(Lengths { path, burdened }) = lengths {

@@ -101,7 +101,7 @@ impl<P: Part> Offer<P> {
     #[inline(always)]
     pub unsafe fn make(&self, function: usize, worker: &Worker) -> bool {
         let offer = (&raw const *self).cast_mut().cast();
-        // SAFETY: by the caller's promise.
+        // SAFETY: `run_offer` accepts the offer, which lives until it is joined.
         unsafe { self.task.offer(run_offer::<P>, offer, function, worker) }
     }
 
@@ -152,7 +152,7 @@ impl<P: Part> Offer<P> {
 /// # Safety
 /// `offer` points to an offer that its owner has not joined; `s` is the worker that runs the task.
 unsafe extern "C" fn run_offer<P: Part>(offer: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the offer lives until it is joined, by the caller's promise.
+    // SAFETY: the offer lives until it is joined; `s` is the worker that runs the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer<P>>(), Worker::of(s)) };
     let _ignored = Ignored::begin();
     // SAFETY: this is the offer's task, on its own worker.

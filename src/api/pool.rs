@@ -82,7 +82,7 @@ impl Pool {
     /// `f` accepts `closure`.
     pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> Result<(), Errno> {
         self.wait_after(
-            // SAFETY: `f` accepts `closure`, by the caller's promise.
+            // SAFETY: `f` accepts `closure`.
             &mut || match unsafe { self.worker.spawn(Some(f), closure) } {
                 0 => Ok(()),
                 _ => Err(Errno(errno::get())),

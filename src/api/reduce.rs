@@ -131,7 +131,7 @@ impl Reduction {
     /// `result` are places of `size` bytes.
     pub unsafe fn run(&self, range: Option<Range>, result: *mut c_void, worker: &Worker) -> c_int {
         let Some(range) = range else {
-            // SAFETY: both places have `size` bytes, by the caller's promise.
+            // SAFETY: both places have `size` bytes.
             unsafe { ptr::copy(self.identity.cast::<u8>(), result.cast(), self.size) };
             return 0;
         };
@@ -186,17 +186,17 @@ impl Shared {
     #[inline(always)]
     unsafe fn reduce(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         if to - from == 1 {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the body accepts the accumulator, which has `size` bytes.
             unsafe { self.unit(from, accumulator, walk) };
         } else if self.stop.is_asked() {
-            // SAFETY: both places have `size` bytes, by the caller's promise.
+            // SAFETY: both places have `size` bytes.
             unsafe { copy(self.reduction.identity.cast(), accumulator, self.reduction.size) };
         } else if to - from <= walk.most_unoffered && self.are_short(to - from, walk) {
             self.publish_new_offers(from, walk);
-            // SAFETY: by the caller's promise.
+            // SAFETY: both functions accept the accumulator, which has `size` bytes.
             unsafe { self.halves_unoffered(from, to, accumulator, walk) };
         } else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: both functions accept the accumulator, which has `size` bytes.
             unsafe { self.halves(from, to, accumulator, walk) };
         }
     }
@@ -304,8 +304,8 @@ impl Shared {
     #[inline(always)]
     unsafe fn combine(&self, into: *mut u8, from: *mut u8, walk: &mut Walk) {
         let Reduction { combine, ctx, .. } = self.reduction;
-        // SAFETY: `combine` accepts the accumulators, by the caller's promise. The caller owned
-        // this worker before the call, which may have waited.
+        // SAFETY: `combine` accepts the accumulators. The caller owned this worker before the
+        // call, which may have waited.
         unsafe {
             combine(into.cast(), from.cast(), ctx);
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
@@ -320,7 +320,7 @@ impl Shared {
     #[inline(always)]
     unsafe fn unit(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         self.publish_new_offers(unit, walk);
-        // SAFETY: by the caller's promise.
+        // SAFETY: the body accepts the accumulator, which has `size` bytes.
         unsafe { self.call(unit, accumulator, walk) };
         if !walk.youngest.is_null() {
             self.publish_if_asked(unit + 1, walk);
@@ -414,7 +414,7 @@ impl Shared {
 /// The contract of `ptr::copy_nonoverlapping`.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the ranges have `size` bytes each, and do not overlap.
     unsafe {
         if size == size_of::<u64>() {
             to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());

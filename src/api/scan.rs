@@ -201,17 +201,17 @@ impl Scan {
             return errno::failed(libc::ENOMEM);
         };
         let values = Values { before: before.start().cast(), acc: acc.start().cast() };
-        // SAFETY: both places have `size` bytes, by the caller's promise.
+        // SAFETY: both places have `size` bytes.
         unsafe { ptr::copy_nonoverlapping(self.identity.cast::<u8>(), before.start(), size) };
         if let Some(range) = range {
-            // SAFETY: by the caller's promise.
+            // SAFETY: both functions accept places of `size` bytes, on any thread.
             let outcome = unsafe { self.run_parts(range, values, worker) };
             if outcome != 0 {
                 return outcome;
             }
         }
         if !result.is_null() {
-            // SAFETY: both places have `size` bytes, by the caller's promise.
+            // SAFETY: both places have `size` bytes.
             unsafe { ptr::copy_nonoverlapping(before.start(), result.cast(), size) };
         }
         0
@@ -274,7 +274,7 @@ impl Shared {
         let (mut from, units) = (0, self.range.units());
         while from < units && !self.stop.is_asked() {
             let to = if leader.helpers > 0 { from + self.window.min(units - from) } else { units };
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller owns the worker of `walk`; the values have `size` bytes.
             unsafe { self.lead(from, to, leader, MOST_PENDING, walk) };
             from = to;
         }
@@ -297,7 +297,7 @@ impl Shared {
             let alone = self.parts_alone(to - from, leader, walk);
             if alone > 0 || !self.has_table(leader) {
                 let until = from + alone.max(1);
-                // SAFETY: by the caller's promise.
+                // SAFETY: the caller owns the worker of `walk`; the values have `size` bytes.
                 unsafe { self.pass_all(from, until, leader.values, walk) };
                 from = until;
                 continue;
@@ -305,7 +305,7 @@ impl Shared {
             let small = self.small.load(Ordering::Relaxed);
             let own = ((to - from) / (leader.helpers + 2)).max(small.min(to - from - 2)).max(1);
             let ahead = from + own;
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller owns the worker of `walk`, and there is a table.
             let end = unsafe { self.pass_and_fold(from, ahead, to, leader, walk) };
             from = end;
             if end == ahead || self.stop.is_asked() {
@@ -375,7 +375,7 @@ impl Shared {
         let offer = Offer::new((ahead, to - 1), Piece { whole: self, round: &raw const round });
         detector::own(&round);
         detector::own(&offer);
-        // SAFETY: by the caller's promise; the offer is joined.
+        // SAFETY: the caller owns the worker of `walk`, and joins the offer.
         unsafe {
             let offered = self.make(&offer, walk);
             self.pass_all(from, ahead, leader.values, walk);
@@ -447,7 +447,7 @@ impl Shared {
     /// # Safety
     /// The contract of `Scan::run`; the caller owns the worker of `walk`; the parts have their `B`.
     unsafe fn write(&self, from: usize, to: usize, walk: &mut Walk) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller owns the worker of `walk`, and the parts have their `B`.
         unsafe {
             let is_few = to - from <= MOST_UNOFFERED && !walk.pace.is_unknown();
             if to - from == 1 || is_few && walk.pace.are_short(to - from, &self.small) {
@@ -487,7 +487,7 @@ impl Shared {
             if self.stop.is_asked() {
                 return;
             }
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller owns the worker of `walk`; both values have `size` bytes.
             unsafe {
                 self.call(part, values.acc, values.before, walk);
                 if self.stop.is_asked() {
@@ -510,7 +510,7 @@ impl Shared {
     unsafe fn fold_part(&self, part: usize, walk: &mut Walk) {
         let (sum, _) = self.places(part);
         let mut few = Few::<INLINE_BYTES>::empty();
-        // SAFETY: by the caller's promise; both places have `size` bytes.
+        // SAFETY: the body accepts places of `size` bytes, which both places have.
         unsafe {
             if self.scan.size <= INLINE_BYTES {
                 self.call(part, few.start().cast(), ptr::null(), walk);
@@ -531,7 +531,7 @@ impl Shared {
         let (sum, before) = self.places(part);
         let mut few = Few::<INLINE_BYTES>::empty();
         let acc = if self.scan.size <= INLINE_BYTES { few.start().cast() } else { sum };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the part has its `B`, and `acc` has `size` bytes.
         unsafe { self.call(part, acc, before, walk) };
         self.publish_if_asked(walk);
     }
@@ -544,7 +544,7 @@ impl Shared {
     unsafe fn call(&self, part: usize, acc: *mut c_void, before: *const c_void, walk: &mut Walk) {
         let Scan { size, identity, body, ctx, .. } = self.scan;
         let (lo, hi) = self.range.ends_of(part);
-        // SAFETY: the body accepts these arguments, by the caller's promise.
+        // SAFETY: the body accepts these arguments, and the caller owned the worker of `walk`.
         unsafe {
             let heeded = Ignored::pause();
             ptr::copy_nonoverlapping(identity.cast::<u8>(), acc.cast(), size);
@@ -574,7 +574,7 @@ impl Shared {
     /// The contract of `Offer::make`, for the worker of `walk`.
     #[inline]
     unsafe fn make(&self, offer: &Offer<Piece>, walk: &mut Walk) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller owns the worker of `walk`, and joins the offer before its data end.
         let made = unsafe { offer.make(self.scan.body as usize, walk.worker) };
         if made {
             let (units, small) = (offer.to - offer.from, self.small.load(Ordering::Relaxed));
@@ -594,7 +594,7 @@ impl Shared {
     /// The contract of `Offer::take_back`, for the worker of `walk`.
     #[inline]
     unsafe fn take_back(&self, offer: &Offer<Piece>, walk: &mut Walk) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller owns the worker of `walk` and the offer, which is not joined yet.
         unsafe {
             let is_back = offer.take_back(walk.worker);
             if !is_back {
@@ -631,7 +631,7 @@ impl Walk<'_> {
     /// The caller owned `worker` before the call.
     #[inline(always)]
     unsafe fn renew(&mut self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller owned the worker before, so this thread is a worker of the run.
         self.worker = unsafe { Worker::current_in_run_of(self.worker.handle()) };
     }
 

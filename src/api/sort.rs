@@ -143,7 +143,7 @@ pub unsafe fn sort(
     let base = base.cast::<u8>();
     let failed = AtomicBool::new(false);
     let work = |mine: &Worker| {
-        // SAFETY: by the caller's promise; each sorter has the size of the elements.
+        // SAFETY: `cmp` accepts the elements; each sorter has the size of the elements.
         let outcome = unsafe {
             match size {
                 4 => Sorter { elements: Fixed::<4>, cmp }.run(base, n, mine),
@@ -186,7 +186,7 @@ unsafe fn in_parts(
         return part(from, to);
     }
     let middle = from + (to - from) / 2;
-    // SAFETY: by the caller's promise; each closure gets a worker that it owns.
+    // SAFETY: `part` may be called on other threads; each closure gets a worker that it owns.
     unsafe {
         fork::both::<Comparison, _>(
             function,

@@ -54,10 +54,10 @@ impl Stop {
     /// The calling thread owns the worker. `work` ends when all parts have ended.
     #[inline(always)]
     pub unsafe fn begin<R>(&self, worker: &Worker, work: impl FnOnce() -> R) -> R {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the calling thread owns the worker.
         let group = unsafe { worker.owned() }.fiber().group.get();
         self.0.store(group.cast_mut().cast(), Ordering::Relaxed);
-        // SAFETY: by the caller's promise.
+        // SAFETY: the calling thread owns the worker; the loop does not end before `work`.
         unsafe { self.within(worker, work) }
     }
 
@@ -68,7 +68,7 @@ impl Stop {
     /// The calling thread owns the worker. The loop does not end before `work`.
     #[inline(always)]
     pub unsafe fn within<R>(&self, worker: &Worker, work: impl FnOnce() -> R) -> R {
-        // SAFETY: by the caller's promise. The caller's frame keeps the fiber, also if it waits.
+        // SAFETY: the thread owns the worker. The caller's frame keeps the fiber, also if it waits.
         let fiber = unsafe { worker.owned() }.fiber();
         let group = self.0.load(Ordering::Relaxed);
         let group = if group == ASKED { ptr::null() } else { group.cast_const().cast() };

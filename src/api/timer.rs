@@ -220,7 +220,7 @@ fn spawn<const LEVEL: u8>([timer, worker]: [usize; 2]) {
 /// # Safety
 /// `timer` is a [`Timer`] whose task was queued. `s` is the calling thread's worker.
 unsafe extern "C" fn run_timer(timer: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise; the timer is the program's again after the store.
+    // SAFETY: the timer's task was queued, so the timer lives; it is the program's after the store.
     unsafe {
         let timer = &*timer.cast::<Timer>();
         let (f, closure) = detector::ignored(|| {

@@ -56,7 +56,7 @@ fn wait_until_locked(mutex: &Mutex, deadline: i64, worker: Option<&Worker>) -> R
 /// # Safety
 /// The delegate of the crowd was granted.
 unsafe fn serve_crowd(server: *const Server) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the delegate of the crowd was granted, and this is the one call for it.
     match unsafe { CROWDS.find_holder(server) } {
         Ok(Granted { name: None, .. }) => {}
         // SAFETY: the name was taken out of a node just now.

@@ -278,7 +278,7 @@ pub(super) unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bo
 #[cold]
 #[inline(never)]
 unsafe fn let_go_at_once(fiber: &Fiber) -> bool {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller is on the fiber.
     unsafe { fiber.mine() }.let_go();
     false
 }

@@ -67,7 +67,7 @@ impl Body for Plain {
 
     #[inline(always)]
     unsafe fn call(self, lo: usize, hi: usize, _: *mut c_void, s: *mut Scheduler) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is within the loop, and owns the worker `s`.
         unsafe { (self.function)(lo, hi, self.ctx, s) }
     }
 

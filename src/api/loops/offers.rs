@@ -61,7 +61,7 @@ impl<'a, P: Part> Offers<'a, P> {
         }
         let at = self.at(self.count);
         // SAFETY: the place is within the room, and no task uses it. The offer stays there until
-        // the task is joined, by the caller's promise.
+        // the task is joined.
         let offered = unsafe {
             at.write(Offer::new(units, part));
             (*at).make(function, worker)
