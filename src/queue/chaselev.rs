@@ -154,7 +154,7 @@ impl Buffer {
             return self.slots.iter().for_each(Slot::clear);
         }
         let (at, bytes) = (self.slots.as_ptr().cast_mut(), size_of_val(&*self.slots));
-        // SAFETY: the bytes are the slots', which nobody needs, by the caller's promise.
+        // SAFETY: the bytes are the slots', which nobody needs.
         unsafe { memory::discard_within(at.cast(), bytes) };
     }
 

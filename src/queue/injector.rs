@@ -495,7 +495,7 @@ impl Injector {
     /// `begin_exchange` has given the calling thread a task.
     #[inline]
     pub unsafe fn end_exchange(&self, task: Task) {
-        // SAFETY: by the caller's promise this thread holds the lock, and has no other reference.
+        // SAFETY: this thread holds the lock, and has no other reference.
         unsafe {
             // There is room, because a task was taken out; and the length is unchanged.
             self.state.locked().queue.push_back(task);

@@ -108,7 +108,7 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     }
 
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: by the caller's promise the deque has its final address and is not used yet.
+        // SAFETY: the deque has its final address and is not used yet.
         unsafe { self.lock.initialize_in_place() };
     }
 

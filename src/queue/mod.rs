@@ -180,7 +180,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn pop_quickly(&self) -> Option<Task> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one owner.
         unsafe { self.pop() }
     }
 
@@ -197,7 +197,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn pop_youngest(&self) -> Option<Task> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one owner.
         unsafe { self.pop() }
     }
 
@@ -222,7 +222,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// The caller is the one [`Owner`].
     #[inline(always)]
     unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one owner.
         unsafe { self.pop() }.map(then).is_some()
     }
 
@@ -231,7 +231,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn take_back(&self, task: Task) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one owner.
         unsafe {
             match self.pop() {
                 Some(youngest) if youngest == task => true,

@@ -204,7 +204,7 @@ impl RunWaits {
     /// # Safety
     /// No other thread of this process uses the list.
     pub unsafe fn forget(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: no other thread uses the list.
         unsafe { self.0.reset(List(ptr::null())) };
     }
 }

@@ -345,7 +345,7 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one owner.
         unsafe { self.claim_this(task) || self.retake(task) }
     }
 

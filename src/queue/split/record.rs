@@ -38,7 +38,7 @@ impl Slot {
     /// Nobody else has access to the slot at this moment.
     #[inline(always)]
     pub(super) unsafe fn write(&self, task: Task) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: nobody else has access to the slot.
         self.0.with_mut(|slot| unsafe {
             (*slot).write(Pair::of(task));
         });
@@ -48,7 +48,7 @@ impl Slot {
     /// A task was written, and nobody writes at this moment.
     #[inline(always)]
     pub(super) unsafe fn read(&self) -> Task {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the slot has a task, and nobody writes.
         self.0.with(|slot| unsafe { Pair::read(slot.cast()) })
     }
 
@@ -56,7 +56,7 @@ impl Slot {
     /// A task was written, and nobody writes at this moment.
     #[inline(always)]
     pub(super) unsafe fn holds(&self, task: Task) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the slot has a task, and nobody writes.
         self.0.with(|slot| unsafe { (*slot).assume_init_ref() }.is(task))
     }
 }
