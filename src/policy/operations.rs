@@ -57,17 +57,17 @@ macro_rules! operations {
 
             // Named functions, not closures: profilers and debuggers show their names.
             $(unsafe fn $name<P: Policy>($place: Mine<'_, W> $(, $arg: $type)*) $(-> $result)? {
-                // SAFETY: by the caller's promise.
+                // SAFETY: the place's run is one of the policy `P`, and has not ended.
                 unsafe { $place.policy::<P>().$verb($($value),*) }
             })+
 
             $(unsafe fn $any<P: Policy>($any_place: &W $(, $any_arg: $any_type)*) $(-> $any_result)? {
-                // SAFETY: by the caller's promise.
+                // SAFETY: the place's run is one of the policy `P`, and has not ended.
                 unsafe { $any_place.policy::<P>().$any_verb($($any_value),*) }
             })+
 
             $(unsafe fn $stack_verb<P: Policy>($stack: OnStack<'_, F> $(, $stack_arg: $stack_type)*) {
-                // SAFETY: by the caller's promise.
+                // SAFETY: the place's run is one of the policy `P`, and has not ended.
                 unsafe { $stack.place().policy::<P>().$stack_verb($stack $(, $stack_arg)*) }
             })+
         }

@@ -318,7 +318,7 @@ impl Serial {
     /// The caller is the one worker, and the reference does not outlive the caller's step.
     #[allow(clippy::mut_from_ref, reason = "one thread uses it")]
     unsafe fn ready(&self) -> &mut TaskQueue {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller is the one worker, and has no other reference.
         self.ready.with_mut(|ready| unsafe { &mut *ready })
     }
 

@@ -359,7 +359,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the value has its final address and is not used yet.
         unsafe { self.monitor.initialize_in_place() };
     }
 
@@ -523,7 +523,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     unsafe fn end_exchange(&self, place: Mine<'_, impl Place>, task: Task) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `begin_exchange` has given this thread a task.
         unsafe { Shared::end_exchange(self, &*place, task) };
     }
 

@@ -82,7 +82,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     /// The caller holds the lock. No reference outlives the unlocking or a call of `wait`.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub(super) unsafe fn state(&self) -> &mut State {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller holds the lock, and the reference does not outlive it.
         self.state.with_mut(|state| unsafe { &mut *state })
     }
 

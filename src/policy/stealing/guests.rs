@@ -17,7 +17,7 @@ use std::ptr;
 /// # Safety
 /// `token` is a [`Token`] of the run of `s`, and was taken out of a queue.
 unsafe extern "C" fn go_back<D: Deque>(token: *mut c_void, _s: *mut Scheduler) {
-    // SAFETY: by the caller's promise; the run has not ended, since the caller runs a task of it.
+    // SAFETY: `token` is a `Token` of the run, which goes on, since the caller runs a task of it.
     unsafe {
         let token = &*token.cast::<Token<D>>();
         let policy = &*token.policy.load(Ordering::Relaxed);
@@ -240,7 +240,7 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// The caller owns the place.
     unsafe fn publish_all(&self, index: usize) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller owns the place, and so its deque.
         let mut own = unsafe { Owner::new(&*self.deques[index]) };
         if let Some(mut private) = own.private_part() {
             while private.publish(Portion::All) == Published::Busy {

@@ -222,7 +222,7 @@ impl<D: Deque> Policy for Stealing<D> {
 
     unsafe fn initialize_in_place(&self) {
         for deque in &self.deques {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the deque has its final address and is not used yet.
             unsafe { deque.initialize_in_place() };
         }
         self.set_tokens();
@@ -467,7 +467,7 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     unsafe fn end_exchange(&self, _place: Mine<'_, impl Place>, task: Task) {
-        // SAFETY: by the caller's promise. Wakes nobody: the number of tasks is unchanged.
+        // SAFETY: `begin_exchange` gave this thread a task. Wakes nobody: as many tasks as before.
         unsafe { self.injector.end_exchange(task) };
     }
 
