@@ -58,7 +58,7 @@ impl Cond {
     /// # Safety
     /// The node was in no list before, and lives until it is granted.
     pub unsafe fn link(&self, waiting: &Waiting) {
-        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
+        // SAFETY: the list is locked; the node lives until it is granted.
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 

@@ -109,7 +109,7 @@ impl Bucket {
 /// # Safety
 /// The lock of the bucket is held. The delegate is in no line.
 unsafe fn stand_in_line(crowd: *mut Crowd) -> bool {
-    // SAFETY: by the caller's promise; the mutex exists, since the caller's caller uses it.
+    // SAFETY: the bucket is locked; the mutex exists, since the caller's caller uses it.
     unsafe {
         let name = crowd.expose_provenance() | SERVER;
         (&raw mut (*crowd).node).write(Node::never_overtaken(name));
@@ -227,7 +227,7 @@ impl Crowds {
     /// No other thread of this process uses the value.
     pub unsafe fn forget(&self) {
         for bucket in &self.0 {
-            // SAFETY: by the caller's promise.
+            // SAFETY: no other thread uses the bucket.
             unsafe { bucket.reset(Bucket(ptr::null_mut())) };
         }
     }

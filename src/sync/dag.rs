@@ -93,7 +93,7 @@ impl Edge {
     /// # Safety
     /// The edge exists, and nobody else uses it.
     unsafe fn set(edge: *mut Edge, next: *mut Edge, to: *const Vertex) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the edge exists, and nobody else uses it.
         unsafe {
             (*edge).next.with_mut(|at| *at = next);
             (*edge).to.with_mut(|at| *at = to);
@@ -103,7 +103,7 @@ impl Edge {
     /// # Safety
     /// The edge exists, and nobody writes to it.
     unsafe fn get(edge: *mut Edge) -> (*mut Edge, *const Vertex) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the edge exists, and nobody writes to it.
         unsafe { ((*edge).next.with(|at| *at), (*edge).to.with(|at| *at)) }
     }
 }
@@ -153,7 +153,7 @@ impl Vertex {
             return false;
         }
         self.before.fetch_add(ONE, Ordering::Relaxed);
-        // SAFETY: by the caller's promise; the edge is counted.
+        // SAFETY: the edge is unused and counted, and lives until the vertex begins.
         let is_added = unsafe { self.push_edge(before, edge) };
         if !is_added {
             self.before.fetch_sub(ONE, Ordering::Relaxed); // not to 0: the vertex is not ready
@@ -176,7 +176,7 @@ impl Vertex {
         self.before.store(UNREADY + edges * ONE, Ordering::Relaxed);
         let mut missing = 0;
         for (before, edge) in before {
-            // SAFETY: by the caller's promise; the edge is counted.
+            // SAFETY: the edge is unused and counted, and lives until the vertex begins.
             if !unsafe { self.push_edge(before, edge) } {
                 late(before);
                 missing += ONE;
@@ -305,7 +305,7 @@ impl Edges {
             if edge.is_null() {
                 return None;
             }
-            // SAFETY: by the caller's promise.
+            // SAFETY: the vertices with their edges exist, and no edge is added.
             let (next, to) = unsafe { Edge::get(edge) };
             edge = next;
             Some(to)

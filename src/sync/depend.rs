@@ -180,7 +180,7 @@ impl Table {
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub unsafe fn locked(&self) -> &mut State {
-        // SAFETY: by the caller's promise, this is the only reference.
+        // SAFETY: the table is locked, and this is the only reference.
         unsafe { &mut *self.state.get() }
     }
 
@@ -278,7 +278,7 @@ impl State {
     /// The entry is the table's; the part belongs to a new task, and room was made for it.
     #[inline]
     pub unsafe fn note(&mut self, entry: *mut Entry, part: *mut Part, writes: bool) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the table is locked, the entry and the lines are its own, and room was made.
         unsafe {
             let task = Whose::new(part);
             if writes {
@@ -313,7 +313,7 @@ impl State {
     /// The block is the table's, and nobody uses it. Its task's vertex was written.
     pub unsafe fn give_up(&mut self, block: *mut Part) {
         let block: *mut Link = block.cast();
-        // SAFETY: by the caller's promise.
+        // SAFETY: the block is the table's, and nobody else uses it.
         unsafe { Link::set_next(block, self.blocks) };
         self.blocks = block;
     }
@@ -339,7 +339,7 @@ pub unsafe fn give_back(part: *mut Part) -> Option<usize> {
 /// # Safety
 /// The contract of `give_back`.
 pub unsafe fn ended(part: *mut Part) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the task was noted, and this is the last access to it.
     unsafe { give_back(part) }.into_iter().for_each(free_if_idle);
 }
 
@@ -362,7 +362,7 @@ fn free_if_idle(group: usize) {
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
     for shard in &SHARD {
-        // SAFETY: by the caller's promise. The content of the former value is not freed, since
+        // SAFETY: no other thread uses it. The content of the former value is not freed, since
         // another thread of the parent may have been changing it.
         unsafe { shard.reset(Shard::empty()) };
     }

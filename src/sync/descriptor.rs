@@ -76,7 +76,7 @@ impl Descriptor {
     /// # Safety
     /// The waiter is in no list, and lives until its node is granted, or has left.
     pub unsafe fn link(&mut self, waiting: &Waiting) {
-        // SAFETY: by the caller's promise; the lock is held.
+        // SAFETY: the list is locked; the waiter was in no list, and lives until it has left.
         unsafe { self.waiters.push_to_leave(&raw const waiting.node) };
     }
 
@@ -85,7 +85,7 @@ impl Descriptor {
     /// # Safety
     /// The waiter was linked here.
     pub unsafe fn leave(&mut self, waiting: &Waiting) -> bool {
-        // SAFETY: by the caller's promise; the lock is held.
+        // SAFETY: the lock is held; the waiter was linked here.
         unsafe { self.waiters.leave(&raw const waiting.node) }
     }
 

@@ -110,7 +110,7 @@ fn forked_twice(when: &str) -> ! {
 /// The word is a function's address.
 #[inline(always)]
 unsafe fn function(word: usize) -> TaskFn {
-    // SAFETY: by the caller's promise the word is a function's address.
+    // SAFETY: the word is a function's address.
     unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
@@ -210,7 +210,7 @@ impl Forked {
     /// `set_begun` was called, and the caller has received the task.
     #[inline(always)]
     pub unsafe fn task_begun(&self) -> Task {
-        // SAFETY: by the caller's promise `set_begun` has stored `f`.
+        // SAFETY: `set_begun` has stored `f`, a function's address.
         let f = unsafe { function(self.f.load(Ordering::Relaxed)) };
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
@@ -294,7 +294,7 @@ impl Forked {
     /// The task has not begun, and only the caller may begin it.
     #[inline(always)]
     pub unsafe fn take(&self) -> Task {
-        // SAFETY: by the caller's promise the state is a function. (After a mistake of the program
+        // SAFETY: the task has not begun: the state is a function. (After a mistake of the program
         // it may be one of the three special functions, which may also be called.)
         let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         self.state.store(joined(), Ordering::Relaxed);

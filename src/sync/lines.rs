@@ -193,7 +193,7 @@ impl<'a> Lines<'a> {
     pub unsafe fn is_cancelled(&self, group: &Line) -> bool {
         let (first, last) = (ptr::null(), ptr::null());
         let mut search = Search { number: self.number.get(), first, last };
-        // SAFETY: by the caller's promise; and while a list is locked, the task of each note waits,
+        // SAFETY: the group has a task; and while a list is locked, the task of each note waits,
         // so its group has a task.
         let found = unsafe { search.visit(group) || search.visit_all() };
         if found && !search.first.is_null() {

@@ -88,7 +88,7 @@ impl List {
     /// granted.
     pub unsafe fn push(&self, node: *const Node) {
         let last = self.last.with_mut(|last| {
-            // SAFETY: the lock is held, by the caller's promise.
+            // SAFETY: the lock is held.
             unsafe { ptr::replace(last, node) }
         });
         if self.is_empty() {
@@ -104,7 +104,7 @@ impl List {
     /// # Safety
     /// The lock is held.
     pub(super) unsafe fn pop(&self) -> Option<*const Node> {
-        // SAFETY: the lock is held by the caller's promise, and the list is not empty.
+        // SAFETY: the lock is held, and the list is not empty.
         (!self.is_empty()).then(|| unsafe { self.pop_first() }.0)
     }
 

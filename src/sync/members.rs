@@ -210,7 +210,7 @@ impl Members {
         }
         let mut last = first;
         let mut next = self.nodes.load(Ordering::Relaxed);
-        // SAFETY: by the caller's promise the nodes are the caller's until they are linked.
+        // SAFETY: the nodes are the caller's until they are linked.
         unsafe {
             while !Node::next(last).is_null() {
                 last = Node::next(last);
@@ -235,11 +235,11 @@ impl Members {
 /// The nodes are the caller's.
 unsafe fn without(Taken(first): Taken, node: *const Node) -> (bool, Taken) {
     if ptr::eq(first, node) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the nodes are the caller's.
         return (true, Taken(unsafe { Node::next(node) }));
     }
     let mut before = first;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the nodes are the caller's.
     unsafe {
         while !before.is_null() {
             let next = Node::next(before);

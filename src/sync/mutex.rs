@@ -103,7 +103,7 @@ impl Mutex {
     /// # Safety
     /// The node is in no list, and lives until its owner holds the mutex.
     pub unsafe fn lock_or_link(&self, node: *const Node) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node is in no list, and lives until its owner holds the mutex.
         unsafe { self.lock.lock_or_link(node) }
     }
 
@@ -112,7 +112,7 @@ impl Mutex {
     /// # Safety
     /// The node is in no list, and lives until its owner holds the mutex.
     pub unsafe fn link(&self, node: *const Node) -> Option<*const Node> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node is in no list, and lives until its owner holds the mutex.
         unsafe { self.lock.link(node) }
     }
 
@@ -122,7 +122,7 @@ impl Mutex {
     /// # Safety
     /// The node was linked, and was granted since it last began to wait.
     pub unsafe fn lock_again_or_wait(&self, node: &Node, look: Look) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node was linked, and was granted since it last began to wait.
         if look.until(|| unsafe { self.lock.try_lock_again(node) }) {
             return true;
         }

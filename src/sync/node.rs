@@ -162,7 +162,7 @@ impl Node {
     /// There is room for a node.
     #[inline(always)]
     pub unsafe fn begin(this: *mut Node) -> *const AtomicUsize {
-        // SAFETY: by the caller's promise.
+        // SAFETY: there is room for a node.
         unsafe {
             let word = &raw mut (*this).word;
             word.write(AtomicUsize::new(WAITING));
@@ -189,7 +189,7 @@ impl Node {
     /// # Safety
     /// The node exists during the call, and nobody else expires it.
     pub unsafe fn expire(this: *const Node) -> Option<usize> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node exists during the call.
         let word = unsafe { &(*this).word };
         let mut name = word.load(Ordering::Relaxed); // the exchange fails if this is stale
         while name != GRANTED {
@@ -209,7 +209,7 @@ impl Node {
     /// # Safety
     /// The contract of `grant`.
     pub unsafe fn grant_unless_expired(this: *const Node) -> Result<Option<usize>, Expired> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node was taken out of its list, and is not granted yet.
         let word = unsafe { &(*this).word };
         let mut name = word.load(Ordering::Relaxed); // the exchange fails if this is stale
         while name != EXPIRED {
@@ -317,7 +317,7 @@ impl Node {
     /// The node exists. The caller has locked the list, or the node is its own and in no list.
     #[inline]
     pub unsafe fn element(this: *const Node) -> usize {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node exists, and its list is locked or it is the caller's own.
         unsafe { (*this).datum.with(|datum| *datum as usize) }
     }
 
@@ -325,7 +325,7 @@ impl Node {
     /// The contract of `element`.
     #[inline]
     pub unsafe fn set_element(this: *const Node, address: usize) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node exists, and its list is locked or it is the caller's own.
         unsafe { (*this).datum.with_mut(|datum| *datum = address as u64) };
     }
 }

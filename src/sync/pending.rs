@@ -211,7 +211,7 @@ pub fn all() -> Result<Vec<Pending>, NoMemory> {
 /// No other thread of this process uses this file.
 pub unsafe fn forget() {
     for table in &TABLES {
-        // SAFETY: by the caller's promise. The content of the former value is not freed, since
+        // SAFETY: no other thread uses it. The content of the former value is not freed, since
         // another thread of the parent may have been changing it.
         unsafe {
             if table.locked().number > 0 {

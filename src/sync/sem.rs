@@ -110,9 +110,9 @@ impl Sem {
     /// The node was in no list before, and lives until it is granted.
     #[inline]
     pub unsafe fn wait_or_link(&self, node: *const Node) -> bool {
-        // SAFETY: by the caller's promise the node lives until it is granted.
+        // SAFETY: the node was in no list before, and lives until it is granted.
         let got = unsafe { self.try_wait_or_link(node, self.state.load(Ordering::Relaxed)) };
-        // SAFETY: by the caller's promise; the failed try has not linked the node.
+        // SAFETY: the failed try has not linked the node, which lives until it is granted.
         got.unwrap_or_else(|state| unsafe { self.wait_or_link_slowly(node, state) })
     }
 
@@ -123,7 +123,7 @@ impl Sem {
     unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
         let mut backoff = Backoff::default();
         loop {
-            // SAFETY: by the caller's promise the node lives until it is granted.
+            // SAFETY: the node was in no list before, and lives until it is granted.
             let step = unsafe {
                 match state {
                     TIMED => self.lock(TIMED).map(|()| self.link_plain(node)),
@@ -149,7 +149,7 @@ impl Sem {
             1..=MOST => return self.take(state).map(|()| true),
             _ => return Err(state),
         }
-        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
+        // SAFETY: the list is locked; the node lives until it is granted.
         unsafe {
             self.list.push(node);
             self.unlock(WAITED);
@@ -162,7 +162,7 @@ impl Sem {
     /// # Safety
     /// The contract of `wait_or_link`; the caller has locked the list.
     unsafe fn link_plain(&self, node: *const Node) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the list is locked; the node lives until it is granted.
         unsafe {
             self.list.push(node);
             self.unlock(TIMED);
@@ -229,7 +229,7 @@ impl Sem {
                 Err(now) => state = self.look_again(now, &mut backoff),
             }
         }
-        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
+        // SAFETY: the list is locked; the node lives until it is granted.
         unsafe {
             self.list.push_to_leave(node);
             self.unlock(TIMED);

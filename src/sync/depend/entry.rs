@@ -22,7 +22,7 @@ impl Part {
     /// # Safety
     /// The part is in the block of a task of a table.
     unsafe fn has_ended(part: *const Part) -> bool {
-        // SAFETY: the vertex is behind the part; by the caller's promise it was made.
+        // SAFETY: the vertex is behind the part, and was made with it.
         unsafe { (*part.add(1).cast::<Vertex>()).has_ended() }
     }
 }
@@ -40,7 +40,7 @@ impl Whose {
     /// # Safety
     /// The part is in the block of a task of a table.
     pub unsafe fn new(part: *mut Part) -> Whose {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the part is in the block of a task, and blocks live as long as their table.
         Whose { part, serial: unsafe { (*part).serial } }
     }
 
@@ -100,7 +100,7 @@ impl Entry {
         writes: bool,
         mut take: impl FnMut(*mut Part) -> Option<()>,
     ) -> Option<()> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the table exists, and is locked.
         unsafe {
             self.writer.live().map_or(Some(()), &mut take)?;
             if writes {
@@ -146,7 +146,7 @@ impl Entry {
         let place = self.readers.iter_mut().find(|reader| reader.part.is_null());
         match place {
             Some(reader) => *reader = task,
-            // SAFETY: by the caller's promise.
+            // SAFETY: the table is locked, the lines are its lines, and one is reserved.
             None => unsafe { self.read_too(task, lines) },
         }
     }
@@ -157,7 +157,7 @@ impl Entry {
     /// The contract of `read`.
     #[inline(never)]
     unsafe fn read_too(&mut self, task: Whose, lines: &mut Lines) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the table exists, and is locked.
         let is_free = |reader: &Whose| unsafe { reader.live().is_none() };
         if let Some(reader) = self.readers.iter_mut().find(|reader| is_free(reader)) {
             *reader = task;
@@ -191,7 +191,7 @@ impl Entry {
     unsafe fn look_through(&mut self, lines: &mut Lines) {
         let (mut kept, mut count, mut line) = (ptr::null_mut::<More>(), 0, self.more);
         while !line.is_null() {
-            // SAFETY: the lines of the list are the entry's; by the caller's promise.
+            // SAFETY: the lines of the list are the entry's, and the table is locked.
             unsafe {
                 let next = (*line).next;
                 if (*line).readers.iter().any(|reader| reader.live().is_some()) {
@@ -220,7 +220,7 @@ impl Entry {
     /// # Safety
     /// The table exists, and is locked.
     pub unsafe fn is_over(&self) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the table exists, and is locked.
         unsafe { self.before(true, |_| None).is_some() }
     }
 
@@ -229,7 +229,7 @@ impl Entry {
     /// # Safety
     /// The contract of `write`; the entry is not used afterwards.
     pub unsafe fn free(entry: *mut Entry, lines: &mut Lines) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the lines are the table's, which is locked; the entry is not used afterwards.
         unsafe {
             (*entry).write(Whose::NONE, lines);
             lines.give_back(entry);

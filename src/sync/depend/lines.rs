@@ -97,7 +97,7 @@ impl Lines {
     #[inline]
     pub unsafe fn give_back<T>(&mut self, line: *mut T) {
         let line: *mut Unused = line.cast();
-        // SAFETY: by the caller's promise.
+        // SAFETY: the line is of these lines, and nobody uses it.
         unsafe { line.write(Unused { next: self.unused }) };
         self.unused = line;
     }

@@ -56,14 +56,14 @@ impl Link {
     /// # Safety
     /// The block exists, and only the caller uses it.
     pub unsafe fn next(link: *mut Link) -> *mut Link {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the block exists, and only the caller uses it.
         unsafe { (*link).0.with(|at| *at) }
     }
 
     /// # Safety
     /// The contract of `next`.
     pub unsafe fn set_next(link: *mut Link, next: *mut Link) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the block exists, and only the caller uses it.
         unsafe { (*link).0.with_mut(|at| *at = next) };
     }
 }
