@@ -128,13 +128,13 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
 unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
     let context = context.cast::<libc::ucontext_t>();
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the caller's promise the kernel made this context.
+    // SAFETY: the kernel made this context.
     let (at, top) = unsafe {
         let registers = &(*context).uc_mcontext.gregs;
         (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
     };
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: by the caller's promise the kernel made this context.
+    // SAFETY: the kernel made this context.
     let (at, top) =
         unsafe { ((*context).uc_mcontext.pc as usize, (*context).uc_mcontext.sp as usize) };
     (ptr::without_provenance(at), top)

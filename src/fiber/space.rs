@@ -87,6 +87,6 @@ fn is_resident(at: *mut u8) -> bool {
 /// # Safety
 /// The range consists of whole mappings of `map`, which nobody uses any more.
 pub unsafe fn unmap(low: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise nobody uses the mappings.
+    // SAFETY: the range consists of whole mappings, which nobody uses any more.
     unsafe { libc::munmap(low.cast(), bytes) };
 }

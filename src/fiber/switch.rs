@@ -365,7 +365,7 @@ pub unsafe fn finish_otherwise<C: Callee>(top: *mut u8, a: usize, b: *mut c_void
     unsafe {
         std::arch::asm!("/* {} */", inout(reg) to, options(readonly, nostack, preserves_flags));
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: the call is in tail position in `C::finish`, whose arguments these are.
     unsafe { to(top, a, b) }
 }
 

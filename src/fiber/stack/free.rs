@@ -93,7 +93,7 @@ impl<const N: usize> FreeArray<N> {
     #[inline(always)]
     unsafe fn push(&self, stack: Stack) {
         let count = self.count();
-        // SAFETY: by the caller's promise `count` is less than N.
+        // SAFETY: `count` is less than N.
         unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
         // Release: a child of fork whose `renew` sees the new count also sees the stack.
         self.count.store(count + 1, Ordering::Release);
@@ -279,7 +279,7 @@ impl StackCache {
     /// stack if it leaves it before the cache's next use.
     #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
-        // SAFETY: by the caller's promise the cache is not full.
+        // SAFETY: the cache is not full.
         unsafe { self.free.push(stack) };
     }
 
@@ -291,8 +291,7 @@ impl StackCache {
     #[inline(never)]
     pub unsafe fn move_one_to_store(&self) {
         if let Some(stack) = self.pop() {
-            // SAFETY: the stack comes from this cache, and by the caller's promise no thread uses
-            // it.
+            // SAFETY: the stack comes from this cache, and no thread is on it.
             unsafe { self.store(stack) };
         }
     }
@@ -332,7 +331,7 @@ impl StackCache {
     /// No thread is on a stack of the cache.
     pub unsafe fn close(&self) {
         while let Some(stack) = self.free.pop() {
-            // SAFETY: by the caller's promise no thread is on the stack.
+            // SAFETY: the stack comes from this cache, and no thread is on it.
             unsafe { self.store(stack) };
         }
     }
