@@ -197,7 +197,7 @@ impl Poller {
     /// # Safety
     /// No other thread of this process uses this value.
     pub unsafe fn forget(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: no other thread uses the value.
         unsafe { self.epoll.forget() };
         self.users.store(0, Ordering::Relaxed);
         self.turn.store(ptr::null_mut(), Ordering::Relaxed);

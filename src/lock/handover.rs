@@ -187,7 +187,7 @@ impl<N: Link> Handover<N> {
             if self.try_overtake() {
                 return true;
             }
-            // SAFETY: by the caller's promise.
+            // SAFETY: the node is in no list, and lives until its owner holds the lock.
             if unsafe { self.link_if_locked(node) } {
                 return false;
             }
@@ -200,12 +200,12 @@ impl<N: Link> Handover<N> {
     /// # Safety
     /// The node is in no list, and lives until its owner holds the lock.
     pub unsafe fn link(&self, node: *const N) -> Option<*const N> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the node is in no list, and lives until its owner holds the lock.
         if !unsafe { self.lock_or_link(node) } {
             return None;
         }
         // The lock was free, and the caller has locked it for a moment.
-        // SAFETY: by the caller's promise; the node was not linked.
+        // SAFETY: the node was not linked, and lives until its owner holds the lock.
         let _linked = unsafe { self.link_if_locked(node) };
         debug_assert!(_linked);
         self.unlock_before_waiters()
@@ -266,7 +266,7 @@ impl<N: Link> Handover<N> {
     /// The node was linked, and was granted since it last began to wait. It is ready to be granted.
     pub unsafe fn lock_again_or_wait(&self, node: *const N) -> bool {
         loop {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the node was linked, and was granted since it last began to wait.
             if unsafe { self.try_lock_again(node) } {
                 return true;
             }

@@ -65,7 +65,7 @@ impl<T> Mutex<T> {
     /// The calling thread holds the lock, and uses no other reference to the value.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub unsafe fn locked(&self) -> &mut T {
-        // SAFETY: by the caller's promise the lock is held, and this is the only reference.
+        // SAFETY: the lock is held, and this is the only reference.
         unsafe { &mut *self.value.get() }
     }
 
@@ -73,7 +73,7 @@ impl<T> Mutex<T> {
     /// The calling thread holds the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the calling thread holds the lock.
         unsafe { self.state.unlock() };
     }
 
@@ -82,7 +82,7 @@ impl<T> Mutex<T> {
     /// # Safety
     /// No other thread of this process uses the lock.
     pub unsafe fn force_unlock(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: no other thread uses the lock.
         unsafe { self.state.force_unlock() };
     }
 
@@ -92,10 +92,10 @@ impl<T> Mutex<T> {
     /// # Safety
     /// No other thread of this process uses the lock.
     pub unsafe fn reset(&self, value: T) {
-        // SAFETY: by the caller's promise no other thread uses the value. The old value is not
+        // SAFETY: no other thread uses the value. The old value is not
         // dropped, because it may be half changed.
         unsafe { self.value.get().write(value) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: no other thread uses the lock.
         unsafe { self.state.force_unlock() };
     }
 }

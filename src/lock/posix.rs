@@ -110,7 +110,7 @@ unsafe impl Monitor for Semaphore {
     }
 
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: by the caller's promise the address is final; the value is in range.
+        // SAFETY: the address is final and nobody uses it yet; the value is in range.
         self.free.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 1) });
         // SAFETY: as above.
         self.bell.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 0) });
