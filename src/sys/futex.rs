@@ -162,7 +162,7 @@ impl SpentWord {
     pub unsafe fn store_and_wake(this: *const Self, value: u32) {
         // SAFETY: the address alone is taken.
         let word = unsafe { &raw const (*this).0 };
-        // SAFETY: by the caller's promise the word lives until the store.
+        // SAFETY: the word lives until the store.
         unsafe { (*word).store(value, Ordering::Release) };
         Futex::wake_at(word, 1);
     }

@@ -19,22 +19,22 @@ fn owned(place: *mut u8, bytes: usize) -> *mut u8 {
 // SAFETY: each function calls that of `System` with the same arguments.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the layout has a size that is not zero.
         owned(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the layout has a size that is not zero.
         owned(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the place comes from this allocator, with this layout; `bytes` is not zero.
         owned(unsafe { System.realloc(place, layout, bytes) }, bytes)
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the place comes from this allocator, with this layout.
         unsafe { System.dealloc(place, layout) };
     }
 }

@@ -66,7 +66,7 @@ pub unsafe fn message(
         Direction::Read => (libc::SYS_recvmsg, flags | libc::MSG_DONTWAIT),
         Direction::Write => (libc::SYS_sendmsg, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL),
     };
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's, as recvmsg(2) and sendmsg(2) describe it.
     done(unsafe { libc::syscall(number, fd, message, flags) })
 }
 
@@ -86,14 +86,14 @@ pub unsafe fn socket(
             Direction::Read => (libc::SYS_recvfrom, flags | libc::MSG_DONTWAIT),
             Direction::Write => (libc::SYS_sendto, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL),
         };
-        // SAFETY: by the caller's promise; no address.
+        // SAFETY: the buffer is the program's; no address.
         return done(unsafe { libc::syscall(number, fd, iov_base, iov_len, flags, none, none) });
     }
     // SAFETY: zero bytes are a message without an address and without control data.
     let mut whole: msghdr = unsafe { mem::zeroed() };
     whole.msg_iov = buffers.as_ptr().cast_mut();
     whole.msg_iovlen = buffers.len() as _;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's; no address and no control data.
     unsafe { message(fd, &raw mut whole, flags, direction) }
 }
 
@@ -111,7 +111,7 @@ pub unsafe fn file(fd: c_int, buffers: &[iovec], direction: Direction) -> Result
     let (at, count) = (buffers.as_ptr(), buffers.len() as c_long);
     let flags = c_long::from(libc::RWF_NOWAIT);
     let tried = without_sigpipe(direction, || {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the buffers are the program's.
         done(unsafe { libc::syscall(number, fd, at, count, NO_OFFSET, NO_OFFSET, flags) })
     });
     match tried {
@@ -129,7 +129,7 @@ pub unsafe fn file(fd: c_int, buffers: &[iovec], direction: Direction) -> Result
                     if kind != libc::S_IFCHR {
                         set_nonblocking(fd)?;
                     }
-                    // SAFETY: by the caller's promise.
+                    // SAFETY: the buffers are the program's.
                     unsafe { block(fd, buffers, direction) }.map(Tried::Done)
                 }
             }
@@ -148,7 +148,7 @@ pub unsafe fn block(fd: c_int, buffers: &[iovec], direction: Direction) -> Resul
         Direction::Write => libc::SYS_writev,
     };
     without_sigpipe(direction, || {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the buffers are the program's.
         done(unsafe { libc::syscall(number, fd, buffers.as_ptr(), buffers.len()) })
     })
 }
@@ -204,7 +204,7 @@ pub unsafe fn accept(
     length: *mut libc::socklen_t,
     flags: c_int,
 ) -> Result<usize, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `address` and `length` are as accept4(2) requires.
     done(unsafe { libc::syscall(libc::SYS_accept4, fd, address, length, flags) })
 }
 
@@ -215,7 +215,7 @@ pub unsafe fn connect(
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> Result<usize, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `address` has `length` bytes, as connect(2) requires.
     done(unsafe { libc::syscall(libc::SYS_connect, fd, address, length) })
 }
 

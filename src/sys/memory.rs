@@ -144,8 +144,7 @@ pub unsafe fn zeroed<T: Default>(n: usize) -> Result<Box<[T]>, NoMemory> {
     if place.is_null() {
         return Err(NoMemory);
     }
-    // SAFETY: the memory was allocated with the layout of [T; n], and zero bytes are valid values
-    // by the caller's promise.
+    // SAFETY: the memory was allocated with the layout of [T; n], and zero bytes are valid values.
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
 }
 
@@ -159,7 +158,7 @@ pub unsafe fn zeroed_once<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mu
     if !known.is_null() {
         return Ok(known);
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: zero bytes are a valid `T`, whose size is not zero.
     let made = Box::into_raw(unsafe { zeroed::<T>(n) }?);
     detector::own_bytes(made.addr(), n * size_of::<T>());
     let (none, acq_rel, acquire) = (ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
@@ -180,7 +179,7 @@ pub unsafe fn zeroed_once<T: Default>(to: &AtomicPtr<T>, n: usize) -> Result<*mu
 /// The two ranges are as `ptr::copy_nonoverlapping` requires.
 #[inline(always)]
 pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise; the words lie within the bytes and may overlap.
+    // SAFETY: the ranges do not overlap; the words lie within the bytes and may overlap.
     unsafe {
         match bytes {
             8..=16 => {
@@ -209,7 +208,7 @@ pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
 #[inline(always)]
 unsafe fn word(at: *const u8) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the caller's promise.
+    // SAFETY: the eight bytes may be read.
     unsafe {
         let word;
         std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) at,
@@ -217,7 +216,7 @@ unsafe fn word(at: *const u8) -> u64 {
         word
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: by the caller's promise.
+    // SAFETY: the eight bytes may be read.
     unsafe {
         at.cast::<u64>().read_unaligned()
     }
@@ -235,7 +234,7 @@ pub const LONG: usize = 256 << 10;
 pub unsafe fn discard(at: *mut u8, bytes: usize) {
     /// Linux 5.18.
     const MADV_DONTNEED_LOCKED: i32 = 24;
-    // SAFETY: by the caller's promise. The kernel refuses the first advice for locked pages.
+    // SAFETY: nobody needs the contents. The kernel refuses the first advice for locked pages.
     unsafe {
         if libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED) != 0 {
             libc::madvise(at.cast(), bytes, MADV_DONTNEED_LOCKED);
@@ -252,7 +251,7 @@ pub unsafe fn discard_within(at: *mut u8, bytes: usize) {
     let before = at.align_offset(page);
     let pages = bytes.saturating_sub(before) / page * page;
     if pages > 0 {
-        // SAFETY: by the caller's promise; the pages lie within the bytes.
+        // SAFETY: nobody needs the bytes, which are ours; the pages lie within them.
         unsafe { discard(at.wrapping_add(before), pages) };
     }
 }

@@ -34,7 +34,7 @@ pub unsafe fn copy(from: usize, to: *mut u8, bytes: usize) -> bool {
             iov_base: std::ptr::with_exposed_provenance_mut(from + done),
             iov_len: bytes - done,
         };
-        // SAFETY: by the caller's promise `to` may be written; the kernel checks the other range.
+        // SAFETY: `to` may be written; the kernel checks the other range.
         let n = unsafe {
             libc::process_vm_readv(libc::gettid(), &raw const local, 1, &raw const remote, 1, 0)
         };
@@ -53,7 +53,7 @@ pub unsafe fn copy(from: usize, to: *mut u8, bytes: usize) -> bool {
 /// Any bytes are a valid `T`.
 pub unsafe fn read<T: Copy>(from: usize) -> Option<T> {
     let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: the complete `T` fits in the place, and by the caller's promise any bytes are valid.
+    // SAFETY: the complete `T` fits in the place, and any bytes are valid.
     unsafe { copy(from, value.as_mut_ptr().cast(), size_of::<T>()).then(|| value.assume_init()) }
 }
 

@@ -125,7 +125,7 @@ fn pages(size: usize, huge_from: usize) -> Result<*mut u8, NoMemory> {
 unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
     let before = mapping.align_offset(HUGE);
     let at = mapping.wrapping_add(before);
-    // SAFETY: by the caller's promise the cut parts are mapped and unused.
+    // SAFETY: the cut parts are mapped and unused.
     unsafe {
         unmap(mapping, before);
         // munmap needs whole pages; mmap has rounded the end of the mapping up in the same way.
@@ -156,7 +156,7 @@ unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, N
             // it failed, and another thread may have received the address since.
         }
     }
-    // SAFETY: by the caller's promise `from` is a whole mapping of `old` bytes.
+    // SAFETY: `from` is a whole mapping of `old` bytes.
     let at = unsafe { libc::mremap(from.cast(), old, new, libc::MREMAP_MAYMOVE) };
     if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
 }
@@ -165,7 +165,7 @@ unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, N
 /// The pages belong to a mapping of ours that nobody uses, or `size` is 0.
 unsafe fn unmap(at: *mut u8, size: usize) {
     if size > 0 {
-        // SAFETY: by the caller's promise nobody uses the pages.
+        // SAFETY: nobody uses the pages.
         let result = unsafe { libc::munmap(at.cast(), size) };
         debug_assert_eq!(result, 0);
     }

@@ -283,7 +283,7 @@ pub unsafe fn create(
     match error {
         0 => Ok(id),
         // A sandbox may refuse the mask with any error, and the kernel if its processors are gone.
-        // SAFETY: `arg` is valid for `main` by the caller's promise.
+        // SAFETY: `arg` is valid for `main` until the thread is joined.
         _ if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),
     }
@@ -325,14 +325,14 @@ pub fn is_detached() -> bool {
 /// # Safety
 /// `id` comes from `create` and is joined once.
 pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `id` is a thread of the library that is not joined yet.
     let memory = unsafe { ThreadMemory::of(id) };
     let error = if futex::probe() {
-        // SAFETY: by the caller's promise `id` is a thread that is not joined yet.
+        // SAFETY: `id` is a thread that is not joined yet.
         unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
     } else {
         loop {
-            // SAFETY: by the caller's promise `id` is not joined yet; EBUSY leaves it unjoined.
+            // SAFETY: `id` is not joined yet; EBUSY leaves it unjoined.
             match unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } {
                 libc::EBUSY => time::sleep(Duration::from_micros(50)),
                 error => break error,

@@ -70,7 +70,7 @@ impl ThreadMemory {
     /// # Safety
     /// `id` names a thread of the library that was not joined.
     pub unsafe fn of(id: libc::pthread_t) -> Option<ThreadMemory> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `id` is a thread of the library that is not joined yet.
         if detector::may_be_present() { unsafe { Self::of_for_drd(id) } } else { None }
     }
 
@@ -99,7 +99,7 @@ impl ThreadMemory {
     /// # Safety
     /// No thread has the memory: none was created, or it was joined.
     pub unsafe fn unmap(self) {
-        // SAFETY: the mapping is the library's, and by the caller's promise nobody uses it.
+        // SAFETY: the mapping is the library's, and nobody uses it.
         unsafe { libc::munmap(self.low, self.bytes) };
     }
 }

@@ -168,7 +168,7 @@ unsafe extern "C" {
 /// Without a frame of ours, an exception reaches Rust frames, which cannot unwind.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn sched_call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: by the caller's promise `f` accepts `arg`.
+    // SAFETY: `f` accepts `arg`.
     unsafe { f(arg) }
 }
 
@@ -222,7 +222,7 @@ fn key() -> Option<libc::pthread_key_t> {
 /// # Safety
 /// `f` must accept `arg`.
 pub unsafe fn call_on_new_stack(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: by the caller's promise `f` accepts `arg`.
+    // SAFETY: `f` accepts `arg`.
     unsafe { sched_call_in_run(f, arg) };
 }
 
@@ -238,7 +238,7 @@ pub unsafe fn call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void
         libc::pthread_setspecific(key, INSIDE);
         (key, outer)
     });
-    // SAFETY: by the caller's promise `f` accepts `arg`.
+    // SAFETY: `f` accepts `arg`.
     unsafe { sched_call_in_run(f, arg) };
     if let Some((key, outer)) = outer {
         // SAFETY: the key exists; `outer` is its former value, null in a thread's outermost run.

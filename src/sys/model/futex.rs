@@ -99,7 +99,7 @@ impl SpentWord {
     /// # Safety
     /// The word lives until its owner has loaded `value`.
     pub unsafe fn store_and_wake(this: *const Self, value: u32) {
-        // SAFETY: by the caller's promise the word lives until the store.
+        // SAFETY: the word lives until the store.
         let word = unsafe { (*this).0.clone() };
         word.store(value, Ordering::Release);
         word.wake(1);

@@ -66,14 +66,14 @@ impl<T> Mutex<T> {
     /// The calling thread holds the lock, and uses no other reference to the value.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub unsafe fn locked(&self) -> &mut T {
-        // SAFETY: by the caller's promise the lock is held, and this is the only reference.
+        // SAFETY: the lock is held, and this is the only reference.
         unsafe { &mut *self.value.get() }
     }
 
     /// # Safety
     /// The calling thread has called `lock`.
     pub unsafe fn unlock(&self) {
-        // SAFETY: by the caller's promise the guard is this thread's.
+        // SAFETY: this thread holds the lock, and so the guard.
         drop(unsafe { (*self.guard.get()).take() });
     }
 
@@ -82,7 +82,7 @@ impl<T> Mutex<T> {
     /// # Safety
     /// No other thread uses the lock.
     pub unsafe fn reset(&self, value: T) {
-        // SAFETY: by the caller's promise no other thread uses the value.
+        // SAFETY: no other thread uses the value.
         unsafe { self.value.get().write(value) };
     }
 }
