@@ -109,7 +109,7 @@ impl Pair {
     /// `this` holds a task.
     #[inline(always)]
     pub unsafe fn read(this: *const Pair) -> Task {
-        // SAFETY: by the caller's promise `this` is a pair.
+        // SAFETY: `this` is a pair.
         assert!(!MODEL || unsafe { !(*this).f.is_null() }, "an empty slot was read as a task");
         // SAFETY: the two types have the same layout, and a task is never an empty pair.
         unsafe { *this.cast::<Task>() }

@@ -193,7 +193,7 @@ impl Deadlines {
     pub unsafe fn add(&self, entry: *const Entry, deadline: i64, thread: usize) -> bool {
         let number = thread % SHARDS;
         let shard = &self.shards()[number];
-        // SAFETY: by the caller's promise.
+        // SAFETY: the entry is in no wheel, and lives until it is taken out.
         let first = shard.wheel.with(|wheel| unsafe {
             wheel.insert(entry.cast(), deadline);
             (*entry).place.store(self.place_in(number), Ordering::Relaxed);
@@ -216,7 +216,7 @@ impl Deadlines {
     /// # Safety
     /// The entry exists. (Another thread may be about to add it.)
     pub unsafe fn remove(&self, entry: *const Entry) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the entry exists.
         let place = unsafe { &(*entry).place };
         loop {
             let found = place.load(Ordering::Acquire); // pairs with `claim`
@@ -384,7 +384,7 @@ impl Deadlines {
     /// No other thread of this process uses this value.
     pub unsafe fn forget(&self) {
         for shard in self.shards() {
-            // SAFETY: by the caller's promise; all bytes zero is a wheel.
+            // SAFETY: no other thread uses the wheel; all bytes zero is a wheel.
             unsafe { shard.wheel.reset(mem::zeroed()) };
             shard.next.set(u64::MAX);
             shard.entries.store(0, Ordering::Relaxed);

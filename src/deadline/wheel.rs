@@ -152,7 +152,7 @@ impl Wheel {
     /// # Safety
     /// The entry is in no wheel, and lives until it is taken out.
     pub unsafe fn insert(&mut self, entry: *const Links, deadline: i64) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the entry is in no wheel, and lives until it is taken out.
         unsafe {
             (*entry).deadline.set(deadline);
             self.link(entry);
@@ -287,7 +287,7 @@ impl Wheel {
     /// # Safety
     /// The entry is in no wheel, and lives until it is taken out.
     unsafe fn link(&mut self, entry: *const Links) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the entry lives until it is taken out.
         let entry = unsafe { &*entry };
         let grain = entry.grain().max(self.now);
         let highest = 63 - ((grain ^ self.now) | 1).leading_zeros();

@@ -211,7 +211,7 @@ fn unhandle(duty: Duty) {
 /// # Safety
 /// No other thread of this process uses the functions of this file before this returns.
 pub unsafe fn renew() {
-    // SAFETY: by the caller's promise no other thread uses the lock.
+    // SAFETY: no other thread uses the lock.
     unsafe { WATCHER.reset(Watcher::none()) };
     USERS.iter().for_each(|users| users.store(0, Ordering::Relaxed));
     THREADS.store(0, Ordering::Relaxed);

@@ -81,7 +81,7 @@ impl ThreadSlot {
         if !self.state.set_has_thread(false) {
             return;
         }
-        // SAFETY: there was a thread, so its id is written; by the caller's promise it ends.
+        // SAFETY: there was a thread, so its id is written; the thread ends by itself.
         let joined = unsafe { thread::join(self.id.get().assume_init()) };
         if let Err(Errno(error)) = joined {
             output::die(format_args!(

@@ -109,7 +109,7 @@ pub(super) static ALL: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 /// # Safety
 /// `slot` is null or the address of a slot.
 pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot> {
-    // SAFETY: by the caller's promise null or a slot; slots are never freed.
+    // SAFETY: the address is null or a slot's; slots are never freed.
     unsafe { slot.as_ref() }
 }
 

@@ -144,6 +144,6 @@ pub unsafe fn renew() {
         slot.rests.forget();
         cache.add_blank(slot);
     }
-    // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.
+    // SAFETY: no other thread uses the lock; a thread that held it exists only in the parent.
     unsafe { CACHE.reset(cache) };
 }
