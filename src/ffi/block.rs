@@ -49,7 +49,7 @@ use std::ffi::c_int;
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL or a task's.
     unsafe { with(s, blocking::begin) }
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_end(s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL or a task's.
     unsafe { with(s, blocking::end) }
 }
 

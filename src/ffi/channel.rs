@@ -65,7 +65,7 @@ pub unsafe extern "C" fn sched_channel_send(
     s: *mut Scheduler,
 ) -> c_int {
     let element = element.cast_mut().cast();
-    // SAFETY: by the caller's promise.
+    // SAFETY: `c` is a channel or NULL, `element` an element's place, `s` NULL or a task's.
     unsafe { with(c, element, |c| c.exchange(Side::Send, element, None, move || waited(s))) }
 }
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn sched_channel_send_until(
     s: *mut Scheduler,
 ) -> c_int {
     let (element, until) = (element.cast_mut().cast(), Some(deadline));
-    // SAFETY: by the caller's promise.
+    // SAFETY: `c` is a channel or NULL, `element` an element's place, `s` NULL or a task's.
     unsafe { with(c, element, |c| c.exchange(Side::Send, element, until, move || waited(s))) }
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn sched_channel_receive(
     s: *mut Scheduler,
 ) -> c_int {
     let element = element.cast();
-    // SAFETY: by the caller's promise.
+    // SAFETY: `c` is a channel or NULL, `element` an element's place, `s` NULL or a task's.
     unsafe { with(c, element, |c| c.exchange(Side::Receive, element, None, move || waited(s))) }
 }
 
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn sched_channel_receive_until(
     s: *mut Scheduler,
 ) -> c_int {
     let (element, until) = (element.cast(), Some(deadline));
-    // SAFETY: by the caller's promise.
+    // SAFETY: `c` is a channel or NULL, `element` an element's place, `s` NULL or a task's.
     unsafe { with(c, element, |c| c.exchange(Side::Receive, element, until, move || waited(s))) }
 }
 
@@ -179,7 +179,7 @@ unsafe fn with(
     element: *const u8,
     what: impl FnOnce(&Channel) -> c_int,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `c` is NULL, or a channel.
     match unsafe { c.cast::<Channel>().as_ref() } {
         Some(channel) if !element.is_null() || channel.size() == 0 => what(channel),
         _ => errno::failed(libc::EINVAL),

@@ -44,7 +44,7 @@ pub unsafe extern "C" fn sched_init(
 unsafe extern "C" fn spawn_by_null(f: taskfunc, closure: *mut c_void, s: *mut Scheduler) -> c_int {
     report(|| {
         f.ok_or(INVALID)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL, and `f` is NULL or accepts `closure`.
         unsafe { Ok(given(s)?.spawn(f, closure)) }
     })
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn sched_spawn(
     s: *mut Scheduler,
 ) -> c_int {
     if s.is_null() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL, and `f` is NULL or accepts `closure`.
         return unsafe { spawn_by_null(f, closure, s) };
     }
     // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn sched_inline_spawn_rest(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise; a task's `s` is a worker.
+    // SAFETY: the spawn's first step was made just now; a task's `s` is a worker.
     unsafe { entry::finish_spawn(f, closure, Worker::of(s)) }
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn sched_inline_fork_rest(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the fork's first step was made just now; a task's `s` is a worker.
     unsafe { fork::fork_slowly(&*t, f, closure, Worker::of(s)) }
 }
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn sched_inline_fork_rest(
 /// A join with these arguments was begun just now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the join's first step was made just now; a task's `s` is a worker.
     unsafe { fork::join_slowly(&*t, Worker::of(s)) }
 }
 
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Schedule
 /// `s` is a task's `s`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_inline_current(s: *mut Scheduler) -> *mut Scheduler {
-    // SAFETY: by the caller's promise.
+    // SAFETY: a task's `s` is a worker.
     unsafe { Worker::of(s) }.mine().map_or(s, |mine| mine.worker().handle())
 }
 

@@ -15,7 +15,7 @@ use std::slice;
 /// # Safety
 /// The contract of `given`.
 unsafe fn caller<'a>(deadline: sched_time, s: *mut Scheduler) -> Caller<'a> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL, or this library has given it to a task.
     Caller::new(unsafe { waited(s) }, deadline)
 }
 
@@ -37,7 +37,7 @@ const fn buffer(start: *const c_void, n: usize) -> iovec {
 unsafe fn buffers<'a>(v: *const iovec, count: c_int) -> Result<&'a [iovec], Errno> {
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
-        // SAFETY: by the caller's promise.
+        // SAFETY: the program has `count` buffers at `v`.
         Ok(count @ 1..=1024) => Ok(unsafe { slice::from_raw_parts(v, count) }),
         _ => Err(Errno(libc::EINVAL)),
     }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn sched_poll(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL, or this library has given it to a task.
     result(io::poll(fd, events, unsafe { caller(deadline, s) })) as c_int
 }
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn sched_read(
     n: usize,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::read(fd, &[buffer(buf, n)], caller(FOREVER, s))) }
 }
 
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn sched_read_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::read(fd, &[buffer(buf, n)], caller(deadline, s))) }
 }
 
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn sched_write(
     n: usize,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::write(fd, &[buffer(buf, n)], Partial::Report, caller(FOREVER, s))) }
 }
 
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn sched_write_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::write(fd, &[buffer(buf, n)], Partial::Report, caller(deadline, s))) }
 }
 
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn sched_write_all(
     n: usize,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::write(fd, &[buffer(buf, n)], Partial::Fail, caller(FOREVER, s))) }
 }
 
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn sched_write_all_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::write(fd, &[buffer(buf, n)], Partial::Fail, caller(deadline, s))) }
 }
 
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn sched_readv(
     count: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's; `s` is NULL or a task's.
     unsafe { result(buffers(v, count).and_then(|v| io::read(fd, v, caller(FOREVER, s)))) }
 }
 
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn sched_readv_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's; `s` is NULL or a task's.
     unsafe { result(buffers(v, count).and_then(|v| io::read(fd, v, caller(deadline, s)))) }
 }
 
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn sched_writev(
     count: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's; `s` is NULL or a task's.
     unsafe {
         result(
             buffers(v, count).and_then(|v| io::write(fd, v, Partial::Report, caller(FOREVER, s))),
@@ -323,7 +323,7 @@ pub unsafe extern "C" fn sched_writev_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the buffers are the program's; `s` is NULL or a task's.
     unsafe {
         result(
             buffers(v, count).and_then(|v| io::write(fd, v, Partial::Report, caller(deadline, s))),
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn sched_recv(
     flags: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::receive(fd, buffer(buf, n), flags, caller(FOREVER, s))) }
 }
 
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn sched_recv_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::receive(fd, buffer(buf, n), flags, caller(deadline, s))) }
 }
 
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn sched_send(
     flags: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::send(fd, buffer(buf, n), flags, caller(FOREVER, s))) }
 }
 
@@ -428,7 +428,7 @@ pub unsafe extern "C" fn sched_send_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `buf` has `n` bytes; `s` is NULL or a task's.
     unsafe { result(io::send(fd, buffer(buf, n), flags, caller(deadline, s))) }
 }
 
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn sched_recvmsg(
     flags: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's; `s` is NULL or a task's.
     unsafe { result(io::receive_message(fd, message, flags, caller(FOREVER, s))) }
 }
 
@@ -475,7 +475,7 @@ pub unsafe extern "C" fn sched_recvmsg_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's; `s` is NULL or a task's.
     unsafe { result(io::receive_message(fd, message, flags, caller(deadline, s))) }
 }
 
@@ -499,7 +499,7 @@ pub unsafe extern "C" fn sched_sendmsg(
     flags: c_int,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's; `s` is NULL or a task's.
     unsafe { result(io::send_message(fd, message, flags, caller(FOREVER, s))) }
 }
 
@@ -523,7 +523,7 @@ pub unsafe extern "C" fn sched_sendmsg_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> ssize_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the message is the program's; `s` is NULL or a task's.
     unsafe { result(io::send_message(fd, message, flags, caller(deadline, s))) }
 }
 
@@ -553,7 +553,7 @@ pub unsafe extern "C" fn sched_accept(
     length: *mut socklen_t,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address is as accept4(2) requires; `s` is NULL or a task's.
     unsafe { result(io::accept(fd, address, length, 0, caller(FOREVER, s))) as c_int }
 }
 
@@ -577,7 +577,7 @@ pub unsafe extern "C" fn sched_accept_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address is as accept4(2) requires; `s` is NULL or a task's.
     unsafe { result(io::accept(fd, address, length, 0, caller(deadline, s))) as c_int }
 }
 
@@ -601,7 +601,7 @@ pub unsafe extern "C" fn sched_accept4(
     flags: c_int,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address is as accept4(2) requires; `s` is NULL or a task's.
     unsafe { result(io::accept(fd, address, length, flags, caller(FOREVER, s))) as c_int }
 }
 
@@ -626,7 +626,7 @@ pub unsafe extern "C" fn sched_accept4_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address is as accept4(2) requires; `s` is NULL or a task's.
     unsafe { result(io::accept(fd, address, length, flags, caller(deadline, s))) as c_int }
 }
 
@@ -650,7 +650,7 @@ pub unsafe extern "C" fn sched_connect(
     length: socklen_t,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address has `length` bytes; `s` is NULL or a task's.
     unsafe { result(io::connect(fd, address, length, caller(FOREVER, s))) as c_int }
 }
 
@@ -674,7 +674,7 @@ pub unsafe extern "C" fn sched_connect_until(
     deadline: sched_time,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the address has `length` bytes; `s` is NULL or a task's.
     unsafe { result(io::connect(fd, address, length, caller(deadline, s))) as c_int }
 }
 

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn sched_spawn_at(
 ) -> c_int {
     report(|| {
         let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
-        // SAFETY: by the caller's promise.
+        // SAFETY: `f` accepts `closure`; `s` is NULL or a task's.
         unsafe { Ok(given(s)?.spawn_at(level, Task { f, closure })) }
     })
 }

@@ -72,11 +72,11 @@ pub unsafe extern "C" fn sched_for(
 ) -> c_int {
     report(|| {
         let function = body.filter(|_| !is_negative(lo) && !is_negative(hi)).ok_or(INVALID)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let worker = unsafe { running(s) }?;
         let Some(range) = Range::new(lo, hi, grain.max(1)) else { return Ok(0) };
         let body = Plain { function, ctx };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the body accepts `ctx` and these numbers on any thread.
         Ok(call_guarded::<LoopBody, _>(|| unsafe {
             Loop::run(range, most_units(grain), body, ptr::null_mut(), worker)
         }))
@@ -199,12 +199,12 @@ pub unsafe extern "C" fn sched_reduce(
     s: *mut Scheduler,
 ) -> c_int {
     report(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let (reduction, worker) =
             unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) }?;
         let grain =
             if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: both functions accept `ctx` and places of `size` bytes, which both places have.
         Ok(call_guarded::<Reducer, _>(|| unsafe {
             reduction.run(Range::new(lo, hi, grain), result, worker)
         }))
@@ -279,11 +279,11 @@ pub unsafe extern "C" fn sched_reduce_relaxed(
     s: *mut Scheduler,
 ) -> c_int {
     report(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let (reduction, worker) =
             unsafe { checked(lo, hi, size, identity, body, combine, ctx, result, s) }?;
         let range = Range::new(lo, hi, grain.max(1));
-        // SAFETY: by the caller's promise.
+        // SAFETY: both functions accept `ctx` and places of `size` bytes, which both places have.
         Ok(call_guarded::<RelaxedReducer, _>(|| unsafe {
             reduction.run_relaxed(range, most_units(grain), result, worker)
         }))
@@ -335,9 +335,9 @@ pub unsafe extern "C" fn sched_sort(
     report(|| {
         let is_valid = size > 0 && (!base.is_null() || n == 0);
         let cmp = cmp.filter(|_| is_valid).ok_or(INVALID)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let worker = unsafe { running(s) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `base` has `n` elements of `size` bytes, which `cmp` accepts on any thread.
         Ok(call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) }))
     })
 }
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn sched_stable_sort(
     cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `base` has `n` elements of `size` bytes, which `cmp` accepts on any thread.
     unsafe { sched_sort(base, n, size, cmp, s) }
 }
 
@@ -386,7 +386,7 @@ unsafe fn checked<'a>(
     if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
         return Err(INVALID);
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL or a task's.
     let worker = unsafe { running(s) }?;
     Ok((Reduction { size, identity, body, combine, ctx }, worker))
 }

@@ -84,7 +84,7 @@ unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
 /// `p` is NULL, or points to an initialised object with the layout of `T`.
 #[inline(always)]
 unsafe fn object<'a, T>(p: *const impl Sized) -> Result<&'a T, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `p` is NULL, or points to an initialised object with the layout of `T`.
     unsafe { p.cast::<T>().as_ref() }.ok_or(INVALID)
 }
 
@@ -104,7 +104,7 @@ fn set<T, U>(p: *mut T, value: U) -> c_int {
 /// # Safety
 /// The contract of `given`.
 unsafe fn running<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL, or this library has given it to a task.
     let worker = unsafe { given(s) }?;
     if worker.run_id() == 0 { Err(Errno(libc::EINVAL)) } else { Ok(worker) }
 }

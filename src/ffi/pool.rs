@@ -88,7 +88,7 @@ impl sched_options {
         let common = size.min(known.size);
         // SAFETY: both have `common` bytes, and any bytes are valid numbers.
         unsafe { ptr::copy_nonoverlapping(bytes, (&raw mut known).cast(), common) };
-        // SAFETY: the options have `size` bytes, by the caller's promise.
+        // SAFETY: the options have `size` bytes.
         let rest = unsafe { std::slice::from_raw_parts(bytes.add(common), size - common) };
         if rest.iter().any(|&byte| byte != 0) {
             return Err(refuse(format_args!(
@@ -137,7 +137,7 @@ impl sched_options {
         }
         config.blocking = blocking;
         if !self.settings.is_null() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the settings are a string of C.
             settings::read_settings(unsafe { CStr::from_ptr(self.settings) }, &mut config)?;
         }
         Ok(config)

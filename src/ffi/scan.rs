@@ -118,13 +118,13 @@ pub unsafe extern "C" fn sched_scan(
         let (Some(body), Some(combine), true) = (body, combine, is_valid) else {
             return Err(INVALID);
         };
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let worker = unsafe { running(s) }?;
         let grain =
             if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
         let (scan, range) =
             (Scan { size, identity, body, combine, ctx }, Range::new(lo, hi, grain));
-        // SAFETY: by the caller's promise.
+        // SAFETY: both functions accept `ctx` and places of `size` bytes, which the places have.
         Ok(call_guarded::<Scanner, _>(|| unsafe { scan.run(range, result, worker) }))
     })
 }

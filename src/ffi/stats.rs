@@ -86,7 +86,7 @@ unsafe fn write(
         let stats = sched_stats::from(totals()?);
         let common = size.min(size_of::<sched_stats>());
         let to = out.cast::<u8>();
-        // SAFETY: both have `common` bytes, and `out` has `size`, by the caller's promise.
+        // SAFETY: both have `common` bytes, and `out` has `size`.
         unsafe {
             to.copy_from_nonoverlapping((&raw const stats).cast(), common);
             to.add(common).write_bytes(0, size - common);
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn sched_stats(
     out: *mut sched_stats,
     size: usize,
 ) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `out` is NULL or has `size` bytes; `s` is NULL or a task's.
     unsafe { write(out, size, || given(s)?.with_run(Run::totals).ok_or(INVALID)) }
 }
 
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn sched_stats(
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `out` is NULL or has `size` bytes.
     unsafe { write(out, size, || run::last_totals().ok_or(Errno(libc::ENOENT))) }
 }
 
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     report(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL or a task's.
         let count = unsafe { given(s) }?.with_run(Run::numbers).ok_or(INVALID)?;
         Ok(count as c_int) // at most 4096
     })

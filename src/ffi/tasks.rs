@@ -47,7 +47,7 @@ pub unsafe extern "C" fn sched_spawn_copy(
 ) -> c_int {
     report(|| {
         let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
-        // SAFETY: by the caller's promise; `arg` has `size` bytes.
+        // SAFETY: `f` accepts a copy of `arg`, which has `size` bytes; `s` is NULL or a task's.
         unsafe { Ok(spawn_copy::spawn(f, arg, size, given(s)?)) }
     })
 }
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn sched_fork(
     // valid.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `f` is NULL or accepts `closure`; the descriptor lives until it is joined.
         return unsafe { fork_by_null(forked, f, closure, s) };
     }
     // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.
@@ -140,7 +140,7 @@ unsafe extern "C" fn fork_by_null(
     s: *mut Scheduler,
 ) {
     let Some(function) = f else { fork::misuse("sched_fork", "f is NULL") };
-    // SAFETY: by the caller's promise.
+    // SAFETY: `f` accepts `closure`, and NULL for its `s`; the descriptor lives until it is joined.
     unsafe {
         match given(s) {
             Ok(worker) => forked.fork(f, closure, worker),
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
     // SAFETY: the descriptor was forked on, and lives until it is joined.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `s` is NULL; the descriptor was forked on, and not joined yet.
         return unsafe { join_by_null(forked, s) };
     }
     // SAFETY: `s` is not NULL, so this library has given it; the caller promises the rest.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL; the descriptor was forked on, and not joined yet.
     unsafe {
         match waited(s) {
             Some(worker) => forked.join(worker),

@@ -66,7 +66,7 @@ pub extern "C" fn sched_now() -> sched_time {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL or a task's.
     timed::sleep(ns, unsafe { waited(s) })
 }
 
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn sched_sleep(ns: sched_time, s: *mut Scheduler) -> c_int
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sleep_until(deadline: sched_time, s: *mut Scheduler) -> c_int {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `s` is NULL or a task's.
     timed::sleep_until(deadline, unsafe { waited(s) })
 }
 
