@@ -206,7 +206,7 @@ unsafe fn wake_elsewhere<'a>(
     from: impl Fn() -> Option<&'a Worker>,
     order: WakeOrder,
 ) {
-    // SAFETY: `pack` has returned the name.
+    // SAFETY: `pack` or `pack_timed` has returned the name.
     let waiter = unsafe { Waiter::unpack(name) };
     waiter.wake(word, from().filter(|from| order.is_ahead(from)));
 }

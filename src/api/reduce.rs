@@ -349,8 +349,8 @@ impl Shared {
     unsafe fn call(&self, unit: usize, accumulator: *mut u8, walk: &mut Walk) {
         let Reduction { size, identity, body, ctx, .. } = self.reduction;
         let (lo, hi) = self.range.ends_of(unit);
-        // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes, by the caller's
-        // promise. The caller owned this worker before the body, which may have waited.
+        // SAFETY: the body accepts `ctx` and an accumulator of `size` bytes. The caller owned this
+        // worker before the body, which may have waited.
         unsafe {
             let heeded = Ignored::pause();
             copy(identity.cast(), accumulator, size);

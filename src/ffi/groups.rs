@@ -100,8 +100,8 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 ) -> c_int {
     report(|| {
         let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
-        // SAFETY: `g` is NULL, or points to a group; `arg` has `size` bytes; the rest is the
-        // caller's promise.
+        // SAFETY: `g` is NULL, or a group that lives until its wait; `f` accepts a copy of `arg`,
+        // which has `size` bytes; `s` is NULL or a task's.
         unsafe { Ok(object::<Group>(g)?.spawn_copy(f, arg, size, given(s)?)) }
     })
 }

@@ -153,8 +153,7 @@ pub unsafe extern "C" fn sched_pool_submit_at(
 ) -> c_int {
     report(|| {
         let (level, f) = (level_of(level)?, f.ok_or(INVALID)?);
-        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
-        // promise.
+        // SAFETY: `pool` is NULL, or was created and not destroyed; `f` accepts `closure`.
         unsafe { Ok(object::<Pool>(pool)?.worker()?.spawn_at(level, Task { f, closure })) }
     })
 }

@@ -98,8 +98,8 @@ pub unsafe extern "C" fn sched_node_group(n: *mut sched_node, g: *mut sched_grou
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_after(n: *mut sched_node, before: *mut sched_node) -> c_int {
-    // SAFETY: the pointers are NULL, or point to initialised objects; the rest is the program's
-    // promise.
+    // SAFETY: each pointer is NULL or an object's; no other call adds edges to `n`, which lives
+    // until it begins.
     report(|| unsafe { object::<TaskNode>(n)?.follow(object::<TaskNode>(before)?).map(|()| 0) })
 }
 

@@ -188,7 +188,7 @@ fn refuse(why: fmt::Arguments) -> Refused {
 pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
     // SAFETY: `options` is NULL, or has as many bytes as its `size` says.
     let asked = unsafe { sched_options::read(options) };
-    // SAFETY: by the program's promise.
+    // SAFETY: the settings are NULL or a string of C.
     let created = match asked.and_then(|asked| Ok((unsafe { asked.config() }?, asked))) {
         Ok((config, asked)) => Pool::create(&config, asked.nthreads, asked.qlen),
         Err(Refused) => Err(Errno(libc::EINVAL)),
@@ -246,8 +246,7 @@ pub unsafe extern "C" fn sched_pool_submit(
 ) -> c_int {
     report(|| {
         let f = f.ok_or(INVALID)?;
-        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
-        // promise.
+        // SAFETY: `pool` is NULL, or was created and not destroyed; `f` accepts `closure`.
         unsafe { Ok(object::<Pool>(pool)?.worker()?.spawn(Some(f), closure)) }
     })
 }
@@ -283,8 +282,8 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
 ) -> c_int {
     report(|| {
         let f = f.filter(|_| can_be_copied(arg, size)).ok_or(INVALID)?;
-        // SAFETY: `pool` is NULL, or was created and not destroyed; the rest is the caller's
-        // promise.
+        // SAFETY: `pool` is NULL, or was created and not destroyed; `f` accepts a copy of `arg`,
+        // which has `size` bytes.
         unsafe { Ok(spawn_copy::spawn(f, arg, size, object::<Pool>(pool)?.worker()?)) }
     })
 }

@@ -92,8 +92,8 @@ impl<T> Mutex<T> {
     /// # Safety
     /// No other thread of this process uses the lock.
     pub unsafe fn reset(&self, value: T) {
-        // SAFETY: no other thread uses the value. The old value is not
-        // dropped, because it may be half changed.
+        // SAFETY: no other thread uses the value. The old value is not dropped, because it may be
+        // half changed.
         unsafe { self.value.get().write(value) };
         // SAFETY: no other thread uses the lock.
         unsafe { self.state.force_unlock() };

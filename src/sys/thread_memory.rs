@@ -82,8 +82,8 @@ impl ThreadMemory {
             return None;
         }
         let (mut stack, mut bytes) = (ptr::null_mut(), 0);
-        // SAFETY: all zero is a valid value; the places are valid; the thread exists, by the
-        // caller's promise; the attributes are destroyed if they were made.
+        // SAFETY: all zero is a valid value; the places are valid; the thread is not joined yet;
+        // the attributes are destroyed if they were made.
         unsafe {
             let mut attributes = std::mem::zeroed();
             if libc::pthread_getattr_np(id, &raw mut attributes) != 0 {
