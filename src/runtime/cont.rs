@@ -328,7 +328,8 @@ unsafe extern "C" fn fork_slowly<P: HasChildren<I>, I: Instrumentation>(
     worker: &Worker,
 ) {
     let Some(task) = f else { misuse("sched_fork", "f is NULL") };
-    // SAFETY: `owned`: compared just now. The descriptor lives until it is joined.
+    // SAFETY: `owned`: compared just now. `f` accepts `closure`, and the descriptor lives until it
+    // is joined.
     unsafe {
         if worker.is_mine() && add_child_fiber(worker.owned()).is_some() {
             return fork::<P, I>(forked, f, closure, worker);

@@ -275,7 +275,8 @@ impl Fiber {
     ) -> ! {
         self.loop_start.set(LoopStart::OwnQueue);
         self.release_child_fibers();
-        // SAFETY: the thread occupies the worker; nothing on the fiber's stack is needed any more.
+        // SAFETY: the thread occupies the worker, nothing on the fiber is needed any more, and `to`
+        // is valid for `jump_to`.
         unsafe {
             if let Some(stack) = self.stack {
                 worker.owned().put_stack(stack);
