@@ -494,6 +494,7 @@ static void vectors_root(void *closure, struct scheduler *s)
     CHECK_EQ(sched_writev(pair[1], v, PARTS, s), PARTS * PART);
     CHECK_ERRNO((int)sched_writev(pair[1], v, -1, s), EINVAL);
     CHECK_ERRNO((int)sched_readv(pair[1], v, INT_MAX, s), EINVAL);
+    CHECK_ERRNO((int)sched_readv(pair[1], NULL, 2, s), EFAULT);
     CHECK_EQ(sched_writev(pair[1], v, 0, s), 0);
     CHECK_EQ(sched_close(pair[1]), 0);
 

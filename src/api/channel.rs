@@ -234,7 +234,7 @@ impl Channel {
     }
 
     /// # Safety
-    /// Both places have room for an element.
+    /// Both places have room for an element, and do not overlap.
     #[inline]
     unsafe fn copy(&self, from: *const u8, to: *mut u8) {
         // SAFETY: both places have `size` bytes.

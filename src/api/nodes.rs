@@ -183,13 +183,13 @@ pub(super) unsafe fn grant_one<'a>(
     let word = ptr::from_ref(unsafe { (*node).word() });
     // SAFETY: the node was taken out of its list, and is granted once.
     let Some(name) = (unsafe { Node::grant(node) }) else { return };
-    // SAFETY: `pack` has returned the name. A published task stays suspended until it is woken.
+    // SAFETY: a waiter has packed the name. A published task stays suspended until it is woken.
     let home =
         unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
     match home {
         Some((home, task)) if order.is_ahead(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
-        // SAFETY: `pack` has returned the name.
+        // SAFETY: a waiter has packed the name.
         None => unsafe { wake_elsewhere(name, word, from, order) },
     }
 }
@@ -197,7 +197,7 @@ pub(super) unsafe fn grant_one<'a>(
 /// Wakes a waiter that is not a task of the calling thread's worker.
 ///
 /// # Safety
-/// `pack` has returned the name.
+/// `pack` or `pack_timed` has returned the name.
 #[cold]
 #[inline(never)]
 unsafe fn wake_elsewhere<'a>(

@@ -182,7 +182,8 @@ impl Shared {
     /// Reduces the units `from` to `to`, at least one, into `accumulator`.
     ///
     /// # Safety
-    /// The contract of `Reduction::run`; `accumulator` has `size` bytes.
+    /// The contract of `Reduction::run`; `accumulator` has `size` bytes, and the calling thread owns
+    /// the worker of `walk`.
     #[inline(always)]
     unsafe fn reduce(&self, from: usize, to: usize, accumulator: *mut u8, walk: &mut Walk) {
         if to - from == 1 {

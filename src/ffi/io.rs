@@ -30,13 +30,15 @@ const fn buffer(start: *const c_void, n: usize) -> iovec {
     iovec { iov_base: start.cast_mut(), iov_len: n }
 }
 
-/// The buffers of the program; EINVAL: there are too many, or their number is negative.
+/// The buffers of the program. Fails with EINVAL if their number is negative or too large, and with
+/// EFAULT, as readv(2) does, if there are none at NULL.
 ///
 /// # Safety
-/// As for readv(2).
+/// `v` is NULL, or the program has `count` buffers there.
 unsafe fn buffers<'a>(v: *const iovec, count: c_int) -> Result<&'a [iovec], Errno> {
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
+        Ok(1..=1024) if v.is_null() => Err(Errno(libc::EFAULT)),
         // SAFETY: the program has `count` buffers at `v`.
         Ok(count @ 1..=1024) => Ok(unsafe { slice::from_raw_parts(v, count) }),
         _ => Err(Errno(libc::EINVAL)),

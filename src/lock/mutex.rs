@@ -59,10 +59,11 @@ impl<T> Mutex<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// The value, for a thread that already holds the lock.
+    /// The value, for a thread that already holds the lock, or that nobody can meet there.
     ///
     /// # Safety
-    /// The calling thread holds the lock, and uses no other reference to the value.
+    /// The calling thread holds the lock, or no other thread uses it; no other reference to the
+    /// value is used.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub unsafe fn locked(&self) -> &mut T {
         // SAFETY: the lock is held, and this is the only reference.

@@ -149,7 +149,8 @@ fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task, function: usize) -> T
 /// Undoes `wrap` for a task that was refused or taken back. Returns the inner task.
 ///
 /// # Safety
-/// Nobody else has the task. If `mine` is None, `wrap_outside` has wrapped the task, or nobody has.
+/// Nobody else has the task. If `mine` is None, `wrap_outside` or `wrap_in_heap` has wrapped the
+/// task, or nobody has.
 pub unsafe fn unwrap(task: Task, mine: Option<Mine>) -> Task {
     if !is_wrapped(task.f) {
         return task;

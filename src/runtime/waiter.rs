@@ -118,7 +118,7 @@ impl Waiter {
     /// The continuation, if the waiter is a suspended task.
     ///
     /// # Safety
-    /// `pack` has returned the word.
+    /// `pack` or `pack_timed` has returned the word.
     #[inline]
     pub unsafe fn continuation(word: usize) -> Option<*mut c_void> {
         (word & (TASK | TIMED_TASK) != 0)
